@@ -1,0 +1,2 @@
+"""An event-sourced, audit-first evaluation engine for language models."""
+

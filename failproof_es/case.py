@@ -1,0 +1,63 @@
+"""`Case` and `Turn`: what the engine runs, whatever file it came from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+Role = Literal["system", "user", "assistant"]
+
+
+class Turn(BaseModel):
+    """One message of a scripted conversation, exactly as it is to be sent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role
+    content: str
+
+
+class Case(BaseModel):
+    """One test case, complete: what is asked, and what a good answer is.
+
+    `turns` hold the text that is sent (variables already filled in). `expectation` is
+    what the dialect needs to grade a reply. `document` is the case as it stood in its
+    file, unknown keys included.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dialect: str
+    case_id: str
+    suite_id: str
+    turns: tuple[Turn, ...]
+    expectation: dict[str, Any] = {}
+    category: str | None = None
+    label: str | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    severity: str | None = None
+    document: dict[str, Any] = {}
+
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""
+        return hashlib.sha256(
+            orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        ).hexdigest()
+
+
+def prompt_id(digest: str) -> UUID:
+    """The stream of a stored prompt: a version 8 UUID made of its digest's first bytes."""
+    return digest_uuid(bytes.fromhex(digest))
+
+
+def digest_uuid(digest: bytes) -> UUID:
+    """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
+    value = int.from_bytes(digest[:16], "big")
+    value &= ~(0xF << 76) & ~(0x3 << 62)
+    value |= (0x8 << 76) | (0x2 << 62)
+    return UUID(int=value)

@@ -1,0 +1,106 @@
+"""The run configuration: specification 001 § 4.1 plus our additions, as frozen models.
+
+Secrets never stand here: `api_key_env` names an environment variable.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are errors, values are never coerced."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
+
+class TestRun(Section):
+    """What the run is called. `id` and `timestamp` are generated unless given."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of the name
+
+    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Also part of output file names: letters, digits, dot, dash, underscore."""
+    id: Annotated[str | None, Field(description="A UUID; generated unless given.")] = None
+    timestamp: Annotated[datetime | None, Field(strict=False)] = None
+
+
+class Model(Section):
+    """One model to evaluate, named by its exact version string. Never substituted."""
+
+    provider: Literal["openai", "local", "python"]
+    model: Annotated[str, Field(min_length=1)]
+    """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
+    version: str | None = None
+    base_url: str | None = None
+    api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
+    class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
+    max_tokens: Annotated[int, Field(ge=1)] = 1000
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
+    seed: int | None = None
+    parameters: dict[str, Any] = {}
+    """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
+
+
+class Prompts(Section):
+    """Which cases to run: a file, a folder, a glob, or a list of them."""
+
+    source: Literal["file"] = "file"
+    path: str | list[str]
+    dialect: str | None = None
+
+
+class Execution(Section):
+    """How the run is carried out."""
+
+    parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
+    retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
+    retry_delay_ms: Annotated[int, Field(ge=0)] = 1000
+    timeout_per_request_ms: Annotated[int, Field(ge=1)] = 30_000
+    repetitions: Annotated[int, Field(ge=1)] = 1
+
+
+class FileOutput(Section):
+    """A results file, written from the log when the run ends."""
+
+    enabled: bool = True
+    format: Literal["jsonl"] = "jsonl"
+    path: str = "./outputs/{timestamp}_{test_name}.jsonl"
+
+
+class DatabaseOutput(Section):
+    """The log is always on: these two keys of specification 001 may only say so."""
+
+    enabled: Literal[True] = True
+    real_time: Literal[True] = True
+
+
+class Output(Section):
+    """Where results go beside the log."""
+
+    database: DatabaseOutput = DatabaseOutput()
+    file: FileOutput | None = None
+
+
+class Gates(Section):
+    """What must hold for exit code 0."""
+
+    min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """Scored evaluations with accuracy 1, divided by scored evaluations."""
+    max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """Abandoned evaluations, divided by planned evaluations."""
+
+
+class Configuration(Section):
+    """A whole run configuration."""
+
+    test_run: TestRun
+    models: Annotated[list[Model], Field(min_length=1)]
+    judge: Model | None = None
+    prompts: Prompts
+    execution: Execution = Execution()
+    output: Output = Output()
+    gates: Gates = Gates()

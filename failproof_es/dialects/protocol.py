@@ -1,0 +1,54 @@
+"""What the engine asks of a dialect, and nothing more.
+
+A dialect is one specification's file format, grading and result shape. All but `load`
+is pure: the same input gives the same output, in this process or in one ten years on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from failproof_es.case import Case, Turn
+from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.problems import Problems
+
+
+class Dialect(Protocol):
+    """One specification's way to write, grade and report cases."""
+
+    @property
+    def name(self) -> str:
+        """The word for it in a configuration, and in every stored case."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The file suffixes that a folder of this dialect is searched for, e.g. `.jsonl`."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file looks like this dialect (a cheap look, no validation)."""
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """Yield every valid case in file order; report every defect to `problems`.
+
+        Reads as it goes and holds no file whole. Nothing is skipped silently: a case
+        that is not yielded has an error in `problems`.
+        """
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The next request's messages, or `None` when the conversation is over."""
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """The class of what came back; of `transcript.failure` where nothing usable did."""
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """What to ask the judge, or `None` when the case needs no judge."""
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score:
+        """The scores of a classified reply."""
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """The evaluation in the specification's own JSON shape."""

@@ -1,0 +1,339 @@
+"""The pure core: what has happened to one evaluation, and what is to be done next.
+
+    state  = fold(evolve, events of this evaluation)
+    action = next_action(state, ...)
+
+Starting, resuming after a crash and replaying are the same loop entered with a different
+prefix of events. Nothing here does I/O, reads a clock or draws a random number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+from typing import Any, Protocol
+from uuid import UUID
+
+from failproof_es.case import Case, Turn, digest_uuid
+from failproof_es.events import (
+    AttemptLost,
+    Classified,
+    ErrorRecorded,
+    Event,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Purpose,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+    Usage,
+)
+
+# -- what an evaluation is made of ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered to one turn."""
+
+    turn: int
+    text: str
+    finish_reason: str | None
+    refusal: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why nothing usable came back."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The replies so far, in turn order; `failure` when the conversation ended in an error."""
+
+    replies: tuple[Reply, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the judge model answered, or why it did not."""
+
+    reply: Reply | None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """A reply's primary class, what decided it, and who says so."""
+
+    primary: str
+    details: dict[str, Any]
+    classifier: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Named numbers, why, and who says so."""
+
+    scores: dict[str, float]
+    reason: str
+    scorer: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationKey:
+    """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
+
+    run_id: UUID
+    prompt_id: UUID
+    model_key: str
+    repetition: int = 1
+
+    @property
+    def evaluation_id(self) -> UUID:
+        """The evaluation's stream: the same for the same key, on every machine."""
+        text = f"{self.run_id}\n{self.prompt_id}\n{self.model_key}\n{self.repetition}"
+        return digest_uuid(hashlib.sha256(text.encode()).digest())
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Everything that an evaluation's events say, folded."""
+
+    version: int = 0
+    run_id: UUID | None = None
+    prompt_id: UUID | None = None
+    model_key: str | None = None
+    repetition: int | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    in_flight: RequestSent | None = None
+    attempts: int = 0
+    """Requests sent for the current turn and purpose, lost ones included."""
+    failures: int = 0
+    """Transient errors for the current turn and purpose: these use up the retry bound."""
+    last_error: ErrorRecorded | None = None
+    replies: tuple[Reply, ...] = ()
+    judge_reply: Reply | None = None
+    latency_ms: float = 0.0
+    usage: Usage = Usage()
+    classification: Classification | None = None
+    score: Score | None = None
+    abandoned: EvaluationAbandoned | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the evaluation has its one final result."""
+        return self.score is not None or self.abandoned is not None
+
+
+# -- evolve ----------------------------------------------------------------------------------
+
+
+class ImpossibleHistory(Exception):
+    """The log holds an event that cannot follow the ones before it."""
+
+
+def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
+    """The state after `events`. Raises `ImpossibleHistory` where they cannot be true."""
+    return reduce(evolve, events, start or Evaluation())
+
+
+def evolve(state: Evaluation, event: Event) -> Evaluation:
+    """The state after one more event. Raises `ImpossibleHistory` where it cannot follow."""
+    if not isinstance(event, EvaluationEvent):
+        raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
+    if event.originator_version != state.version + 1:
+        raise ImpossibleHistory(
+            f"stream {event.originator_id}: expected version {state.version + 1}, "
+            f"found {event.originator_version}"
+        )
+    if state.finished:
+        raise ImpossibleHistory(f"stream {event.originator_id}: an event follows the final one")
+    state = replace(
+        state,
+        version=event.originator_version,
+        run_id=event.run_id,
+        prompt_id=event.prompt_id,
+        model_key=event.model_key,
+        repetition=event.repetition,
+        started_at=state.started_at or event.timestamp,
+    )
+    match event:
+        case RequestSent():
+            if state.in_flight is not None:
+                raise ImpossibleHistory(f"stream {event.originator_id}: two requests in flight")
+            return replace(state, in_flight=event, attempts=event.attempt)
+        case ResponseReceived():
+            _require_in_flight(state, event)
+            return _answered(state, event)
+        case ErrorRecorded():
+            transient = event.disposition == "transient"
+            return replace(
+                state, in_flight=None, last_error=event, failures=state.failures + transient
+            )
+        case AttemptLost():
+            _require_in_flight(state, event)
+            return replace(state, in_flight=None)
+        case Classified():
+            return replace(
+                state,
+                attempts=0,
+                failures=0,
+                classification=Classification(
+                    event.primary, event.details, event.classifier, event.classifier_version
+                ),
+            )
+        case Scored():
+            score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
+            return replace(state, score=score, finished_at=event.timestamp)
+        case EvaluationAbandoned():
+            return replace(state, abandoned=event, finished_at=event.timestamp)
+        case _:
+            raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
+
+
+def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
+    if state.in_flight is None:
+        raise ImpossibleHistory(
+            f"stream {event.originator_id}: {type(event).__name__} without a request in flight"
+        )
+
+
+def _answered(state: Evaluation, event: ResponseReceived) -> Evaluation:
+    reply = Reply(event.turn, event.text, event.finish_reason, event.refusal, event.model)
+    state = replace(state, in_flight=None, attempts=0, failures=0, last_error=None)
+    if event.purpose == "judge":
+        return replace(state, judge_reply=reply)
+    return replace(
+        state,
+        replies=(*state.replies, reply),
+        latency_ms=state.latency_ms + event.latency_ms,
+        usage=_add(state.usage, event.usage),
+    )
+
+
+def _add(left: Usage, right: Usage) -> Usage:
+    def total(a: int | None, b: int | None) -> int | None:
+        return None if a is None and b is None else (a or 0) + (b or 0)
+
+    return Usage(
+        input_tokens=total(left.input_tokens, right.input_tokens),
+        output_tokens=total(left.output_tokens, right.output_tokens),
+        cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
+    )
+
+
+# -- decide ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Ask a model. `failures` so far and `retry_after_s` say how long to wait first."""
+
+    purpose: Purpose
+    turn: int
+    attempt: int
+    messages: tuple[Turn, ...]
+    failures: int = 0
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareLost:
+    """Record that a request on record has no outcome and will not get one."""
+
+    request: RequestSent
+
+
+@dataclass(frozen=True, slots=True)
+class Classify:
+    """Classify this transcript."""
+
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreReply:
+    """Score the classified reply."""
+
+    classification: Classification
+    judgement: Judgement | None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """End without a score."""
+
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing is left to do."""
+
+
+Action = Send | DeclareLost | Classify | ScoreReply | GiveUp | Done
+
+
+class Grading(Protocol):
+    """The pure part of a dialect: what `next_action` needs to know of it."""
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
+
+
+def next_action(
+    state: Evaluation, case: Case, grading: Grading, *, retry_attempts: int
+) -> Action:
+    """What to do now. `retry_attempts` bounds the attempts after the first (0 means none)."""
+    if state.finished:
+        return Done()
+    if state.in_flight is not None:
+        return DeclareLost(state.in_flight)
+    failure = _failure(state, retry_attempts)
+    if state.classification is None:
+        transcript = Transcript(state.replies, failure)
+        messages = None if failure else grading.messages(case, transcript)
+        if messages is None:
+            return Classify(transcript)
+        return _send(state, "target", len(state.replies), messages)
+    error = state.last_error
+    if error is not None and error.purpose == "target":
+        return GiveUp(Failure(error.kind, error.message))
+    if state.judge_reply is not None:
+        return ScoreReply(state.classification, Judgement(state.judge_reply))
+    messages = grading.judge_messages(case, Transcript(state.replies))
+    if messages is None:
+        return ScoreReply(state.classification, None)
+    if failure is not None:
+        return GiveUp(Failure("judge_failed", failure.message))
+    return _send(state, "judge", len(state.replies), messages)
+
+
+def _send(
+    state: Evaluation, purpose: Purpose, turn: int, messages: tuple[Turn, ...]
+) -> Send:
+    retry_after_s = state.last_error.retry_after_s if state.last_error else None
+    return Send(purpose, turn, state.attempts + 1, messages, state.failures, retry_after_s)
+
+
+def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:
+    """The error that ends the conversation, if the last one does."""
+    error = state.last_error
+    if error is None or error.disposition == "halting":
+        return None
+    if error.disposition == "transient" and state.failures <= retry_attempts:
+        return None
+    return Failure(error.kind, error.message)

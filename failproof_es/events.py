@@ -1,0 +1,271 @@
+"""The vocabulary: everything that can happen, as immutable events.
+
+An event is written before its consequence. Its topic is the class name below, for ever:
+topics are resolved through `EVENTS`, never by importing what a database row names.
+A change of a released event's fields raises its `schema_version` and adds an upcaster
+to `failproof_es.store.mapper`; `tests/golden/` holds one file for each version released.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+from failproof_es.case import Case
+
+Purpose = Literal["target", "judge"]
+Encoding = Literal["utf-8", "base64"]
+Disposition = Literal["transient", "final", "halting"]
+
+
+class Record(BaseModel):
+    """A frozen value inside an event."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Event(Record):
+    """What every event carries: its stream, its version there, its run, its time (UTC)."""
+
+    schema_version: ClassVar[int] = 1
+
+    originator_id: UUID
+    originator_version: int
+    run_id: UUID | None
+    timestamp: datetime
+
+
+# -- prompt streams ----------------------------------------------------------------------
+
+
+class PromptStored(Event):
+    """The complete case as loaded. Never truncated, never altered (specification 001 § 5.2)."""
+
+    digest: str
+    case: Case
+
+
+# -- run streams: lifecycle only ---------------------------------------------------------
+
+
+class ModelSnapshot(Record):
+    """A model's configuration as it was when the run began; secrets by name only."""
+
+    key: str
+    provider: str
+    model: str
+    version: str | None = None
+    parameters: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+
+
+class SuiteSnapshot(Record):
+    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases."""
+
+    path: str
+    sha256: str
+    dialect: str
+    cases: int
+
+
+class Counts(Record):
+    """How a run's planned evaluations stand. `finished` = scored + abandoned."""
+
+    planned: int
+    finished: int
+    scored: int
+    abandoned: int
+
+
+class RunStarted(Event):
+    """A run exists: all that is needed to repeat it, and who began it where."""
+
+    name: str
+    run_number: int
+    configuration: dict[str, Any]
+    configuration_digest: str
+    models: tuple[ModelSnapshot, ...]
+    judge: ModelSnapshot | None = None
+    suites: tuple[SuiteSnapshot, ...]
+    dialect: str
+    seeds: dict[str, int] = {}
+    planned_cases: int
+    planned_evaluations: int
+    code_version: str
+    packages: dict[str, str]
+    who: str
+    where: str
+
+
+class CasesPlanned(Event):
+    """The next chunk of the run's ordered case digests, appended together with `RunStarted`."""
+
+    chunk: int
+    digests: tuple[str, ...]
+
+
+class RunPaused(Event):
+    """The run stopped before its end and can be resumed."""
+
+    reason: str
+    counts: Counts
+
+
+class RunResumed(Event):
+    """A process took the run up again."""
+
+    who: str
+    where: str
+    code_version: str
+
+
+class RunCompleted(Event):
+    """Every planned evaluation is finished."""
+
+    counts: Counts
+    gates: dict[str, Any] = {}
+
+
+class RunFailed(Event):
+    """The run came to an end without a result that could be used."""
+
+    reason: str
+    counts: Counts
+
+
+class RunValidated(Event):
+    """What checking the finished run found (specification 001 § 10.2)."""
+
+    passed: bool
+    findings: tuple[str, ...]
+
+
+# -- evaluation streams ------------------------------------------------------------------
+
+
+class EvaluationEvent(Event):
+    """Every event of an evaluation says which one it is: run x case x model x repetition."""
+
+    prompt_id: UUID
+    model_key: str
+    repetition: int
+
+
+class RequestSent(EvaluationEvent):
+    """Committed before the socket opens: what is about to be asked, in full."""
+
+    purpose: Purpose
+    turn: int
+    attempt: int
+    model: str
+    parameters: dict[str, Any]
+    endpoint: str
+    body: str
+    body_sha256: str
+
+
+class Usage(Record):
+    """Tokens as the provider counted them; `None` where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+
+
+class ResponseReceived(EvaluationEvent):
+    """The complete raw response as received, and what was read from it."""
+
+    purpose: Purpose
+    turn: int
+    attempt: int
+    status: int | None
+    headers: dict[str, str]
+    body: str
+    body_encoding: Encoding = "utf-8"
+    text: str
+    refusal: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    provider_request_id: str | None = None
+    usage: Usage = Usage()
+    latency_ms: float
+    first_token_ms: float | None = None
+
+
+class ErrorRecorded(EvaluationEvent):
+    """An attempt failed. `transient` is tried again within the bound, `final` is not,
+    `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
+
+    purpose: Purpose
+    turn: int
+    attempt: int
+    kind: str
+    message: str
+    disposition: Disposition
+    stack_trace: str
+    status: int | None = None
+    headers: dict[str, str] = {}
+    body: str | None = None
+    body_encoding: Encoding = "utf-8"
+    retry_after_s: float | None = None
+    latency_ms: float | None = None
+
+
+class AttemptLost(EvaluationEvent):
+    """A request was sent and no outcome is on record: the process died in between."""
+
+    purpose: Purpose
+    turn: int
+    attempt: int
+    reason: str
+
+
+class Classified(EvaluationEvent):
+    """The deterministic class of the reply (specification 000 § 2)."""
+
+    primary: str
+    details: dict[str, Any]
+    classifier: str
+    classifier_version: str
+
+
+class Scored(EvaluationEvent):
+    """The evaluation's scores; nothing follows."""
+
+    scores: dict[str, float]
+    reason: str
+    scorer: str
+    scorer_version: str
+
+
+class EvaluationAbandoned(EvaluationEvent):
+    """The evaluation ends without a score; nothing follows."""
+
+    kind: str
+    reason: str
+
+
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        PromptStored,
+        RunStarted,
+        CasesPlanned,
+        RunPaused,
+        RunResumed,
+        RunCompleted,
+        RunFailed,
+        RunValidated,
+        RequestSent,
+        ResponseReceived,
+        ErrorRecorded,
+        AttemptLost,
+        Classified,
+        Scored,
+        EvaluationAbandoned,
+    )
+}
+"""Every event by its topic. A topic is never renamed and never reused."""

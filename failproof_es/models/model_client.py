@@ -1,0 +1,19 @@
+"""`ModelClient`, exactly as specification 000 § 3 gives it.
+
+A user's own class of this shape is named in a configuration (`provider: python`,
+`class: package.module:Name`) and runs in a thread, off the event loop.
+"""
+
+from typing import Any, Protocol
+
+
+class ModelClient(Protocol):
+    """An interface for a client that communicates with a large language model."""
+
+    def __init__(self, api_key: str, model_id: str):
+        """Take the credentials and the specific model to be used."""
+        ...
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        """The model's response to `prompt`; raises an exception if the call fails."""
+        ...

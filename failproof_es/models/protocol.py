@@ -1,0 +1,96 @@
+"""What the engine asks of a model provider, and what a provider answers.
+
+A provider never retries, never substitutes and never hides: one call of `send` is one
+attempt, and it ends in one `Answer` or one `ModelError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from failproof_es.case import Turn
+from failproof_es.events import Disposition, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A request complete to the last byte, before it is sent."""
+
+    endpoint: str
+    """Where it goes: a URL without credentials, or `python:package.module:Name`."""
+    body: bytes
+    """The exact UTF-8 bytes of the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A usable reply, with everything that came with it."""
+
+    status: int | None
+    headers: dict[str, str]
+    body: bytes
+    text: str
+    latency_ms: float
+    finish_reason: str | None = None
+    refusal: str | None = None
+    model: str | None = None
+    provider_request_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    first_token_ms: float | None = None
+
+
+class ModelError(Exception):
+    """An attempt failed. `kind` is one of the words below; the text is for people.
+
+    kinds: `connection`, `timeout`, `rate_limited`, `server_error`, `authentication`,
+    `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
+    `provider_error` (an error object under status 200), `empty_choices`,
+    `missing_content`, `client_exception` (a user's own class raised).
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        disposition: Disposition,
+        *,
+        status: int | None = None,
+        headers: dict[str, str] | None = None,
+        body: bytes | None = None,
+        retry_after_s: float | None = None,
+        latency_ms: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.disposition: Disposition = disposition
+        self.status = status
+        self.headers = headers or {}
+        self.body = body
+        self.retry_after_s = retry_after_s
+        self.latency_ms = latency_ms
+
+
+class Provider(Protocol):
+    """A model that can be asked. One instance serves one entry of `models:` in a run."""
+
+    async def open(self) -> None:
+        """Start what must be started (the embedded model's server). Idempotent."""
+
+    async def check(self) -> str | None:
+        """Look, without asking for a completion, whether the model can be reached.
+
+        Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
+        used: unreachable, the key is wrong or missing, weights are absent.
+        """
+
+    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
+        """The exact request for these messages. Pure: no I/O, no clock."""
+
+    async def send(self, request: PreparedRequest) -> Answer:
+        """One attempt. Raises `ModelError`; never anything else, short of cancellation."""
+
+    async def close(self) -> None:
+        """Release everything. Idempotent."""

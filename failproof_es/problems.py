@@ -1,0 +1,94 @@
+"""What is wrong with something a person wrote: where it stands, what it is, what to do next.
+
+Case files and configurations are untrusted input. Whoever reads them collects every
+problem of a whole batch in a `Problems` and raises `InvalidInput` once, at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One defect. `line` counts from 1; `field` is a dotted path such as `models[0].model`."""
+
+    message: str
+    path: Path | None = None
+    line: int | None = None
+    field: str | None = None
+    remedy: str | None = None
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
+        parts = [part for part in (place, self.field) if part]
+        text = ": ".join([*parts, self.message])
+        return f"{text} ({self.remedy})" if self.remedy else text
+
+
+@dataclass(slots=True)
+class Problems:
+    """All defects found so far, in the order in which they were found."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def error(
+        self,
+        message: str,
+        *,
+        path: Path | None = None,
+        line: int | None = None,
+        field: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Record a defect that makes the whole input unusable."""
+        self.found.append(Problem(message, path, line, field, remedy, "error"))
+
+    def warning(
+        self,
+        message: str,
+        *,
+        path: Path | None = None,
+        line: int | None = None,
+        field: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        """Record something worth saying that does not stop the run."""
+        self.found.append(Problem(message, path, line, field, remedy, "warning"))
+
+    @property
+    def errors(self) -> list[Problem]:
+        """The defects that make the input unusable."""
+        return [problem for problem in self.found if problem.severity == "error"]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """The remarks that do not stop a run."""
+        return [problem for problem in self.found if problem.severity == "warning"]
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.found)
+
+    def raise_errors(self) -> None:
+        """Raise `InvalidInput` with every error found, if there is any."""
+        if errors := self.errors:
+            raise InvalidInput(errors)
+
+
+class InvalidInput(Exception):
+    """Usage, configuration or case files are unusable; nothing was sent (exit code 2)."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+    @classmethod
+    def because(cls, message: str, *, remedy: str | None = None) -> InvalidInput:
+        """One problem that belongs to no place in a file."""
+        return cls([Problem(message, remedy=remedy)])
