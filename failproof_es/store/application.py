@@ -1,0 +1,64 @@
+"""The log as an `eventsourcing` application: our mapper, our recorder, our datastore."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from eventsourcing.application import Application
+from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
+from eventsourcing.postgres import PostgresDatastore, PostgresFactory
+from eventsourcing.utils import Environment
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
+
+from failproof_es.store.mapper import EventMapper
+from failproof_es.store.recorder import EventRecorder
+
+
+class LogFactory(PostgresFactory):
+    """Constructs the log's infrastructure from one connection URL."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(Environment("failproof", _package_settings()))
+        self.datastore.close()
+        self.datastore = datastore(url)
+
+    def application_recorder(self) -> ApplicationRecorder:
+        """The recorder of `failproof.events`."""
+        return EventRecorder(self.datastore)
+
+
+class EventLog(Application[UUID]):
+    """The append-only log. `recorder` appends and reads, `events.get` reads one stream."""
+
+    name = "failproof"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        super().__init__()
+
+    def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
+        """Our factory, whatever the process environment says about persistence modules."""
+        return LogFactory(self._url)
+
+    def construct_mapper(self) -> Mapper[UUID]:
+        """Our mapper: explicit topics, an allow-list, upcasting."""
+        return EventMapper(self.construct_transcoder())
+
+
+def datastore(url: str) -> PostgresDatastore:
+    """A connection pool on `url`, every parameter of which is kept."""
+    settings = conninfo_to_dict(url)
+    store = PostgresDatastore(
+        dbname="", host="", port="", user="", password="", schema="failproof",
+        pool_size=1, max_overflow=4, connect_timeout=10,
+    )  # fmt: skip
+    store.pool.kwargs = {**settings, "row_factory": dict_row}
+    return store
+
+
+def _package_settings() -> dict[str, str]:
+    """What the package's factory insists on finding, none of which is then used."""
+    keys = ("DBNAME", "HOST", "PORT", "USER", "PASSWORD")
+    return {f"POSTGRES_{key}": "unused" for key in keys}

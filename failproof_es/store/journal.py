@@ -1,0 +1,262 @@
+"""The only way into the log while a run is going.
+
+`await journal.append(...)` returns after the commit, never before. One flusher commits
+whatever is waiting, so hundreds of concurrent evaluations share a commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+from uuid import UUID
+
+from eventsourcing.persistence import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+)
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
+from tenacity.wait import wait_exponential
+
+from failproof_es.events import Event
+from failproof_es.store.application import EventLog
+from failproof_es.store.mapper import LogEntry
+from failproof_es.store.recorder import EventRecorder
+
+_AWAY = (InterfaceError, OperationalError)
+
+
+class JournalError(Exception):
+    """An append did not happen."""
+
+
+class Conflict(JournalError):
+    """A stream already holds another event at one of the versions."""
+
+
+class LogUnavailable(JournalError):
+    """The log could not be written for too long; nothing more is sent."""
+
+
+class JournalClosed(JournalError):
+    """The journal takes nothing more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Append:
+    """Events that one caller wants recorded together, and where it waits."""
+
+    entries: list[LogEntry]
+    size: int
+    done: asyncio.Future[Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLimits:
+    """How much waits, how much is committed at once, how long an outage may last."""
+
+    waiting_bytes: int = 64_000_000
+    batch_events: int = 5_000
+    batch_bytes: int = 32_000_000
+    outage_s: float = 300.0
+    notify_every_s: float = 0.1
+
+
+class Journal:
+    """Group commit with back-pressure.
+
+    Appends are committed in the order in which they were made; each is all or nothing.
+    While the server is away appends wait and are tried again, and a commit whose outcome
+    is unknown is looked up before it is called a conflict. `recover` is called between
+    tries, in a thread: it may start an embedded server.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        lease: tuple[UUID, int] | None = None,
+        limits: JournalLimits | None = None,
+        recover: Callable[[], None] | None = None,
+        on_outage: Callable[[bool], None] | None = None,
+    ) -> None:
+        self._log = log
+        self._recorder = cast("EventRecorder", log.recorder)
+        self._lease = lease
+        self._limits = limits or JournalLimits()
+        self._recover = recover
+        self._on_outage = on_outage
+        self._waiting: deque[_Append] = deque()
+        self._waiting_bytes = 0
+        self._work = asyncio.Event()
+        self._room = asyncio.Condition()
+        self._closing = False
+        self._failure: BaseException | None = None
+        self._notified_at = 0.0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._flusher = asyncio.create_task(self._flush(), name="journal")
+
+    async def append(self, *events: Event) -> Sequence[int]:
+        """Record `events` together; return their positions once they are durable.
+
+        Raises `Conflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then none of
+        them was recorded by this call.
+        """
+        entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
+        size = sum(len(entry.state) for entry in entries)
+        async with self._room:
+            await self._room.wait_for(lambda: self._failure or self._closing or self._fits(size))
+        if self._failure is not None:
+            raise self._failure
+        if self._closing:
+            raise JournalClosed("the journal is closed")
+        append = _Append(entries, size, asyncio.get_running_loop().create_future())
+        self._waiting.append(append)
+        self._waiting_bytes += size
+        self._work.set()
+        # A caller that is cancelled must not take an append back that may be committed.
+        return await asyncio.shield(append.done)
+
+    async def close(self) -> None:
+        """Commit what waits, then stop. Idempotent."""
+        self._closing = True
+        self._work.set()
+        async with self._room:
+            self._room.notify_all()
+        await asyncio.gather(self._flusher, return_exceptions=True)
+        self._thread.shutdown(wait=True)
+
+    # -- the flusher -------------------------------------------------------------------
+
+    def _fits(self, size: int) -> bool:
+        return not self._waiting or self._waiting_bytes + size <= self._limits.waiting_bytes
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._work.wait()
+            batch = self._take()
+            if not batch:
+                self._work.clear()
+                if self._closing:
+                    return
+                continue
+            try:
+                outcomes = await loop.run_in_executor(self._thread, self._write, batch)
+            except BaseException as error:
+                self._fail(error, batch)
+                return
+            for append, outcome in zip(batch, outcomes, strict=True):
+                _settle(append, outcome)
+            async with self._room:
+                self._room.notify_all()
+
+    def _take(self) -> list[_Append]:
+        """The next batch: as much as is waiting, within the limits, one append at least."""
+        batch: list[_Append] = []
+        events = size = 0
+        while self._waiting:
+            append = self._waiting[0]
+            events += len(append.entries)
+            size += append.size
+            too_much = events > self._limits.batch_events or size > self._limits.batch_bytes
+            if batch and too_much:
+                break
+            batch.append(self._waiting.popleft())
+            self._waiting_bytes -= append.size
+        return batch
+
+    def _fail(self, error: BaseException, batch: Sequence[_Append]) -> None:
+        """Nothing can be recorded any more: everyone who waits hears so."""
+        self._failure = error
+        for append in (*batch, *self._waiting):
+            _settle(append, error)
+        self._waiting.clear()
+        self._work.clear()
+        asyncio.get_running_loop().create_task(self._wake_all(), name="journal-failed")
+
+    async def _wake_all(self) -> None:
+        async with self._room:
+            self._room.notify_all()
+
+    # -- in the journal's own thread ---------------------------------------------------
+
+    def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
+        outage = False
+
+        def before_sleep(_: RetryCallState) -> None:
+            nonlocal outage
+            if not outage and self._on_outage is not None:
+                self._on_outage(True)
+            outage = True
+            if self._recover is not None:
+                self._recover()
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(_AWAY),
+            wait=wait_exponential(multiplier=0.1, max=5),
+            stop=stop_after_delay(self._limits.outage_s),
+            before_sleep=before_sleep,
+            reraise=True,
+        )
+        try:
+            outcomes = retrying(self._insert, batch)
+        except _AWAY as error:
+            raise LogUnavailable(
+                f"the log could not be written for {self._limits.outage_s:.0f} s: {error}"
+            ) from error
+        if outage and self._on_outage is not None:
+            self._on_outage(False)
+        self._notify(outcomes)
+        return outcomes
+
+    def _insert(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
+        """One transaction for the batch; on a conflict halve it until the guilty stand alone."""
+        entries = [entry for append in batch for entry in append.entries]
+        try:
+            positions = self._recorder.insert_events(entries, lease=self._lease) or []
+        except IntegrityError as error:
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                return self._insert(batch[:middle]) + self._insert(batch[middle:])
+            return [self._read_back(batch[0].entries) or Conflict(str(error))]
+        outcomes: list[Sequence[int] | BaseException] = []
+        for append in batch:
+            outcomes.append(positions[: len(append.entries)])
+            positions = positions[len(append.entries) :]
+        return outcomes
+
+    def _read_back(self, entries: Sequence[LogEntry]) -> Sequence[int] | None:
+        """The positions of `entries` if they are, byte for byte, what the log holds.
+
+        A commit whose acknowledgement was lost is tried again and then meets itself.
+        """
+        positions = []
+        for entry in entries:
+            found = self._recorder.position_of(entry)
+            if found is None:
+                return None
+            positions.append(found)
+        return positions
+
+    def _notify(self, outcomes: Sequence[Sequence[int] | BaseException]) -> None:
+        now = time.monotonic()
+        written = [o[-1] for o in outcomes if not isinstance(o, BaseException) and o]
+        if written and now - self._notified_at >= self._limits.notify_every_s:
+            self._notified_at = now
+            self._recorder.try_notify(written[-1])
+
+
+def _settle(append: _Append, outcome: Sequence[int] | BaseException) -> None:
+    if append.done.done():
+        return
+    if isinstance(outcome, BaseException):
+        append.done.set_exception(outcome)
+        append.done.exception()  # a caller that was cancelled will not ask for it
+    else:
+        append.done.set_result(outcome)

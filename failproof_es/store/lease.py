@@ -1,0 +1,103 @@
+"""The lease on a run: one process drives it, and a process that lost it cannot write.
+
+Two things together. A session lock in the database refuses a second driver at once, and
+is released by the server the moment the first one's connection ends, `kill -9` included:
+no time-out to wait for. The epoch, raised with each new driver and checked inside every
+append, shuts out a driver that lost its connection and does not know it yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.store.recorder import query
+
+_TRY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('failproof.run.' || %s, 0))"
+
+
+class RunBusy(Exception):
+    """Another process drives the run; nothing was changed."""
+
+    def __init__(self, run_id: UUID, holder: str | None) -> None:
+        self.run_id = run_id
+        self.holder = holder
+        by = f" by {holder}" if holder else ""
+        super().__init__(
+            f"run {run_id} is being driven{by}: wait for it to end, or stop that process first"
+        )
+
+
+class Lease:
+    """The right to write to a run, for as long as `connection` lives."""
+
+    def __init__(self, url: str, run_id: UUID, holder: str) -> None:
+        self.run_id = run_id
+        self.epoch = 0
+        self._url = url
+        self._holder = holder
+        self._connection: psycopg.Connection[Any] | None = None
+        self._guard = threading.Lock()
+
+    def acquire(self) -> Self:
+        """Take the lease with a new epoch. Raises `RunBusy`."""
+        self._lock_session()
+        assert self._connection is not None
+        with self._connection.transaction():
+            self._connection.execute(query("lock_log"))
+            row = self._connection.execute(
+                query("acquire_lease"), {"run_id": self.run_id, "holder": self._holder}
+            ).fetchone()
+        assert row is not None
+        self.epoch = row[0]
+        return self
+
+    def keep(self) -> None:
+        """Look whether the session still stands, and lock again after a server restart.
+
+        Raises `RunBusy` when another process was faster, `psycopg.OperationalError` while
+        the server is away. Call it every few seconds.
+        """
+        with self._guard:
+            if self._connection is not None:
+                with contextlib.suppress(psycopg.OperationalError):
+                    self._connection.execute("SELECT 1")
+                    return
+                self._connection.close()
+                self._connection = None
+        self._lock_session()
+
+    def release(self) -> None:
+        """Let others drive the run. Idempotent."""
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _lock_session(self) -> None:
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        row = connection.execute(_TRY_LOCK, (str(self.run_id),)).fetchone()
+        if row is None or not row[0]:
+            holder = connection.execute(
+                "SELECT holder FROM failproof.leases WHERE run_id = %s", (self.run_id,)
+            ).fetchone()
+            connection.close()
+            raise RunBusy(self.run_id, holder[0] if holder else None)
+        with self._guard:
+            self._connection = connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

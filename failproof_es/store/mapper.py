@@ -1,0 +1,93 @@
+"""Between events and the exact bytes that are stored.
+
+State is the event's JSON, in UTF-8, without what has a column of its own (stream id and
+version), with its `schema_version`. Reading goes through the allow-list of topics and
+through the upcasters, so that a log written by any released version still reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+from eventsourcing.domain import DomainEventProtocol
+from eventsourcing.persistence import Mapper, MapperDeserialisationError, StoredEvent
+from pydantic import ValidationError
+
+from failproof_es.events import EVENTS, Event
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+
+UPCASTERS: dict[tuple[str, int], Upcaster] = {}
+"""`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
+
+_COLUMNS = frozenset({"originator_id", "originator_version"})
+
+
+@dataclass(frozen=True)
+class LogEntry(StoredEvent):
+    """A stored event with our own column beside the package's."""
+
+    run_id: UUID | None = None
+
+
+class EventMapper(Mapper[UUID]):
+    """The `eventsourcing` mapper for our events."""
+
+    def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> LogEntry:
+        """The event as it is stored."""
+        if not isinstance(domain_event, Event):
+            raise TypeError(f"{type(domain_event).__name__} is not in the vocabulary")
+        return LogEntry(
+            originator_id=domain_event.originator_id,
+            originator_version=domain_event.originator_version,
+            topic=type(domain_event).__name__,
+            state=encode(domain_event),
+            run_id=domain_event.run_id,
+        )
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Event:
+        """The event that was stored. Raises `MapperDeserialisationError`."""
+        if not isinstance(stored_event.originator_id, UUID):
+            raise MapperDeserialisationError(f"{stored_event.originator_id!r} is not a UUID")
+        return decode(
+            stored_event.topic,
+            stored_event.state,
+            stored_event.originator_id,
+            stored_event.originator_version,
+        )
+
+
+def encode(event: Event) -> bytes:
+    """The exact bytes stored for `event`."""
+    payload = event.model_dump(mode="json", exclude=set(_COLUMNS))
+    return orjson.dumps({"schema_version": event.schema_version, **payload})
+
+
+def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
+    """The event in these bytes, upcast to today's schema.
+
+    Raises `MapperDeserialisationError` for an unknown topic, a newer schema version, or
+    bytes that do not hold such an event.
+    """
+    place = f"stream {stream_id} version {version} ({topic})"
+    event_class = EVENTS.get(topic)
+    if event_class is None:
+        raise MapperDeserialisationError(f"{place}: the topic is not in the vocabulary")
+    try:
+        payload: dict[str, Any] = orjson.loads(state)
+        written = payload.pop("schema_version")
+        if written > event_class.schema_version:
+            raise MapperDeserialisationError(
+                f"{place}: schema version {written} is newer than this version of failproof-es"
+            )
+        for old in range(written, event_class.schema_version):
+            payload = UPCASTERS[topic, old](payload)
+        return event_class.model_validate(
+            {**payload, "originator_id": stream_id, "originator_version": version}
+        )
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValidationError) as error:
+        raise MapperDeserialisationError(f"{place}: {error}") from error

@@ -1,0 +1,94 @@
+"""The schema, created and upgraded by the numbered files in `migrations/`.
+
+Each file runs once, in order, in one transaction with its record, under a lock: two
+processes that open a new database at the same moment do it once between them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import psycopg
+
+from failproof_es.problems import InvalidInput
+
+_LOCK = "hashtextextended('failproof.migrate', 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One migration file."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest recorded beside the migration, to notice a changed file."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations() -> list[Migration]:
+    """Every migration that ships with this version, in order."""
+    found = []
+    for file in resources.files("failproof_es.store").joinpath("migrations").iterdir():
+        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
+            found.append(Migration(int(match[1]), match[2], file.read_text("utf-8")))
+    return sorted(found, key=lambda migration: migration.number)
+
+
+def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
+    """Bring the database up to date and return what was applied (nothing the second time).
+
+    Raises `InvalidInput` when the database was made by a newer version of this package,
+    or when a migration that was applied differs from the one that ships.
+    """
+    shipped = migrations()
+    if _applied_or_none(connection) == {m.number: m.sha256 for m in shipped}:
+        return []
+    with connection.transaction():
+        connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})".encode())
+        connection.execute("CREATE SCHEMA IF NOT EXISTS failproof")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS failproof.migrations ("
+            "number integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
+            "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+        )
+        applied = _applied_or_none(connection) or {}
+        _check(applied, shipped)
+        new = [migration for migration in shipped if migration.number not in applied]
+        for migration in new:
+            connection.execute(migration.sql.encode())
+            connection.execute(
+                "INSERT INTO failproof.migrations (number, name, sha256) VALUES (%s, %s, %s)",
+                (migration.number, migration.name, migration.sha256),
+            )
+    return new
+
+
+def _applied_or_none(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
+    exists = connection.execute("SELECT to_regclass('failproof.migrations')").fetchone()
+    if exists is None or exists[0] is None:
+        return None
+    rows = connection.execute("SELECT number, sha256 FROM failproof.migrations").fetchall()
+    return dict(rows)
+
+
+def _check(applied: dict[int, str], shipped: list[Migration]) -> None:
+    known = {migration.number: migration for migration in shipped}
+    if unknown := sorted(set(applied) - set(known)):
+        raise InvalidInput.because(
+            f"the database has migration {unknown[-1]:04}, which this version does not know",
+            remedy="use the version of failproof-es that made it, or a newer one",
+        )
+    for number, sha256 in applied.items():
+        if known[number].sha256 != sha256:
+            raise InvalidInput.because(
+                f"migration {number:04} in the database differs from the one that ships",
+                remedy="the database was made by a modified version; use that one",
+            )

@@ -1,0 +1,3 @@
+SELECT notification_id
+FROM failproof.events
+WHERE originator_id = %b AND originator_version = %b::bigint AND topic = %b AND state = %b

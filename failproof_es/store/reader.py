@@ -1,0 +1,187 @@
+"""Reading the log: by position, by stream, by what an auditor asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+
+from failproof_es.events import Event
+from failproof_es.problems import InvalidInput
+from failproof_es.store.mapper import decode
+
+Connection = psycopg.Connection[Any]
+
+_COLUMNS = sql.SQL(
+    "notification_id AS position, originator_id AS stream_id, originator_version AS version, "
+    "topic, state, run_id, recorded_at"
+)
+_READ_AFTER = sql.SQL(
+    "SELECT {} FROM failproof.events WHERE notification_id > %b "
+    "AND (%b::text[] IS NULL OR topic = ANY (%b)) ORDER BY notification_id LIMIT %b"
+).format(_COLUMNS)
+_READ_STREAMS = sql.SQL(
+    "SELECT {} FROM failproof.events WHERE originator_id = ANY (%b) "
+    "ORDER BY originator_id, originator_version"
+).format(_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """One row of the log, its state byte for byte as stored."""
+
+    position: int
+    stream_id: UUID
+    version: int
+    topic: str
+    state: bytes
+    run_id: UUID | None
+    recorded_at: datetime
+
+    def payload(self) -> dict[str, Any]:
+        """The state as JSON, as written: not upcast."""
+        payload: dict[str, Any] = orjson.loads(self.state)
+        return payload
+
+    def event(self) -> Event:
+        """The event, upcast to today's schema. Raises `MapperDeserialisationError`."""
+        return decode(self.topic, self.state, self.stream_id, self.version)
+
+
+def read_after(
+    connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
+) -> list[RecordedEvent]:
+    """The next events after `position`, in commit order, `limit` at most."""
+    wanted = list(topics) or None
+    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+        cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
+        return cursor.fetchall()
+
+
+def read_streams(
+    connection: Connection, stream_ids: Sequence[UUID]
+) -> dict[UUID, list[RecordedEvent]]:
+    """Every event of these streams, by stream, in version order. Absent streams are absent."""
+    streams: dict[UUID, list[RecordedEvent]] = {}
+    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+        cursor.execute(_READ_STREAMS, (list(stream_ids),))
+        for row in cursor:
+            streams.setdefault(row.stream_id, []).append(row)
+    return streams
+
+
+def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[UUID]:
+    """Which of these streams have a first event."""
+    rows = connection.execute(
+        "SELECT originator_id FROM failproof.events "
+        "WHERE originator_id = ANY (%b) AND originator_version = 1",
+        (list(stream_ids),),
+    )
+    return {row[0] for row in rows}
+
+
+def find(
+    connection: Connection,
+    *,
+    run_id: UUID | None = None,
+    stream_id: UUID | None = None,
+    topics: Sequence[str] = (),
+    after: int | None = None,
+    up_to: int | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    newest_first: bool = False,
+    limit: int | None = None,
+) -> Iterator[RecordedEvent]:
+    """Stream the events that match every given filter, in commit order.
+
+    `after` is exclusive, `up_to` inclusive; `since` and `until` compare the database's
+    own `recorded_at`. The prompts of a run are streams of their own with no run id.
+    """
+    filters: list[tuple[sql.SQL, Any]] = [
+        (sql.SQL(text), value)
+        for text, value in (
+            ("run_id = %s", run_id),
+            ("originator_id = %s", stream_id),
+            ("topic = ANY (%s)", list(topics) or None),
+            ("notification_id > %s", after),
+            ("notification_id <= %s", up_to),
+            ("recorded_at >= %s", since),
+            ("recorded_at <= %s", until),
+        )
+        if value is not None
+    ]
+    where = sql.SQL(" AND ").join([sql.SQL("true"), *(text for text, _ in filters)])
+    statement = sql.SQL(
+        "SELECT {} FROM failproof.events WHERE {} ORDER BY notification_id {} LIMIT {}"
+    ).format(
+        _COLUMNS,
+        where,
+        sql.SQL("DESC" if newest_first else "ASC"),
+        sql.Literal(limit),
+    )
+    with (
+        connection.transaction(),
+        connection.cursor("find", row_factory=class_row(RecordedEvent)) as cursor,
+    ):
+        cursor.itersize = 500
+        cursor.execute(statement, [value for _, value in filters])
+        yield from cursor
+
+
+def max_position(connection: Connection) -> int:
+    """The newest position, 0 while the log is empty."""
+    row = connection.execute("SELECT max(notification_id) FROM failproof.events").fetchone()
+    return (row[0] if row else None) or 0
+
+
+def position_at(connection: Connection, moment: datetime) -> int:
+    """The last position recorded at or before `moment`, 0 if there is none."""
+    row = connection.execute(
+        "SELECT max(notification_id) FROM failproof.events WHERE recorded_at <= %s", (moment,)
+    ).fetchone()
+    return (row[0] if row else None) or 0
+
+
+def resolve_run(connection: Connection, reference: str) -> UUID:
+    """The run that a person means by a run id, a run number or `latest`.
+
+    Raises `InvalidInput` when there is no such run, naming those that exist.
+    """
+    if reference == "latest":
+        row = connection.execute(
+            "SELECT run_id FROM failproof.run_numbers ORDER BY run_number DESC LIMIT 1"
+        ).fetchone()
+    elif reference.isascii() and reference.isdigit() and len(reference) < 19:
+        row = connection.execute(
+            "SELECT run_id FROM failproof.run_numbers WHERE run_number = %s", (int(reference),)
+        ).fetchone()
+    else:
+        row = connection.execute(
+            "SELECT run_id FROM failproof.run_numbers WHERE run_id = %s", (_uuid(reference),)
+        ).fetchone()
+    if row is None:
+        newest = connection.execute("SELECT max(run_number) FROM failproof.run_numbers").fetchone()
+        known = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
+        raise InvalidInput.because(
+            f"there is no run {reference!r}: {known}", remedy="list them with `failproof-es runs`"
+        )
+    run_id: UUID = row[0]
+    return run_id
+
+
+def _uuid(reference: str) -> UUID:
+    try:
+        return UUID(reference)
+    except ValueError:
+        raise InvalidInput.because(
+            f"{reference!r} names no run",
+            remedy="use a run id, a run number or `latest`; list runs with `failproof-es runs`",
+        ) from None

@@ -1,0 +1,116 @@
+"""Our Postgres application recorder: one SQL function appends a batch.
+
+It keeps every promise of the `eventsourcing` package's application recorder (the package's
+own contract tests run against it) and adds the run id, the lease check and batches of any
+size: the stock recorder's pipeline insert hangs on large ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, LiteralString, cast
+from uuid import UUID
+
+import psycopg
+from eventsourcing.persistence import (
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    PersistenceError,
+    StoredEvent,
+)
+from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
+
+from failproof_es.store.mapper import LogEntry
+from failproof_es.store.migration import migrate
+
+CHANNEL = "failproof_events"
+"""Readers that LISTEN here wake up after a commit; the payload is the last position."""
+
+
+class LeaseLost(PersistenceError):
+    """Another process took the run over: this one must not write to it any more."""
+
+
+def query(name: str) -> LiteralString:
+    """The SQL in `queries/<name>.sql`."""
+    file = resources.files("failproof_es.store").joinpath("queries", f"{name}.sql")
+    return file.read_text("utf-8")
+
+
+class EventRecorder(PostgresApplicationRecorder):
+    """Appends to and reads from `failproof.events`."""
+
+    def __init__(self, datastore: PostgresDatastore) -> None:
+        super().__init__(datastore, events_table_name="events")
+        self.channel_name = CHANNEL
+        self._append = query("append")
+
+    def create_table(self) -> None:
+        """Create or upgrade the schema by its migrations."""
+        with self.datastore.get_connection() as connection:
+            migrate(cast("psycopg.Connection[Any]", connection))
+
+    def insert_events(
+        self,
+        stored_events: Sequence[StoredEvent],
+        *,
+        lease: tuple[UUID, int] | None = None,
+        **_: Any,
+    ) -> Sequence[int] | None:
+        """Append all or nothing, in order, and return the positions.
+
+        `lease` is a run id and the epoch this process holds. Raises `IntegrityError` when
+        a stream already has one of the versions, `LeaseLost` when the epoch is not the
+        run's current one, `OperationalError` or `InterfaceError` when the server is away.
+        """
+        if not stored_events:
+            return None
+        run_id, epoch = lease if lease is not None else (None, None)
+        parameters = (
+            [event.originator_id for event in stored_events],
+            [event.originator_version for event in stored_events],
+            [event.topic for event in stored_events],
+            [event.state for event in stored_events],
+            [event.run_id if isinstance(event, LogEntry) else None for event in stored_events],
+            run_id,
+            epoch,
+        )
+        with self.datastore.get_connection() as connection, connection.cursor() as cursor:
+            try:
+                cursor.execute(self._append, parameters, prepare=True)
+            except psycopg.errors.UniqueViolation as error:
+                raise IntegrityError(str(error)) from error
+            except psycopg.DatabaseError as error:
+                if error.sqlstate == "FP001":
+                    raise LeaseLost(str(error.diag.message_primary)) from error
+                raise
+            positions = [cast("int", row["append"]) for row in cursor.fetchall()]
+        if len(positions) != len(stored_events):
+            raise PersistenceError(
+                f"{len(stored_events)} events were appended but {len(positions)} rows came back: "
+                "something in the database swallows inserts"
+            )
+        return positions
+
+    def position_of(self, event: StoredEvent) -> int | None:
+        """Where exactly this event stands in the log, byte for byte, if it does."""
+        with self.datastore.get_connection() as connection:
+            row = connection.execute(
+                query("position_of"),
+                (event.originator_id, event.originator_version, event.topic, event.state),
+            ).fetchone()
+        return cast("int", row["notification_id"]) if row else None
+
+    def try_notify(self, position: int) -> None:
+        """Wake readers, if the server is there; they poll too, so nothing depends on it.
+
+        Outside the append's transaction: inside, NOTIFY serialises commits.
+        """
+        with (
+            contextlib.suppress(OperationalError, InterfaceError),
+            self.datastore.get_connection() as connection,
+        ):
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(position)))

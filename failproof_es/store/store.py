@@ -1,0 +1,126 @@
+"""One database with everything this package keeps in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+import psycopg
+from eventsourcing.persistence import StoredEvent
+
+from failproof_es.events import Event
+from failproof_es.problems import InvalidInput
+from failproof_es.store.application import EventLog
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.mapper import LogEntry
+from failproof_es.store.migration import migrate
+from failproof_es.store.recorder import query
+
+DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
+
+
+class Store:
+    """The log's database: the embedded server's, or any other by its URL."""
+
+    def __init__(self, url: str, embedded: EmbeddedServer | None = None) -> None:
+        self.url = url
+        self.embedded = embedded
+        self._log: EventLog | None = None
+
+    @classmethod
+    def open(cls, database_url: str | None = None) -> Store:
+        """Reach the database and bring its schema up to date.
+
+        The argument counts first, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
+        server, which is started if need be. Raises `InvalidInput` when it cannot be used.
+        """
+        url = database_url or os.environ.get(DATABASE_URL)
+        embedded = None
+        if not url:
+            embedded = EmbeddedServer()
+            url = embedded.ensure_running()
+        store = cls(url, embedded)
+        try:
+            with store.connect() as connection:
+                migrate(connection)
+        except psycopg.Error as error:
+            raise InvalidInput.because(
+                f"the database cannot be used: {_without_password(str(error), url)}",
+                remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
+            ) from None
+        return store
+
+    @property
+    def log(self) -> EventLog:
+        """The log as an `eventsourcing` application, constructed when first asked for."""
+        if self._log is None:
+            self._log = EventLog(self.url)
+        return self._log
+
+    def connect(self, **options: Any) -> psycopg.Connection[Any]:
+        """A connection of the caller's own, in autocommit unless told otherwise."""
+        return psycopg.connect(self.url, **{"autocommit": True, "connect_timeout": 10, **options})
+
+    def recover(self) -> None:
+        """Start the embedded server again if it is down; any other server is waited for."""
+        if self.embedded is not None:
+            self.embedded.ensure_running()
+
+    def begin_run(self, run_id: UUID, describe: Callable[[int], Sequence[Event]]) -> int:
+        """Record a new run in one transaction and return its dense number.
+
+        `describe` gets the number and returns the run's first events.
+        """
+        with self.connect() as connection, connection.transaction():
+            connection.execute(query("lock_log"))
+            row = connection.execute(
+                "SELECT coalesce(max(run_number), 0) + 1 FROM failproof.run_numbers"
+            ).fetchone()
+            assert row is not None
+            number: int = row[0]
+            connection.execute(
+                "INSERT INTO failproof.run_numbers (run_number, run_id) VALUES (%s, %s)",
+                (number, run_id),
+            )
+            _append(connection, [self.log.mapper.to_stored_event(e) for e in describe(number)])
+        return number
+
+    def close(self) -> None:
+        """Give back every connection. The embedded server keeps running."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _append(connection: psycopg.Connection[Any], entries: Sequence[StoredEvent]) -> None:
+    connection.execute(
+        query("append"),
+        (
+            [entry.originator_id for entry in entries],
+            [entry.originator_version for entry in entries],
+            [entry.topic for entry in entries],
+            [entry.state for entry in entries],
+            [entry.run_id if isinstance(entry, LogEntry) else None for entry in entries],
+            None,
+            None,
+        ),
+    )
+
+
+def _without_password(message: str, url: str) -> str:
+    password = psycopg.conninfo.conninfo_to_dict(url).get("password")
+    return message.replace(str(password), "***") if password else message

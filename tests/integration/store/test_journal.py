@@ -1,0 +1,176 @@
+"""The journal: durable when told so, grouped, fair in conflicts, of any size."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+
+from failproof_es.events import Counts, ErrorRecorded, Event, RunFailed
+from failproof_es.store.journal import Conflict, Journal, JournalClosed, JournalLimits
+from failproof_es.store.lease import Lease
+from failproof_es.store.reader import max_position, read_after, read_streams
+from failproof_es.store.recorder import LeaseLost
+from failproof_es.store.store import Store
+
+
+def an_event(stream: UUID | None = None, version: int = 1, message: str = "m") -> ErrorRecorded:
+    return ErrorRecorded(
+        originator_id=stream or uuid4(), originator_version=version, run_id=uuid4(),
+        timestamp=datetime.now(UTC), prompt_id=uuid4(), model_key="m", repetition=1,
+        purpose="target", turn=0, attempt=1, kind="timeout", message=message,
+        disposition="transient", stack_trace="",
+    )  # fmt: skip
+
+
+def with_journal(
+    store: Store, work: Callable[[Journal], Awaitable[None]], **options: object
+) -> None:
+    async def main() -> None:
+        journal = Journal(store.log, **options)  # type: ignore[arg-type]
+        try:
+            await work(journal)
+        finally:
+            await journal.close()
+
+    asyncio.run(main())
+
+
+def test_an_append_returns_when_its_events_can_be_read(store: Store) -> None:
+    event = an_event()
+
+    async def work(journal: Journal) -> None:
+        positions = await journal.append(event)
+        with store.connect() as connection:
+            [row] = read_after(connection, positions[0] - 1, 10)
+            assert row.event() == event
+
+    with_journal(store, work)
+
+
+def test_five_hundred_concurrent_appends_share_a_few_commits(store: Store) -> None:
+    events = [an_event() for _ in range(500)]
+
+    async def work(journal: Journal) -> None:
+        positions = await asyncio.gather(*(journal.append(event) for event in events))
+        assert len({position for [position] in positions}) == 500
+
+    with_journal(store, work)
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT count(DISTINCT xmin::text) FROM failproof.events"
+        ).fetchone()
+        assert row is not None and row[0] < 50
+
+
+def test_of_a_group_only_the_append_that_conflicts_fails(store: Store) -> None:
+    taken = an_event()
+
+    async def work(journal: Journal) -> None:
+        await journal.append(taken)
+        rival = an_event(stream=taken.originator_id, message="another")
+        others = [an_event() for _ in range(20)]
+        outcomes = await asyncio.gather(
+            *(journal.append(e) for e in [*others[:11], rival, *others[11:]]),
+            return_exceptions=True,
+        )
+        assert [type(o) for o in outcomes].count(Conflict) == 1
+        assert isinstance(outcomes[11], Conflict)
+
+    with_journal(store, work)
+    with store.connect() as connection:
+        assert len(read_after(connection, 0, 100)) == 21
+
+
+def test_an_append_that_meets_itself_in_the_log_has_succeeded(store: Store) -> None:
+    event = an_event()
+
+    async def work(journal: Journal) -> None:
+        assert await journal.append(event) == await journal.append(event)
+
+    with_journal(store, work)
+
+
+def test_an_append_of_several_events_is_all_or_nothing(store: Store) -> None:
+    taken = an_event()
+    fresh = an_event()
+
+    async def work(journal: Journal) -> None:
+        await journal.append(taken)
+        with pytest.raises(Conflict):
+            await journal.append(fresh, an_event(stream=taken.originator_id, message="rival"))
+
+    with_journal(store, work)
+    with store.connect() as connection:
+        assert fresh.originator_id not in read_streams(connection, [fresh.originator_id])
+
+
+def test_one_event_of_eight_megabytes_and_a_batch_of_sixty_four_go_through(store: Store) -> None:
+    large = an_event(message="x" * 8_000_000)
+    many = [an_event(message="y" * 1_000_000) for _ in range(64)]
+
+    async def work(journal: Journal) -> None:
+        await journal.append(large)
+        await journal.append(*many)
+
+    with_journal(store, work, limits=JournalLimits(batch_bytes=100_000_000))
+    with store.connect() as connection:
+        assert max_position(connection) == 65
+        [first] = read_after(connection, 0, 1)
+        assert first.event() == large
+
+
+def test_a_slow_log_holds_the_callers_back(store: Store) -> None:
+    async def work(journal: Journal) -> None:
+        appends = [
+            asyncio.create_task(journal.append(an_event(message="z" * 1000))) for _ in range(50)
+        ]
+        await asyncio.gather(*appends)
+
+    with_journal(store, work, limits=JournalLimits(waiting_bytes=2_000, batch_bytes=2_000))
+
+
+def test_a_process_that_lost_its_lease_cannot_write(store: Store) -> None:
+    run_id = uuid4()
+    old = Lease(store.url, run_id, "first").acquire()
+    old.release()
+    with Lease(store.url, run_id, "second").acquire() as new:
+        assert new.epoch == old.epoch + 1
+
+        async def work(journal: Journal) -> None:
+            with pytest.raises(LeaseLost):
+                await journal.append(an_event())
+
+        with_journal(store, work, lease=(run_id, old.epoch))
+    with store.connect() as connection:
+        assert max_position(connection) == 0
+
+
+def test_a_closed_journal_takes_nothing(store: Store) -> None:
+    async def main() -> None:
+        journal = Journal(store.log)
+        await journal.close()
+        with pytest.raises(JournalClosed):
+            await journal.append(an_event())
+
+    asyncio.run(main())
+
+
+def test_zero_bytes_and_any_unicode_come_back_as_they_were(store: Store) -> None:
+    event: Event = RunFailed(
+        originator_id=uuid4(), originator_version=1, run_id=None, timestamp=datetime.now(UTC),
+        reason="\x00\u202e\U0001f600 \u2028", counts=Counts(planned=1, finished=0, scored=0, abandoned=0),
+    )  # fmt: skip
+
+    async def work(journal: Journal) -> None:
+        await journal.append(event)
+
+    with_journal(store, work)
+    with store.connect() as connection:
+        [row] = read_after(connection, 0, 1)
+        assert row.event() == event
+        log = connection.execute("SELECT payload::text FROM failproof.event_log").fetchone()
+        assert log is not None and log[0].encode() == row.state
