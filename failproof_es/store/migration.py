@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 import psycopg
+from psycopg.rows import tuple_row
 
 from failproof_es.problems import InvalidInput
 
@@ -72,11 +73,12 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
 
 
 def _applied_or_none(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
-    exists = connection.execute("SELECT to_regclass('failproof.migrations')").fetchone()
-    if exists is None or exists[0] is None:
-        return None
-    rows = connection.execute("SELECT number, sha256 FROM failproof.migrations").fetchall()
-    return dict(rows)
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        exists = cursor.execute("SELECT to_regclass('failproof.migrations')").fetchone()
+        if exists is None or exists[0] is None:
+            return None
+        cursor.execute("SELECT number, sha256 FROM failproof.migrations")
+        return dict(cursor.fetchall())
 
 
 def _check(applied: dict[int, str], shipped: list[Migration]) -> None:

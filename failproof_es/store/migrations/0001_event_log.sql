@@ -15,9 +15,6 @@ CREATE TABLE failproof.events (
     autovacuum_vacuum_insert_scale_factor = 0.2,
     autovacuum_analyze_scale_factor = 0.05
 );
--- Exact bytes matter more than a smaller file, and compressing replies costs time.
-ALTER TABLE failproof.events ALTER COLUMN state SET STORAGE EXTENDED;
-ALTER TABLE failproof.events ALTER COLUMN state SET COMPRESSION lz4;
 
 CREATE UNIQUE INDEX events_notification_id_idx ON failproof.events (notification_id);
 CREATE INDEX events_run_id_idx ON failproof.events (run_id, notification_id) WHERE run_id IS NOT NULL;
