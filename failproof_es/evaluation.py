@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 from typing import Any, Protocol
@@ -22,9 +22,9 @@ from failproof_es.events import (
     AttemptLost,
     Classified,
     ErrorRecorded,
-    Event,
     EvaluationAbandoned,
     EvaluationEvent,
+    Event,
     Purpose,
     RequestSent,
     ResponseReceived,
@@ -126,7 +126,7 @@ class Evaluation:
     replies: tuple[Reply, ...] = ()
     judge_reply: Reply | None = None
     latency_ms: float = 0.0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     classification: Classification | None = None
     score: Score | None = None
     abandoned: EvaluationAbandoned | None = None
@@ -294,9 +294,7 @@ class Grading(Protocol):
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
 
 
-def next_action(
-    state: Evaluation, case: Case, grading: Grading, *, retry_attempts: int
-) -> Action:
+def next_action(state: Evaluation, case: Case, grading: Grading, *, retry_attempts: int) -> Action:
     """What to do now. `retry_attempts` bounds the attempts after the first (0 means none)."""
     if state.finished:
         return Done()
@@ -322,9 +320,7 @@ def next_action(
     return _send(state, "judge", len(state.replies), messages)
 
 
-def _send(
-    state: Evaluation, purpose: Purpose, turn: int, messages: tuple[Turn, ...]
-) -> Send:
+def _send(state: Evaluation, purpose: Purpose, turn: int, messages: tuple[Turn, ...]) -> Send:
     retry_after_s = state.last_error.retry_after_s if state.last_error else None
     return Send(purpose, turn, state.attempts + 1, messages, state.failures, retry_after_s)
 

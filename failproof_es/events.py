@@ -63,7 +63,7 @@ class ModelSnapshot(Record):
 
 
 class SuiteSnapshot(Record):
-    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases."""
+    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases it gave."""
 
     path: str
     sha256: str

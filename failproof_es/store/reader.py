@@ -31,6 +31,9 @@ _READ_STREAMS = sql.SQL(
     "SELECT {} FROM failproof.events WHERE originator_id = ANY (%b) "
     "ORDER BY originator_id, originator_version"
 ).format(_COLUMNS)
+_READ_EVENT = sql.SQL(
+    "SELECT {} FROM failproof.events WHERE originator_id = %b AND originator_version = %b::bigint"
+).format(_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,13 @@ def read_streams(
         for row in cursor:
             streams.setdefault(row.stream_id, []).append(row)
     return streams
+
+
+def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:
+    """One event by its place in its stream."""
+    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+        cursor.execute(_READ_EVENT, (stream_id, version))
+        return cursor.fetchone()
 
 
 def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[UUID]:

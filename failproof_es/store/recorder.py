@@ -40,6 +40,22 @@ def query(name: str) -> LiteralString:
     return file.read_text("utf-8")
 
 
+def append_parameters(
+    events: Sequence[StoredEvent], lease: tuple[UUID, int] | None = None
+) -> Sequence[Any]:
+    """What `queries/append.sql` takes: an array a column, and the lease to check."""
+    run_id, epoch = lease if lease is not None else (None, None)
+    return (
+        [event.originator_id for event in events],
+        [event.originator_version for event in events],
+        [event.topic for event in events],
+        [event.state for event in events],
+        [event.run_id if isinstance(event, LogEntry) else None for event in events],
+        run_id,
+        epoch,
+    )
+
+
 class EventRecorder(PostgresApplicationRecorder):
     """Appends to and reads from `failproof.events`."""
 
@@ -68,16 +84,7 @@ class EventRecorder(PostgresApplicationRecorder):
         """
         if not stored_events:
             return None
-        run_id, epoch = lease if lease is not None else (None, None)
-        parameters = (
-            [event.originator_id for event in stored_events],
-            [event.originator_version for event in stored_events],
-            [event.topic for event in stored_events],
-            [event.state for event in stored_events],
-            [event.run_id if isinstance(event, LogEntry) else None for event in stored_events],
-            run_id,
-            epoch,
-        )
+        parameters = append_parameters(stored_events, lease)
         with self.datastore.get_connection() as connection, connection.cursor() as cursor:
             try:
                 cursor.execute(self._append, parameters, prepare=True)

@@ -9,15 +9,15 @@ from typing import Any, Self
 from uuid import UUID
 
 import psycopg
-from eventsourcing.persistence import StoredEvent
 
-from failproof_es.events import Event
+from failproof_es.events import CasesPlanned, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.mapper import LogEntry
 from failproof_es.store.migration import migrate
-from failproof_es.store.recorder import query
+from failproof_es.store.recorder import append_parameters, query
+
+Describe = Callable[[int], tuple[RunStarted, Sequence[CasesPlanned]]]
 
 DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
@@ -69,24 +69,33 @@ class Store:
         if self.embedded is not None:
             self.embedded.ensure_running()
 
-    def begin_run(self, run_id: UUID, describe: Callable[[int], Sequence[Event]]) -> int:
-        """Record a new run in one transaction and return its dense number.
+    def begin_run(self, run_id: UUID, describe: Describe) -> RunStarted:
+        """Record a new run with its whole plan in one transaction, under a dense number.
 
-        `describe` gets the number and returns the run's first events.
+        `describe` gets the number and returns the run's first events. Raises
+        `InvalidInput` when a run with this id is on record.
         """
         with self.connect() as connection, connection.transaction():
             connection.execute(query("lock_log"))
             row = connection.execute(
-                "SELECT coalesce(max(run_number), 0) + 1 FROM failproof.run_numbers"
+                "SELECT coalesce(max(run_number), 0) + 1, bool_or(run_id = %s) "
+                "FROM failproof.run_numbers",
+                (run_id,),
             ).fetchone()
-            assert row is not None
-            number: int = row[0]
+            number, taken = row or (1, False)
+            if taken:
+                raise InvalidInput.because(
+                    f"run {run_id} exists already",
+                    remedy="leave `test_run.id` out to have one generated, or resume that run",
+                )
             connection.execute(
                 "INSERT INTO failproof.run_numbers (run_number, run_id) VALUES (%s, %s)",
                 (number, run_id),
             )
-            _append(connection, [self.log.mapper.to_stored_event(e) for e in describe(number)])
-        return number
+            started, chunks = describe(number)
+            entries = [self.log.mapper.to_stored_event(event) for event in (started, *chunks)]
+            connection.execute(query("append"), append_parameters(entries))
+        return started
 
     def close(self) -> None:
         """Give back every connection. The embedded server keeps running."""
@@ -104,21 +113,6 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _append(connection: psycopg.Connection[Any], entries: Sequence[StoredEvent]) -> None:
-    connection.execute(
-        query("append"),
-        (
-            [entry.originator_id for entry in entries],
-            [entry.originator_version for entry in entries],
-            [entry.topic for entry in entries],
-            [entry.state for entry in entries],
-            [entry.run_id if isinstance(entry, LogEntry) else None for entry in entries],
-            None,
-            None,
-        ),
-    )
 
 
 def _without_password(message: str, url: str) -> str:

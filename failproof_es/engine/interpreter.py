@@ -1,0 +1,292 @@
+"""The loop of one evaluation: decide, perform, append, evolve.
+
+`next_action` decides; this module does what it says and records it. Starting and resuming
+are this same loop entered with a different history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import traceback
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.case import Case
+from failproof_es.configuration.schema import Model
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.redaction import Redactor
+from failproof_es.evaluation import (
+    Classify,
+    DeclareLost,
+    Done,
+    Evaluation,
+    EvaluationKey,
+    GiveUp,
+    ScoreReply,
+    Send,
+    evolve,
+    fold,
+    next_action,
+)
+from failproof_es.events import (
+    AttemptLost,
+    Classified,
+    Encoding,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Event,
+    Purpose,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+)
+from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
+from failproof_es.models.waiting import wait_s
+from failproof_es.store.journal import Journal
+
+
+class Halted(Exception):
+    """An error that would meet every evaluation alike: the run stops and can be resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model of this run, ready to be asked."""
+
+    model: Model
+    provider: Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """Carries evaluations of one run to their end."""
+
+    dialect: Dialect
+    targets: Mapping[str, Target]
+    judge: Target | None
+    journal: Journal
+    redactor: Redactor
+    observe: Callable[[Event], None]
+    stop: asyncio.Event
+    retry_attempts: int
+    retry_delay_ms: int
+
+    async def evaluate(
+        self, key: EvaluationKey, case: Case, history: Sequence[Event]
+    ) -> Evaluation:
+        """Carry one evaluation on from `history`, to its end or to where `stop` is set.
+
+        Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
+        """
+        stamp = _Stamp(key)
+        state = fold(history)
+        decided: list[EvaluationEvent] = []
+        """Events that follow from what is on record: recorded with the next append."""
+        while not isinstance(
+            action := next_action(state, case, self.dialect, retry_attempts=self.retry_attempts),
+            Done,
+        ):
+            if isinstance(action, Send):
+                if action.failures:
+                    await self._record(decided)
+                    decided = []
+                    await self._wait(action)
+                if self.stop.is_set():
+                    break
+                target = self._target(key, action.purpose)
+                request = self._request(stamp, state, action, target)
+                await self._record([*decided, request])
+                state = evolve(state, request)
+                decided = []
+                event: EvaluationEvent = await self._exchange(stamp, state, request, target)
+            else:
+                event = self._consequence(stamp, state, case, action)
+            decided.append(event)
+            state = evolve(state, event)
+            if isinstance(event, ErrorRecorded) and event.disposition == "halting":
+                await self._record(decided)
+                raise Halted(f"{event.model_key}: {event.message}")
+        await self._record(decided)
+        return state
+
+    # -- deciding is done: what follows without asking anyone ------------------------------
+
+    def _consequence(
+        self,
+        stamp: _Stamp,
+        state: Evaluation,
+        case: Case,
+        action: DeclareLost | Classify | ScoreReply | GiveUp | Done,
+    ) -> EvaluationEvent:
+        match action:
+            case DeclareLost(request):
+                return AttemptLost(
+                    **stamp(state),
+                    purpose=request.purpose,
+                    turn=request.turn,
+                    attempt=request.attempt,
+                    reason="sent by a process that ended before it recorded an outcome",
+                )
+            case Classify(transcript):
+                classification = self.dialect.classify(case, transcript)
+                return Classified(
+                    **stamp(state),
+                    primary=classification.primary,
+                    details=classification.details,
+                    classifier=classification.classifier,
+                    classifier_version=classification.version,
+                )
+            case ScoreReply(classification, judgement):
+                score = self.dialect.score(case, classification, judgement)
+                return Scored(
+                    **stamp(state),
+                    scores=score.scores,
+                    reason=score.reason,
+                    scorer=score.scorer,
+                    scorer_version=score.version,
+                )
+            case GiveUp(failure):
+                return EvaluationAbandoned(
+                    **stamp(state), kind=failure.kind, reason=failure.message
+                )
+            case Done():
+                raise AssertionError("a finished evaluation has no consequence")
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def _target(self, key: EvaluationKey, purpose: Purpose) -> Target:
+        if purpose == "target":
+            return self.targets[key.model_key]
+        if self.judge is None:
+            raise Halted(
+                f"dialect {self.dialect.name!r} asks for a judge and the configuration names none"
+            )
+        return self.judge
+
+    def _request(
+        self, stamp: _Stamp, state: Evaluation, action: Send, target: Target
+    ) -> RequestSent:
+        prepared = target.provider.prepare(action.messages)
+        return RequestSent(
+            **stamp(state),
+            purpose=action.purpose,
+            turn=action.turn,
+            attempt=action.attempt,
+            model=target.model.model,
+            parameters={
+                "max_tokens": target.model.max_tokens,
+                "temperature": target.model.temperature,
+                **({} if target.model.seed is None else {"seed": target.model.seed}),
+                **target.model.parameters,
+            },
+            endpoint=prepared.endpoint,
+            body=prepared.body.decode("utf-8"),
+            body_sha256=hashlib.sha256(prepared.body).hexdigest(),
+        )
+
+    async def _exchange(
+        self, stamp: _Stamp, state: Evaluation, request: RequestSent, target: Target
+    ) -> ResponseReceived | ErrorRecorded:
+        """One attempt and its outcome. The request is on record already."""
+        prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"))
+        try:
+            answer = await target.provider.send(prepared)
+        except ModelError as error:
+            return self._error(stamp, state, request, error)
+        return self._response(stamp, state, request, answer)
+
+    def _response(
+        self, stamp: _Stamp, state: Evaluation, request: RequestSent, answer: Answer
+    ) -> ResponseReceived:
+        body, encoding = _as_text(self.redactor.redact_bytes(answer.body))
+        return ResponseReceived(
+            **stamp(state),
+            purpose=request.purpose,
+            turn=request.turn,
+            attempt=request.attempt,
+            status=answer.status,
+            headers=self.redactor.redact_values(answer.headers),
+            body=body,
+            body_encoding=encoding,
+            text=self.redactor.redact(answer.text),
+            refusal=None if answer.refusal is None else self.redactor.redact(answer.refusal),
+            finish_reason=answer.finish_reason,
+            model=answer.model,
+            provider_request_id=answer.provider_request_id,
+            usage=answer.usage,
+            latency_ms=round(answer.latency_ms, 3),
+            first_token_ms=answer.first_token_ms,
+        )
+
+    def _error(
+        self, stamp: _Stamp, state: Evaluation, request: RequestSent, error: ModelError
+    ) -> ErrorRecorded:
+        body: str | None = None
+        encoding: Encoding = "utf-8"
+        if error.body is not None:
+            body, encoding = _as_text(self.redactor.redact_bytes(error.body))
+        return ErrorRecorded(
+            **stamp(state),
+            purpose=request.purpose,
+            turn=request.turn,
+            attempt=request.attempt,
+            kind=error.kind,
+            message=self.redactor.redact(error.message),
+            disposition=error.disposition,
+            stack_trace=self.redactor.redact("".join(traceback.format_exception(error))),
+            status=error.status,
+            headers=self.redactor.redact_values(error.headers),
+            body=body,
+            body_encoding=encoding,
+            retry_after_s=error.retry_after_s,
+            latency_ms=error.latency_ms,
+        )
+
+    async def _wait(self, action: Send) -> None:
+        """Wait before an attempt after an error, or until the run is stopped."""
+        seconds = wait_s(action.failures, self.retry_delay_ms, action.retry_after_s)
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stop.wait()
+        except TimeoutError:
+            return
+
+    async def _record(self, events: Sequence[EvaluationEvent]) -> None:
+        if not events:
+            return
+        await self.journal.append(*events)
+        for event in events:
+            self.observe(event)
+
+
+class _Stamp:
+    """What every event of one evaluation says about itself."""
+
+    def __init__(self, key: EvaluationKey) -> None:
+        self._key = key
+        self._evaluation_id: UUID = key.evaluation_id
+
+    def __call__(self, state: Evaluation) -> dict[str, Any]:
+        return {
+            "originator_id": self._evaluation_id,
+            "originator_version": state.version + 1,
+            "run_id": self._key.run_id,
+            "timestamp": datetime.now(UTC),
+            "prompt_id": self._key.prompt_id,
+            "model_key": self._key.model_key,
+            "repetition": self._key.repetition,
+        }
+
+
+def _as_text(body: bytes) -> tuple[str, Encoding]:
+    """Bytes as JSON can hold them, losing none."""
+    try:
+        return body.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return b64encode(body).decode("ascii"), "base64"

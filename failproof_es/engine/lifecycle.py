@@ -1,0 +1,151 @@
+"""Starting a run and resuming one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
+from failproof_es.dialects import case_files, dialect_named, recognise
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.driver import Driver, Observe
+from failproof_es.engine.identity import code_version, holder, package_versions, where, who
+from failproof_es.engine.outcome import Outcome
+from failproof_es.engine.planner import Plan, store_plan
+from failproof_es.engine.recorded import read_run
+from failproof_es.engine.targets import Targets
+from failproof_es.events import CasesPlanned, RunStarted
+from failproof_es.run import chunked
+from failproof_es.store.lease import Lease
+from failproof_es.store.store import Store
+
+Say = Callable[[str], None]
+
+
+async def start(
+    loaded: LoadedConfiguration,
+    store: Store,
+    *,
+    observe: Observe,
+    stop: asyncio.Event,
+    say: Say,
+) -> Outcome:
+    """Plan a new run and drive it to its end, or until `stop` is set.
+
+    Everything that can be wrong with the input is found before anything is sent: raises
+    `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
+    people.
+    """
+    configuration = loaded.configuration
+    dialect, files = _cases(loaded)
+    targets = Targets(configuration)
+    try:
+        for remark in await targets.check():
+            say(remark)
+        plan = await asyncio.to_thread(store_plan, store, dialect, files)
+        for warning in plan.warnings:
+            say(f"warning: {warning}")
+        run_id = UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
+        with Lease(store.url, run_id, holder()) as lease:
+            await asyncio.to_thread(lease.acquire)
+            observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
+            del plan
+            driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
+            return await driver.drive(resumed=False)
+    finally:
+        await targets.close()
+
+
+async def resume(
+    run_id: UUID,
+    store: Store,
+    *,
+    observe: Observe,
+    stop: asyncio.Event,
+    say: Say,
+) -> Outcome:
+    """Take a run up where its events end. A run that has ended is left as it is.
+
+    Raises `RunBusy` while another process drives it, `InvalidInput` when its models
+    cannot be reached.
+    """
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+    if run.ended:
+        say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
+        return Outcome.of(run, interrupted=False)
+    configuration = configuration_from_resolved(run.started.configuration)
+    targets = Targets(configuration)
+    try:
+        with Lease(store.url, run_id, holder()) as lease:
+            await asyncio.to_thread(lease.acquire)
+            for remark in await targets.check():
+                say(remark)
+            driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
+            return await driver.drive(resumed=True)
+    finally:
+        await targets.close()
+
+
+def _cases(loaded: LoadedConfiguration) -> tuple[Dialect, Sequence[Path]]:
+    prompts = loaded.configuration.prompts
+    if prompts.dialect is not None:
+        dialect = dialect_named(prompts.dialect)
+        return dialect, case_files(prompts.path, dialect.suffixes, loaded.folders)
+    return recognise(prompts.path, loaded.folders)
+
+
+def _begin(
+    store: Store,
+    run_id: UUID,
+    loaded: LoadedConfiguration,
+    dialect: Dialect,
+    targets: Targets,
+    plan: Plan,
+) -> RunStarted:
+    """Put the run on record with its number and its whole plan, in one transaction."""
+    configuration = loaded.configuration
+    models = targets.snapshots()
+    cases = len(plan.digests)
+    repetitions = configuration.execution.repetitions
+
+    def describe(number: int) -> tuple[RunStarted, list[CasesPlanned]]:
+        now = datetime.now(UTC)
+        started = RunStarted(
+            originator_id=run_id,
+            originator_version=1,
+            run_id=run_id,
+            timestamp=now,
+            name=configuration.test_run.name,
+            run_number=number,
+            configuration=loaded.resolved(),
+            configuration_digest=loaded.digest(),
+            models=models,
+            judge=targets.judge_snapshot(),
+            suites=plan.suites,
+            dialect=dialect.name,
+            seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
+            planned_cases=cases,
+            planned_evaluations=cases * len(models) * repetitions,
+            code_version=code_version(),
+            packages=package_versions(),
+            who=who(),
+            where=where(),
+        )
+        chunks = [
+            CasesPlanned(
+                originator_id=run_id,
+                originator_version=chunk + 2,
+                run_id=run_id,
+                timestamp=now,
+                chunk=chunk,
+                digests=digests,
+            )
+            for chunk, digests in enumerate(chunked(plan.digests))
+        ]
+        return started, chunks
+
+    return store.begin_run(run_id, describe)

@@ -1,0 +1,46 @@
+"""What a drive of a run came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from failproof_es.events import Counts
+from failproof_es.run import Run, RunStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run stands after this process drove it."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: RunStatus
+    reason: str | None
+    counts: Counts
+    gates: dict[str, dict[str, Any]]
+    interrupted: bool
+    """Whether it stopped because it was asked to (a signal)."""
+
+    @property
+    def gates_met(self) -> bool:
+        """Whether every configured gate is met; true when there is none."""
+        return all(gate["met"] for gate in self.gates.values())
+
+    @classmethod
+    def of(cls, run: Run, *, interrupted: bool) -> Outcome:
+        """The outcome that the run's own stream tells."""
+        manifest = run.started
+        planned = manifest.planned_evaluations
+        return cls(
+            run_id=manifest.originator_id,
+            run_number=manifest.run_number,
+            name=manifest.name,
+            status=run.status,
+            reason=run.reason,
+            counts=run.counts or Counts(planned=planned, finished=0, scored=0, abandoned=0),
+            gates=dict(run.gates or {}),
+            interrupted=interrupted and run.status == "paused",
+        )

@@ -1,0 +1,115 @@
+"""From case files to a run on record: every prompt stored, the whole plan in one commit.
+
+A run either exists with its complete plan or not at all, and never depends on a file again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from uuid import UUID
+
+from eventsourcing.persistence import IntegrityError
+
+from failproof_es.case import Case, prompt_id
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.events import PromptStored, SuiteSnapshot
+from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.store.reader import existing_streams
+from failproof_es.store.store import Store
+
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run: the ordered case digests and the files they came from."""
+
+    digests: tuple[str, ...]
+    suites: tuple[SuiteSnapshot, ...]
+    warnings: tuple[Problem, ...]
+
+
+def check_files(dialect: Dialect, files: Sequence[Path]) -> tuple[Problem, ...]:
+    """Read every file whole; return the warnings. Raises `InvalidInput` with every error."""
+    problems = Problems()
+    cases = 0
+    for _ in dialect.load(files, problems):
+        cases += 1
+    if not cases and not problems.errors:
+        problems.error("the suites hold no case", remedy="add at least one")
+    problems.raise_errors()
+    return tuple(problems.warnings)
+
+
+def store_plan(store: Store, dialect: Dialect, files: Sequence[Path]) -> Plan:
+    """Check every file, then store every prompt that the log does not hold yet."""
+    before = [_sha256(file) for file in files]
+    warnings = check_files(dialect, files)
+    digests: list[str] = []
+    suites = []
+    for file, sha256 in zip(files, before, strict=True):
+        first = len(digests)
+        for batch in _batches(dialect.load([file], Problems())):
+            digests.extend(_store_prompts(store, batch))
+        suites.append(
+            SuiteSnapshot(
+                path=str(file), sha256=sha256, dialect=dialect.name, cases=len(digests) - first
+            )
+        )
+    if changed := [f for f, sha256 in zip(files, before, strict=True) if _sha256(f) != sha256]:
+        raise InvalidInput(
+            [
+                Problem("the file changed while it was read", path=file, remedy="start again")
+                for file in changed
+            ]
+        )
+    return Plan(tuple(digests), tuple(suites), warnings)
+
+
+def _batches(cases: Iterator[Case]) -> Iterator[Sequence[Case]]:
+    while batch := list(islice(cases, _BATCH)):
+        yield batch
+
+
+def _store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
+    """Store what is new of `cases`; return all their digests, in order."""
+    by_stream = {}
+    digests = []
+    for case in cases:
+        digest = case.digest()
+        digests.append(digest)
+        by_stream[prompt_id(digest)] = (digest, case)
+    while missing := _missing(store, list(by_stream)):
+        try:
+            store.log.events.put([_prompt_stored(*by_stream[stream]) for stream in missing])
+        except IntegrityError:
+            continue  # another process stored one of them meanwhile: look again
+        break
+    return digests
+
+
+def _missing(store: Store, streams: Sequence[UUID]) -> list[UUID]:
+    with store.connect() as connection:
+        existing = existing_streams(connection, streams)
+    return [stream for stream in streams if stream not in existing]
+
+
+def _prompt_stored(digest: str, case: Case) -> PromptStored:
+    return PromptStored(
+        originator_id=prompt_id(digest),
+        originator_version=1,
+        run_id=None,
+        timestamp=datetime.now(UTC),
+        digest=digest,
+        case=case,
+    )
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,106 @@
+"""What the log holds of a run: its own stream, its plan, its evaluations with their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.case import Case
+from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
+from failproof_es.events import CasesPlanned, Event, PromptStored
+from failproof_es.problems import InvalidInput
+from failproof_es.run import Run, fold_run, planned_evaluations
+from failproof_es.store.reader import RecordedEvent, read_event, read_streams
+
+Connection = psycopg.Connection[Any]
+
+WINDOW = 200
+"""How many evaluations are read at once: bounds memory, not concurrency."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvaluation:
+    """One planned evaluation, its case, and everything that has happened to it so far."""
+
+    key: EvaluationKey
+    case: Case
+    history: Sequence[Event]
+
+    def state(self) -> Evaluation:
+        """The history, folded."""
+        return fold(self.history)
+
+
+def read_run(connection: Connection, run_id: UUID) -> Run:
+    """The run as its own stream tells it. Raises `InvalidInput` when there is none."""
+    rows = read_streams(connection, [run_id]).get(run_id, [])
+    if not rows:
+        raise InvalidInput.because(
+            f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
+        )
+    return fold_run(row.event() for row in rows)
+
+
+def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, ...]:
+    """The digests of the run's n-th `CasesPlanned`, which follow `RunStarted` directly."""
+    row = read_event(connection, run_id, chunk + 2)
+    event = row.event() if row else None
+    if not isinstance(event, CasesPlanned) or event.chunk != chunk:
+        raise ImpossibleHistory(f"run {run_id}: chunk {chunk} of its plan is not where it belongs")
+    return event.digests
+
+
+def read_evaluations(
+    connection: Connection, keys: Sequence[EvaluationKey], *, up_to: int | None = None
+) -> list[RecordedEvaluation]:
+    """These evaluations in the order given, with their events up to a position."""
+    prompts = read_streams(connection, list({key.prompt_id for key in keys}))
+    cases = {stream: _stored_case(rows) for stream, rows in prompts.items()}
+    histories = read_streams(connection, [key.evaluation_id for key in keys])
+    return [
+        RecordedEvaluation(
+            key,
+            cases[key.prompt_id],
+            [
+                row.event()
+                for row in histories.get(key.evaluation_id, [])
+                if up_to is None or row.position <= up_to
+            ],
+        )
+        for key in keys
+    ]
+
+
+def planned_windows(run: Run, digests: Sequence[str]) -> Iterator[list[EvaluationKey]]:
+    """The evaluations planned for these digests, in order, a window at a time."""
+    manifest = run.started
+    planned = planned_evaluations(
+        manifest.originator_id,
+        digests,
+        [model.key for model in manifest.models],
+        int(manifest.configuration["execution"]["repetitions"]),
+    )
+    while window := list(islice(planned, WINDOW)):
+        yield window
+
+
+def recorded_evaluations(
+    connection: Connection, run: Run, *, up_to: int | None = None
+) -> Iterator[RecordedEvaluation]:
+    """Every planned evaluation in plan order, begun or not; holds one window in memory."""
+    run_id = run.started.originator_id
+    for chunk in range(run.chunks):
+        for window in planned_windows(run, read_chunk(connection, run_id, chunk)):
+            yield from read_evaluations(connection, window, up_to=up_to)
+
+
+def _stored_case(rows: Sequence[RecordedEvent]) -> Case:
+    event = rows[0].event()
+    if not isinstance(event, PromptStored):
+        raise ImpossibleHistory(f"stream {event.originator_id} does not begin with PromptStored")
+    return event.case

@@ -1,0 +1,166 @@
+"""Replaying a run: every recorded decision derived again, no model asked, nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from failproof_es.case import Case
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.recorded import RecordedEvaluation, read_run, recorded_evaluations
+from failproof_es.evaluation import (
+    Classification,
+    Classify,
+    Done,
+    Evaluation,
+    GiveUp,
+    ScoreReply,
+    Send,
+    evolve,
+    next_action,
+)
+from failproof_es.events import (
+    AttemptLost,
+    Classified,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    Event,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+)
+from failproof_es.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One decision that comes out otherwise than it was recorded."""
+
+    what: str
+    recorded: dict[str, Any]
+    derived: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An evaluation whose record and whose derivation disagree."""
+
+    evaluation_id: UUID
+    suite_id: str
+    case_id: str
+    model_key: str
+    repetition: int
+    disagreements: tuple[Disagreement, ...]
+
+
+@dataclass(slots=True)
+class ReplayReport:
+    """What replaying came to. `agree` + differing + `not_finished` = `evaluations`."""
+
+    run_id: UUID
+    run_number: int
+    evaluations: int
+    as_of: int | None = None
+    agree: int = 0
+    not_finished: int = 0
+    classes: dict[str, int] = field(default_factory=dict)
+    differences: list[Difference] = field(default_factory=list)
+
+
+def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayReport:
+    """Derive every classification and score of the run again and compare.
+
+    With `as_of` only events up to that position count: the run as it stood then.
+    """
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+        manifest = run.started
+        retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
+        dialect = dialect_named(manifest.dialect)
+        report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
+        for recorded in recorded_evaluations(connection, run, up_to=as_of):
+            _add(report, recorded, dialect, retry_attempts)
+    return report
+
+
+def _add(
+    report: ReplayReport, recorded: RecordedEvaluation, dialect: Dialect, retry_attempts: int
+) -> None:
+    state, disagreements = rederive(
+        recorded.case, recorded.history, dialect, retry_attempts=retry_attempts
+    )
+    if disagreements:
+        report.differences.append(
+            Difference(
+                recorded.key.evaluation_id,
+                recorded.case.suite_id,
+                recorded.case.case_id,
+                recorded.key.model_key,
+                recorded.key.repetition,
+                tuple(disagreements),
+            )
+        )
+    elif state.finished:
+        report.agree += 1
+    else:
+        report.not_finished += 1
+    if state.classification is not None:
+        primary = state.classification.primary
+        report.classes[primary] = report.classes.get(primary, 0) + 1
+
+
+def rederive(
+    case: Case, history: Sequence[Event], dialect: Dialect, *, retry_attempts: int
+) -> tuple[Evaluation, list[Disagreement]]:
+    """Walk the history; at each recorded decision, decide anew and compare.
+
+    Versions of classifier and scorer are not compared: what they say is.
+    """
+    state = Evaluation()
+    derived: Classification | None = None
+    found: list[Disagreement] = []
+    for event in history:
+        action = next_action(state, case, dialect, retry_attempts=retry_attempts)
+        match event, action:
+            case Classified(), Classify(transcript):
+                derived = dialect.classify(case, transcript)
+                then = {"primary": event.primary, "details": event.details}
+                now = {"primary": derived.primary, "details": derived.details}
+                _compare(found, "classification", then, now)
+            case Scored(), ScoreReply(classification, judgement):
+                score = dialect.score(case, derived or classification, judgement)
+                _compare(found, "scores", dict(event.scores), dict(score.scores))
+            case EvaluationAbandoned(), GiveUp(failure):
+                _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
+            case RequestSent(), Send():
+                then = {n: getattr(event, n) for n in ("purpose", "turn", "attempt")}
+                _compare(found, "request", then, {n: getattr(action, n) for n in then})
+            case ((ResponseReceived() | ErrorRecorded() | AttemptLost()), _):
+                pass  # what the world answered: given, not decided
+            case _, Done():
+                pass  # `evolve` says what is wrong with an event after the end
+            case _:
+                then = {"event": type(event).__name__}
+                _compare(found, "decision", then, {"action": type(action).__name__})
+        state = evolve(state, event)
+    return state, found
+
+
+def _compare(
+    found: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
+) -> None:
+    """Compare as JSON: what is on record went through it."""
+    derived = orjson.loads(orjson.dumps(derived))
+    recorded = orjson.loads(orjson.dumps(recorded))
+    if recorded != derived:
+        found.append(Disagreement(what, recorded, derived))
+
+
+def difference_as_json(difference: Difference) -> dict[str, Any]:
+    """A difference as plain JSON."""
+    return {**asdict(difference), "evaluation_id": str(difference.evaluation_id)}

@@ -1,0 +1,82 @@
+"""The models of a run: their keys, their providers, opened and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine.interpreter import Target
+from failproof_es.events import ModelSnapshot
+from failproof_es.models import create_provider, model_keys, snapshot
+from failproof_es.problems import InvalidInput, Problem
+
+JUDGE_KEY = "judge"
+
+
+class Targets:
+    """Every model that the configuration names, the judge among them."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        keys = model_keys(configuration.models)
+        self.models = {
+            key: self._target(model) for key, model in zip(keys, configuration.models, strict=True)
+        }
+        judge = configuration.judge
+        self.judge = None if judge is None else self._target(judge)
+
+    def _target(self, model: Model) -> Target:
+        execution = self._configuration.execution
+        provider = create_provider(
+            model,
+            timeout_ms=execution.timeout_per_request_ms,
+            connections=execution.parallel_workers,
+        )
+        return Target(model, provider)
+
+    def _all(self) -> Sequence[Target]:
+        return [*self.models.values(), *([] if self.judge is None else [self.judge])]
+
+    def snapshots(self) -> tuple[ModelSnapshot, ...]:
+        """The models' configuration as it is recorded, in configuration order."""
+        return tuple(snapshot(target.model, key) for key, target in self.models.items())
+
+    def judge_snapshot(self) -> ModelSnapshot | None:
+        """The judge's, if there is one."""
+        return None if self.judge is None else snapshot(self.judge.model, JUDGE_KEY)
+
+    def secret_variables(self) -> list[str]:
+        """The environment variables that hold keys."""
+        return [t.model.api_key_env for t in self._all() if t.model.api_key_env]
+
+    async def check(self) -> list[str]:
+        """Look whether every model can be reached; return the remarks.
+
+        Raises `InvalidInput` with what is wrong with all of them at once.
+        """
+        results = await asyncio.gather(
+            *(target.provider.check() for target in self._all()), return_exceptions=True
+        )
+        problems: list[Problem] = []
+        remarks = []
+        for result in results:
+            if isinstance(result, InvalidInput):
+                problems.extend(result.problems)
+            elif isinstance(result, BaseException):
+                raise result
+            elif result:
+                remarks.append(result)
+        if problems:
+            raise InvalidInput(problems)
+        return remarks
+
+    async def open(self) -> None:
+        """Start what must be started before the first request."""
+        await asyncio.gather(*(target.provider.open() for target in self._all()))
+
+    async def close(self) -> None:
+        """Release everything, whatever fails."""
+        await asyncio.gather(
+            *(target.provider.close() for target in self._all()), return_exceptions=True
+        )
