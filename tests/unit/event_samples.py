@@ -1,0 +1,130 @@
+"""One example of every event, field by field: what the golden files hold.
+
+`python -m tests.unit.event_samples` writes the files that are missing. A file that stands
+is never changed: it is how a released version wrote its events.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+from failproof_es.case import Case, Turn
+from failproof_es.events import (
+    AttemptLost,
+    CasesPlanned,
+    Classified,
+    Counts,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    Event,
+    ModelSnapshot,
+    PromptStored,
+    RequestSent,
+    ResponseReceived,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    RunValidated,
+    Scored,
+    SuiteSnapshot,
+    Usage,
+)
+from failproof_es.store.mapper import encode
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+STREAM = UUID("0f4ac4a6-8b4e-8c1d-9d3a-0123456789ab")
+RUN = UUID("7d444840-9dc0-4f2b-8c1e-0a1b2c3d4e5f")
+WHEN = datetime(2026, 11, 21, 12, 34, 56, 789012, tzinfo=UTC)
+COUNTS = Counts(planned=4, finished=3, scored=2, abandoned=1)
+OF_RUN = {"originator_id": RUN, "originator_version": 7, "run_id": RUN, "timestamp": WHEN}
+OF_EVALUATION = {
+    "originator_id": STREAM,
+    "originator_version": 3,
+    "run_id": RUN,
+    "timestamp": WHEN,
+    "prompt_id": UUID("11111111-2222-8333-8444-555555555555"),
+    "model_key": "smollm2",
+    "repetition": 2,
+}
+ATTEMPT = {"purpose": "target", "turn": 0, "attempt": 1}
+ODD_TEXT = "naïve \x00 \u202e \U0001f600 \u2028 {{x}}"
+
+CASE = Case(
+    dialect="failproof",
+    case_id="injection-001",
+    suite_id="injection",
+    turns=(Turn(role="user", content=ODD_TEXT),),
+    expectation={"expected_response": "x"},
+    category="c",
+    label="l",
+    source="s",
+    tags=("a", "b"),
+    severity="S1",
+    document={"case_id": "injection-001", "unknown": [1, None]},
+)
+MODEL = ModelSnapshot(
+    key="smollm2",
+    provider="local",
+    model="smollm2",
+    version="1",
+    parameters={"temperature": 0.0},
+    settings={"weights_sha256": "b1"},
+)
+
+SAMPLES: tuple[Event, ...] = (
+    PromptStored(
+        originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
+        digest=CASE.digest(), case=CASE,
+    ),
+    RunStarted(
+        **OF_RUN, name="smoke", run_number=12, configuration={"models": []},
+        configuration_digest="ab", models=(MODEL,), judge=MODEL,
+        suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
+        dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
+        code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
+    ),
+    CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb")),
+    RunPaused(**OF_RUN, reason="stopped on request", counts=COUNTS),
+    RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0"),
+    RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
+    RunFailed(**OF_RUN, reason="nothing was answered", counts=COUNTS),
+    RunValidated(**OF_RUN, passed=False, findings=("one",)),
+    RequestSent(
+        **OF_EVALUATION, **ATTEMPT, model="m", parameters={"max_tokens": 5},
+        endpoint="http://127.0.0.1/v1", body=ODD_TEXT, body_sha256="ef",
+    ),
+    ResponseReceived(
+        **OF_EVALUATION, **ATTEMPT, status=200, headers={"date": "today"}, body=ODD_TEXT,
+        body_encoding="utf-8", text=ODD_TEXT, refusal="no", finish_reason="stop", model="m-1",
+        provider_request_id="r1", latency_ms=12.5, first_token_ms=1.5,
+        usage=Usage(input_tokens=1, output_tokens=2, cached_input_tokens=0),
+    ),
+    ErrorRecorded(
+        **OF_EVALUATION, **ATTEMPT, kind="rate_limited", message="slow down",
+        disposition="transient", stack_trace="Traceback", status=429, headers={},
+        body="gA==", body_encoding="base64", retry_after_s=1.0, latency_ms=3.0,
+    ),
+    AttemptLost(**OF_EVALUATION, **ATTEMPT, reason="killed"),
+    Classified(
+        **OF_EVALUATION, primary="pass", details={"rule": "literal"}, classifier="c",
+        classifier_version="1",
+    ),
+    Scored(**OF_EVALUATION, scores={"accuracy": 1.0}, reason="ok", scorer="s", scorer_version="1"),
+    EvaluationAbandoned(**OF_EVALUATION, kind="timeout", reason="no answer"),
+)  # fmt: skip
+
+
+def golden_file(topic: str, schema_version: int) -> Path:
+    return GOLDEN / f"{topic}.v{schema_version}.json"
+
+
+if __name__ == "__main__":
+    for sample in SAMPLES:
+        file = golden_file(type(sample).__name__, sample.schema_version)
+        if not file.exists():
+            file.write_bytes(encode(sample))

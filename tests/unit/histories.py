@@ -1,0 +1,152 @@
+"""Building blocks for given/when/then: events of one evaluation, a dialect that is plain."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from failproof_es.case import Case, Turn
+from failproof_es.evaluation import (
+    Classification,
+    EvaluationKey,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.events import (
+    AttemptLost,
+    Classified,
+    Disposition,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Purpose,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+    Usage,
+)
+
+RUN = UUID(int=1)
+PROMPT = UUID(int=2)
+KEY = EvaluationKey(RUN, PROMPT, "model", 1)
+BEGIN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def a_case(*contents: str) -> Case:
+    turns = tuple(Turn(role="user", content=content) for content in contents or ("hello",))
+    return Case(dialect="plain", case_id="c1", suite_id="s", turns=turns)
+
+
+class History:
+    """Events numbered as they are added."""
+
+    def __init__(self) -> None:
+        self.events: list[EvaluationEvent] = []
+
+    def _head(self) -> dict[str, Any]:
+        version = len(self.events) + 1
+        return {
+            "originator_id": KEY.evaluation_id,
+            "originator_version": version,
+            "run_id": RUN,
+            "timestamp": BEGIN + timedelta(milliseconds=version),
+            "prompt_id": PROMPT,
+            "model_key": "model",
+            "repetition": 1,
+        }
+
+    def _add(self, event: EvaluationEvent) -> History:
+        self.events.append(event)
+        return self
+
+    def sent(self, attempt: int = 1, turn: int = 0, purpose: Purpose = "target") -> History:
+        return self._add(
+            RequestSent(
+                **self._head(), purpose=purpose, turn=turn, attempt=attempt, model="model",
+                parameters={}, endpoint="http://x", body="{}", body_sha256="0",
+            )
+        )  # fmt: skip
+
+    def answered(
+        self, text: str = "hi", attempt: int = 1, turn: int = 0, purpose: Purpose = "target"
+    ) -> History:
+        return self._add(
+            ResponseReceived(
+                **self._head(), purpose=purpose, turn=turn, attempt=attempt, status=200,
+                headers={}, body="{}", text=text, finish_reason="stop", latency_ms=5.0,
+                usage=Usage(input_tokens=3, output_tokens=2),
+            )
+        )  # fmt: skip
+
+    def failed(
+        self,
+        attempt: int = 1,
+        disposition: Disposition = "transient",
+        turn: int = 0,
+        purpose: Purpose = "target",
+        retry_after_s: float | None = None,
+    ) -> History:
+        return self._add(
+            ErrorRecorded(
+                **self._head(), purpose=purpose, turn=turn, attempt=attempt, kind="timeout",
+                message="no answer", disposition=disposition, stack_trace="",
+                retry_after_s=retry_after_s,
+            )
+        )  # fmt: skip
+
+    def lost(self, attempt: int = 1, turn: int = 0, purpose: Purpose = "target") -> History:
+        return self._add(
+            AttemptLost(
+                **self._head(), purpose=purpose, turn=turn, attempt=attempt, reason="killed"
+            )
+        )
+
+    def classified(self, primary: str = "pass") -> History:
+        return self._add(
+            Classified(
+                **self._head(),
+                primary=primary,
+                details={},
+                classifier="plain",
+                classifier_version="1",
+            )
+        )
+
+    def scored(self, accuracy: float = 1.0) -> History:
+        return self._add(
+            Scored(
+                **self._head(),
+                scores={"accuracy": accuracy},
+                reason="",
+                scorer="plain",
+                scorer_version="1",
+            )
+        )
+
+    def abandoned(self) -> History:
+        return self._add(EvaluationAbandoned(**self._head(), kind="timeout", reason="no answer"))
+
+
+class PlainDialect:
+    """One request per user turn; `judged` asks a judge as well."""
+
+    def __init__(self, *, judged: bool = False) -> None:
+        self.judged = judged
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        asked = len(transcript.replies)
+        return case.turns[: asked + 1] if asked < len(case.turns) else None
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        return (Turn(role="user", content="judge this"),) if self.judged else None
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        primary = "error" if transcript.failure else "pass"
+        return Classification(primary, {}, "plain", "1")
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score:
+        return Score({"accuracy": 1.0}, "", "plain", "1")

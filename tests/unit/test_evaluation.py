@@ -1,0 +1,216 @@
+"""The pure core as given / when / then: these events are on record, this comes next."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.evaluation import (
+    Action,
+    Classify,
+    DeclareLost,
+    Done,
+    Evaluation,
+    GiveUp,
+    ImpossibleHistory,
+    ScoreReply,
+    Send,
+    evolve,
+    fold,
+    next_action,
+)
+from failproof_es.events import EvaluationEvent
+from tests.unit.histories import History, PlainDialect, a_case
+
+RETRIES = 2
+
+
+def after(history: History, *, judged: bool = False, turns: tuple[str, ...] = ("hello",)) -> Action:
+    return next_action(
+        fold(history.events), a_case(*turns), PlainDialect(judged=judged), retry_attempts=RETRIES
+    )
+
+
+def sends(action: Action, purpose: str = "target", turn: int = 0, attempt: int = 1) -> bool:
+    return isinstance(action, Send) and (action.purpose, action.turn, action.attempt) == (
+        purpose,
+        turn,
+        attempt,
+    )
+
+
+def test_given_nothing_then_the_first_turn_is_sent() -> None:
+    assert sends(after(History()))
+
+
+def test_given_a_request_without_outcome_then_it_is_declared_lost() -> None:
+    action = after(History().sent())
+    assert isinstance(action, DeclareLost) and action.request.attempt == 1
+
+
+def test_given_a_lost_attempt_then_attempt_two_is_sent() -> None:
+    assert sends(after(History().sent().lost()), attempt=2)
+
+
+def test_lost_attempts_do_not_use_up_the_retry_bound() -> None:
+    history = History()
+    for attempt in range(1, 8):
+        history.sent(attempt).lost(attempt)
+    assert sends(after(history), attempt=8)
+
+
+def test_given_a_reply_then_it_is_classified_then_scored_then_done() -> None:
+    history = History().sent().answered("hi")
+    action = after(history)
+    assert isinstance(action, Classify) and action.transcript.replies[0].text == "hi"
+    assert isinstance(after(history.classified()), ScoreReply)
+    assert isinstance(after(history.scored()), Done)
+
+
+def test_given_a_transient_error_then_the_next_attempt_waits_as_told() -> None:
+    action = after(History().sent().failed(retry_after_s=7.0))
+    assert sends(action, attempt=2)
+    assert isinstance(action, Send) and action.failures == 1 and action.retry_after_s == 7.0
+
+
+def test_given_more_transient_errors_than_the_bound_then_it_is_an_error_without_a_score() -> None:
+    history = History()
+    for attempt in range(1, RETRIES + 2):
+        assert sends(after(history), attempt=attempt)
+        history.sent(attempt).failed(attempt)
+    action = after(history)
+    assert isinstance(action, Classify) and action.transcript.failure is not None
+    assert isinstance(after(history.classified("error")), GiveUp)
+    assert isinstance(after(history.abandoned()), Done)
+
+
+def test_given_no_retries_allowed_then_one_transient_error_is_final() -> None:
+    state = fold(History().sent().failed().events)
+    assert isinstance(next_action(state, a_case(), PlainDialect(), retry_attempts=0), Classify)
+
+
+def test_given_a_final_error_then_there_is_no_second_attempt() -> None:
+    assert isinstance(after(History().sent().failed(disposition="final")), Classify)
+
+
+def test_given_a_halting_error_then_a_resumed_run_asks_again() -> None:
+    history = History()
+    for attempt in range(1, 6):
+        history.sent(attempt).failed(attempt, disposition="halting")
+    assert sends(after(history), attempt=6)
+
+
+def test_given_two_turns_then_each_is_sent_with_its_own_attempts() -> None:
+    history = History().sent().failed().sent(2).answered(attempt=2)
+    assert sends(after(history, turns=("a", "b")), turn=1, attempt=1)
+
+
+def test_given_a_failed_second_turn_then_the_first_reply_is_kept() -> None:
+    history = History().sent().answered().sent(turn=1).failed(turn=1, disposition="final")
+    action = after(history, turns=("a", "b"))
+    assert isinstance(action, Classify)
+    assert len(action.transcript.replies) == 1 and action.transcript.failure is not None
+
+
+def test_given_a_classified_reply_of_a_judged_case_then_the_judge_is_asked() -> None:
+    history = History().sent().answered().classified()
+    assert sends(after(history, judged=True), purpose="judge", turn=1)
+    history.sent(turn=1, purpose="judge").answered("yes", turn=1, purpose="judge")
+    action = after(history, judged=True)
+    assert isinstance(action, ScoreReply)
+    assert action.judgement is not None and action.judgement.reply is not None
+    assert action.judgement.reply.text == "yes"
+
+
+def test_given_a_judge_that_fails_then_the_evaluation_is_abandoned_not_failed() -> None:
+    history = History().sent().answered().classified()
+    history.sent(turn=1, purpose="judge").failed(turn=1, purpose="judge", disposition="final")
+    action = after(history, judged=True)
+    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        History().answered(),
+        History().lost(),
+        History().sent().sent(2),
+        History().sent().answered().classified().scored().scored(),
+        History().sent().answered().classified().scored().sent(2),
+    ],
+)
+def test_what_cannot_have_happened_is_refused(history: History) -> None:
+    with pytest.raises(ImpossibleHistory):
+        fold(history.events)
+
+
+def test_a_gap_in_a_stream_is_refused() -> None:
+    first, second = History().sent().lost().events
+    assert first.originator_version + 1 == second.originator_version
+    with pytest.raises(ImpossibleHistory):
+        fold([second])
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[tuple[str, ...], bool, list[str]]:
+    """A case, whether it is judged, and what the world does at each request."""
+    turns = tuple(draw(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=3)))
+    outcome = st.sampled_from(["answer", "transient", "final", "halting", "killed"])
+    return turns, draw(st.booleans()), draw(st.lists(outcome, max_size=30))
+
+
+def live(turns: tuple[str, ...], judged: bool, outcomes: list[str]) -> list[EvaluationEvent]:
+    """Carry an evaluation through a world that ends after `outcomes`."""
+    history = History()
+    world = iter(outcomes)
+    while True:
+        match after(history, judged=judged, turns=turns):
+            case Send(purpose, turn, attempt):
+                outcome = next(world, None)
+                if outcome is None:
+                    return history.events
+                history.sent(attempt, turn, purpose)
+                if outcome == "answer":
+                    history.answered(attempt=attempt, turn=turn, purpose=purpose)
+                elif outcome != "killed":
+                    history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
+            case DeclareLost(request):
+                history.lost(request.attempt, request.turn, request.purpose)
+            case Classify(transcript):
+                history.classified("error" if transcript.failure else "pass")
+            case ScoreReply():
+                history.scored()
+            case GiveUp():
+                history.abandoned()
+            case Done():
+                return history.events
+
+
+@given(worlds(), st.integers(min_value=0, max_value=100))
+def test_folding_a_prefix_and_continuing_gives_what_the_whole_gives(
+    world: tuple[tuple[str, ...], bool, list[str]], cut: int
+) -> None:
+    events = live(*world)
+    prefix = fold(events[:cut])
+    assert fold(events[cut:], prefix) == fold(events)
+
+
+@given(worlds())
+def test_the_same_events_always_decide_the_same_and_end_once(
+    world: tuple[tuple[str, ...], bool, list[str]],
+) -> None:
+    turns, judged, _ = world
+    events = live(*world)
+    state = Evaluation()
+    answered: set[tuple[str, int]] = set()
+    for event in events:
+        dialect = PlainDialect(judged=judged)
+        action = next_action(state, a_case(*turns), dialect, retry_attempts=RETRIES)
+        if isinstance(action, Send):
+            assert (action.purpose, action.turn) not in answered, "a recorded answer is asked again"
+        state = evolve(state, event)
+        if type(event).__name__ == "ResponseReceived":
+            answered.add((event.purpose, event.turn))  # type: ignore[attr-defined]
+    finals = [e for e in events if type(e).__name__ in ("Scored", "EvaluationAbandoned")]
+    assert len(finals) == state.finished

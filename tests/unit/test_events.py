@@ -1,0 +1,82 @@
+"""The vocabulary is stable: what any released version wrote still reads, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import orjson
+import pytest
+from eventsourcing.persistence import MapperDeserialisationError
+from pydantic import ValidationError
+
+from failproof_es.case import digest_uuid, prompt_id
+from failproof_es.events import EVENTS, Event, Scored
+from failproof_es.store import mapper
+from tests.unit.event_samples import CASE, GOLDEN, OF_EVALUATION, SAMPLES, STREAM, golden_file
+
+
+def test_there_is_a_sample_of_every_event() -> None:
+    assert {type(sample).__name__ for sample in SAMPLES} == set(EVENTS)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: type(s).__name__)
+def test_todays_bytes_are_the_golden_bytes(sample: Event) -> None:
+    file = golden_file(type(sample).__name__, sample.schema_version)
+    assert mapper.encode(sample) == file.read_bytes()
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.json")), ids=lambda f: f.name)
+def test_every_golden_file_ever_written_still_reads(file: Any) -> None:
+    topic = file.name.split(".")[0]
+    [sample] = [s for s in SAMPLES if type(s).__name__ == topic]
+    event = mapper.decode(topic, file.read_bytes(), sample.originator_id, sample.originator_version)
+    assert event == sample
+
+
+def test_events_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError):
+        SAMPLES[0].originator_version = 9  # type: ignore[misc]
+
+
+def test_a_topic_that_is_not_in_the_vocabulary_is_never_imported() -> None:
+    with pytest.raises(MapperDeserialisationError, match="not in the vocabulary"):
+        mapper.decode("os:system", b"{}", uuid4(), 1)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [b"", b"[]", b"null", b"{}", b'{"schema_version": 1}', b"\xff", b'{"schema_version": 99}',
+     b'{"schema_version": "1"}'],
+)  # fmt: skip
+def test_bytes_that_hold_no_such_event_are_a_clear_error(state: bytes) -> None:
+    with pytest.raises(MapperDeserialisationError, match="Scored"):
+        mapper.decode("Scored", state, uuid4(), 1)
+
+
+def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = orjson.loads(golden_file("Scored", 1).read_bytes())
+    old["value"] = old.pop("scores")
+    old["schema_version"] = -1
+
+    def rename(payload: dict[str, Any]) -> dict[str, Any]:
+        payload["scores"] = payload.pop("value")
+        return payload
+
+    monkeypatch.setitem(mapper.UPCASTERS, ("Scored", -1), rename)
+    monkeypatch.setitem(mapper.UPCASTERS, ("Scored", 0), lambda payload: payload)
+    event = mapper.decode("Scored", orjson.dumps(old), STREAM, 3)
+    assert event == Scored(
+        **OF_EVALUATION,
+        scores={"accuracy": 1.0},
+        reason="ok",
+        scorer="s",
+        scorer_version="1",
+    )
+
+
+def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:
+    other = CASE.model_copy(update={"document": {**CASE.document, "unknown": [2]}})
+    assert other.digest() != CASE.digest()
+    assert prompt_id(CASE.digest()) != prompt_id(other.digest())
+    assert digest_uuid(bytes(16)).version == 8
