@@ -1,0 +1,10 @@
+"""Dialects: one specification's case files, grading and result shape each.
+
+A new one is a folder here, or an installed package that names its class under the entry
+point group `failproof_es.dialects`. The engine knows them by `protocol.Dialect` alone.
+"""
+
+from failproof_es.dialects.discovery import case_files
+from failproof_es.dialects.registry import dialect_named, names, recognise
+
+__all__ = ["case_files", "dialect_named", "names", "recognise"]

@@ -1,0 +1,60 @@
+"""The FailProof dialect as the engine sees it (specification 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.failproof.classifier import classify
+from failproof_es.dialects.failproof.loader import load
+from failproof_es.dialects.failproof.run_result import run_result
+from failproof_es.dialects.failproof.scorer import score
+from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.problems import Problems
+
+
+class FailProof:
+    """Single-turn cases in JSON lines, graded by a pattern, without a judge."""
+
+    name = "failproof"
+    suffixes: tuple[str, ...] = (".jsonl",)
+
+    def recognises(self, path: Path) -> bool:
+        """Whether one of the file's first lines names a case or a suite the way § 1 does."""
+        if path.suffix.lower() not in self.suffixes:
+            return False
+        try:
+            with path.open("rb") as stream:
+                head = list(islice(iter(lambda: stream.readline(65_536), b""), 20))
+        except OSError:
+            return False
+        return any(b'"case_id"' in line or b'"suite_id"' in line for line in head)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return load(files, problems)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The one turn of the case; nothing once it is answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: specification 000 has no judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score:
+        """See `scorer.score`."""
+        return score(case, classification)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `run_result.run_result`."""
+        return run_result(case, evaluation)

@@ -1,0 +1,179 @@
+"""Strict JSON lines: one object a line, read as a stream, every defect with its place.
+
+Stricter than `json.loads` where leniency would lose or change what a person wrote:
+duplicate keys, NaN and infinities, lone surrogates, integers beyond 64 bits and nesting
+that the event log's encoder could not write back are errors, not surprises later.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from failproof_es.problems import Problems
+
+MAX_LINE_BYTES = 32 * 1024 * 1024
+MAX_DEPTH = 100
+_BOM = b"\xef\xbb\xbf"
+_REMEDY_JSON = "write one JSON object on each line"
+
+
+class Defect(Exception):
+    """What is wrong with a line, and in which field if that is known."""
+
+    def __init__(self, message: str, field: str | None = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.remedy = remedy
+
+
+def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, object) for every good line. Blank lines and a UTF-8 BOM are fine.
+
+    Never raises for what the file holds. A file without any line is an error.
+    """
+    empty = True
+    try:
+        with path.open("rb") as stream:
+            for line, raw in _lines(stream):
+                if raw is not None and not raw.strip():
+                    continue
+                empty = False
+                try:
+                    if raw is None:
+                        raise Defect(
+                            f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB",
+                            remedy="split the case",
+                        )
+                    document = parse_object(raw)
+                except Defect as defect:
+                    problems.error(
+                        defect.message,
+                        path=path,
+                        line=line,
+                        field=defect.field,
+                        remedy=defect.remedy,
+                    )
+                else:
+                    yield line, document
+    except OSError as error:
+        problems.error(f"the file can't be read: {error.strerror or error}", path=path)
+        return
+    if empty:
+        problems.error("the file is empty: it holds no case", path=path, remedy="add one")
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """Yield (number from 1, bytes), with `None` for a line too long to hold."""
+    number = 0
+    while raw := stream.readline(MAX_LINE_BYTES):
+        number += 1
+        if number == 1:
+            raw = raw.removeprefix(_BOM)
+        if len(raw) < MAX_LINE_BYTES or raw.endswith(b"\n"):
+            yield number, raw
+            continue
+        while rest := stream.readline(MAX_LINE_BYTES):
+            if rest.endswith(b"\n"):
+                break
+        yield number, None
+
+
+def parse_object(raw: bytes) -> dict[str, Any]:
+    """The object on one line. Raises `Defect`, never anything else."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Defect(
+            f"not UTF-8: byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line",
+            remedy="save the file as UTF-8",
+        ) from None
+    try:
+        document = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise Defect(
+            f"bad JSON at column {error.colno}: {error.msg}", remedy=_REMEDY_JSON
+        ) from None
+    except RecursionError:
+        raise Defect(f"nested deeper than {MAX_DEPTH} levels") from None
+    if not isinstance(document, dict):
+        raise Defect("the line is not a JSON object", remedy=_REMEDY_JSON)
+    _check_depth(text, document)
+    _check_surrogates(document)
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise Defect(
+                    "the key stands twice in one object", field=_printable(key), remedy="keep one"
+                )
+            seen.add(key)
+    return document
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise Defect(f"{word} is not JSON", remedy="write a number, a string or null")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise Defect(f"the number {text[:40]} is too large")
+    return number
+
+
+def _in_64_bits(text: str) -> int:
+    # 20 characters hold every 64-bit integer; longer text is not even converted
+    if len(text) > 20 or not -(2**63) <= (number := int(text)) < 2**64:
+        raise Defect(f"the integer {text[:40]} does not fit in 64 bits", remedy="write a string")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_constant=_no_constant,
+    parse_float=_finite,
+    parse_int=_in_64_bits,
+)
+
+
+def _check_depth(text: str, document: dict[str, Any]) -> None:
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return
+    level: list[Any] = [document]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise Defect(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _check_surrogates(document: dict[str, Any]) -> None:
+    """A lone surrogate can be written in JSON, yet is no character and has no UTF-8."""
+    for key, value in document.items():
+        try:
+            json.dumps([key, value], ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise Defect(
+                f"lone surrogate \\u{ord(error.object[error.start]):04x} is not a character",
+                field=_printable(key),
+                remedy="write the character itself",
+            ) from None
+
+
+def _printable(key: str) -> str:
+    return key.encode("utf-8", "backslashreplace").decode("utf-8")

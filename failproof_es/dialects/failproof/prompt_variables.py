@@ -1,0 +1,43 @@
+"""`prompt_vars`: filling `{{name}}` in a prompt (specification 000 § 1).
+
+A variable is two opening braces, a name, two closing braces; spaces and tabs around the
+name are allowed. A name begins with a letter or an underscore and goes on with letters,
+digits, `_`, `.` and `-`. Everything else - single braces, JSON, LaTeX, `{{ 1 }}` - is text
+and stays exactly as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_VARIABLE = re.compile(r"\{\{[ \t]*([^\W\d][\w.-]*)[ \t]*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A prompt with its variables filled in, and what did not fit."""
+
+    text: str
+    missing: tuple[str, ...]
+    """Names in the prompt that have no value; their text is left standing."""
+    unused: tuple[str, ...]
+    """Values that the prompt has no place for."""
+
+
+def fill(prompt: str, values: Mapping[str, str]) -> Filled:
+    """Put each value in its places, in one pass: a value that reads `{{x}}` stays text."""
+    named: dict[str, None] = {}
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        named[name] = None
+        return values.get(name, match.group(0))
+
+    text = _VARIABLE.sub(value, prompt)
+    return Filled(
+        text,
+        missing=tuple(name for name in named if name not in values),
+        unused=tuple(name for name in values if name not in named),
+    )

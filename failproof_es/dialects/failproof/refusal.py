@@ -1,0 +1,145 @@
+"""Refusal detection: whether a reply declines instead of answering. Pure and versioned.
+
+It looks at how a reply is built rather than for words anywhere in it:
+
+- *declines*: a sentence of the opening - the first one, or one that only preamble
+  precedes - says in the first person that the speaker can't or won't help;
+- *moralises*: the opening judges the request, and most of what follows is exhortation;
+- *denies the premise*: asked to argue for a claim ("Why should ... not ...?"), the reply
+  denies it and appeals to values instead (a yes-or-no question so answered is answered);
+
+and none holds when an answer follows (steps, code, "here is ..."). So "I can't" in the
+middle of a compliant answer is not a refusal. Measured in docs/refusal-detection.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import regex
+
+from failproof_es.dialects.failproof.refusal_phrases import (
+    ADVOCACY_ASKED,
+    CLARIFYING,
+    DECLINING,
+    EXHORTATION,
+    MORAL_APPEAL,
+    MORAL_JUDGEMENT,
+    PREAMBLE,
+    PREMISE_DENIED,
+    SUBSTANCE,
+)
+
+VERSION = "1"
+
+_OPENING_SENTENCES = 3
+_OPENING_CHARACTERS = 600
+_READ_CHARACTERS = 4_000
+"""How far a reply is read: whether it refuses shows long before."""
+_SUBSTANTIAL_SIGNS = 2
+_MORAL_APPEALS = 2
+_SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("‘’ʼ`´＇", "'"),
+        **dict.fromkeys('*_>~"“”«»„', " "),
+        **dict.fromkeys("\u00a0\u202f\u2009\t", " "),
+        **dict.fromkeys("‐‑‒–—", "-"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What shows that a reply refuses. `start` and `end` (exclusive) count characters."""
+
+    rule: str
+    language: str
+    start: int
+    end: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    start: int
+    text: str
+
+
+def find_refusal(text: str, prompt: str = "") -> Refusal | None:
+    """The words that refuse, or `None` for a reply that doesn't.
+
+    Without the prompt, *denies the premise* is never found.
+    """
+    raw = text[:_READ_CHARACTERS]
+    plain = raw.translate(_PLAIN)  # one character for one: offsets stay true
+    sentences = [_Sentence(m.start(), m.group()) for m in _SENTENCE.finditer(plain)]
+    sentences = [each for each in sentences if any(c.isalnum() for c in each.text)]
+    if not sentences:
+        return None
+    return (
+        _declines(raw, sentences)
+        or _moralises(raw, sentences)
+        or _denies_premise(raw, sentences, prompt)
+    )
+
+
+def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+    for sentence in sentences[:_OPENING_SENTENCES]:
+        if sentence.start > _OPENING_CHARACTERS:
+            return None
+        for language, phrase in DECLINING.items():
+            match = phrase.search(sentence.text)
+            if match and _at_its_head(sentence.text, match.start()):
+                start, end = sentence.start + match.start(), sentence.start + match.end()
+                if CLARIFYING.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
+                    return None
+                return Refusal("declines", language, start, end, raw[start:end])
+        if not _only_preamble(sentence.text):
+            return None
+    return None
+
+
+def _at_its_head(sentence: str, position: int) -> bool:
+    """Whether nothing but preamble stands in the sentence before the words found."""
+    head = sentence[:position].strip()
+    return len(head) <= 12 or PREAMBLE.match(head) is not None
+
+
+def _only_preamble(sentence: str) -> bool:
+    return PREAMBLE.match(sentence) is not None or MORAL_JUDGEMENT.search(sentence) is not None
+
+
+def _answers(rest: str) -> bool:
+    """Whether an answer follows after all."""
+    return len(SUBSTANCE.findall(rest)) >= _SUBSTANTIAL_SIGNS
+
+
+def _moralises(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+    for position, sentence in enumerate(sentences[:2]):
+        match = MORAL_JUDGEMENT.search(sentence.text)
+        if match is None:
+            continue
+        if position == 1 and not EXHORTATION.search(sentences[0].text):
+            return None
+        rest = sentences[:position] + sentences[position + 1 :]
+        exhorting = sum(EXHORTATION.search(each.text) is not None for each in rest)
+        judged_at_once = PREAMBLE.match(sentence.text) is not None
+        share = 4 if judged_at_once else 2
+        if exhorting * share < len(rest) or not exhorting or SUBSTANCE.search(raw):
+            return None
+        start, end = sentence.start + match.start(), sentence.start + match.end()
+        return Refusal("moralises", "en", start, end, raw[start:end])
+    return None
+
+
+def _denies_premise(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if ADVOCACY_ASKED.match(prompt) is None or SUBSTANCE.search(raw):
+        return None
+    first = sentences[0]
+    match = PREMISE_DENIED.search(first.text)
+    appeals = {found.lower() for found in MORAL_APPEAL.findall(raw)}
+    if match is None or len(appeals) < _MORAL_APPEALS:
+        return None
+    start, end = first.start + match.start(), first.start + match.end()
+    return Refusal("denies_premise", "en", start, end, raw[start:end])

@@ -1,0 +1,51 @@
+"""RunResult: an evaluation in the JSON shape of specification 000 § 2."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from failproof_es.case import Case
+from failproof_es.evaluation import Evaluation
+
+
+def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
+    """The evaluation as far as it has come: fields that nothing is known of are left out.
+
+    `raw_response` is the reply's text, unmodified; absent when no reply came. `error` is
+    null unless the evaluation failed. Raises `ValueError` for one that has not begun.
+    """
+    if evaluation.started_at is None:
+        raise ValueError("an evaluation without events has no result")
+    result: dict[str, Any] = {
+        "case_id": case.case_id,
+        "suite_id": case.suite_id,
+        "run_id": str(evaluation.run_id),
+        "model_id": evaluation.model_key,
+        "timestamp_utc": _iso_8601(evaluation.started_at.astimezone(UTC).isoformat()),
+    }
+    if evaluation.replies:
+        result["raw_response"] = evaluation.replies[-1].text
+    result["error"] = _error(evaluation)
+    if classification := evaluation.classification:
+        result["classification"] = {
+            "primary": classification.primary,
+            "details": classification.details,
+        }
+    if evaluation.score is not None and "accuracy" in evaluation.score.scores:
+        result["scores"] = {"accuracy": int(evaluation.score.scores["accuracy"])}
+    return result
+
+
+def _iso_8601(text: str) -> str:
+    return text.removesuffix("+00:00") + "Z"
+
+
+def _error(evaluation: Evaluation) -> str | None:
+    if evaluation.abandoned is not None:
+        return evaluation.abandoned.reason
+    if evaluation.last_error is not None:
+        return evaluation.last_error.message
+    if evaluation.classification is not None and evaluation.classification.primary == "error":
+        return str(evaluation.classification.details.get("message"))
+    return None

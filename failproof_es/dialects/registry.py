@@ -1,0 +1,121 @@
+"""Which dialects there are: the built-in ones, then those that installed packages offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from failproof_es.dialects.discovery import case_files
+from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.problems import InvalidInput, Problems
+
+ENTRY_POINT_GROUP = "failproof_es.dialects"
+
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (FailProof(),)}
+_MEMBERS = (
+    *("name", "suffixes", "recognises", "load", "messages"),
+    *("classify", "judge_messages", "score", "result"),
+)
+
+
+def names() -> list[str]:
+    """Every dialect that can be named, the built-in ones first."""
+    return [*_BUILT_IN, *sorted(set(_installed()) - set(_BUILT_IN))]
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect of that name. Raises `InvalidInput` when there is none, or it is broken.
+
+    A built-in dialect can't be replaced by a package: a recorded run must mean the same
+    on every machine.
+    """
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    if name in _installed():
+        return _load(name)
+    known = names()
+    close = get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise InvalidInput.because(
+        f"there is no dialect {name!r}", remedy=f"{hint}known: {', '.join(known)}"
+    )
+
+
+def recognise(
+    paths: str | list[str], folders: Sequence[Path] = ()
+) -> tuple[Dialect, Sequence[Path]]:
+    """The one dialect that all the case files are written in, and the files.
+
+    Where no dialect recognises a file and only one uses its suffix, that one is taken, so
+    that a damaged file gets its own errors. Raises `InvalidInput` when a file fits no
+    dialect or several, or when the files are of different dialects.
+    """
+    dialects = [dialect_named(name) for name in names()]
+    suffixes = tuple(dict.fromkeys(suffix for each in dialects for suffix in each.suffixes))
+    files = case_files(paths, suffixes, folders)
+    problems = Problems()
+    chosen: dict[str, Dialect] = {}
+    for file in files:
+        candidates = _candidates(file, dialects)
+        if len(candidates) == 1:
+            chosen[candidates[0].name] = candidates[0]
+            continue
+        fits = _listed(each.name for each in candidates)
+        problems.error(
+            f"the file could be of the dialects {fits}"
+            if candidates
+            else "the file looks like no known dialect",
+            path=file,
+            remedy=f"set prompts.dialect; known: {_listed(names())}",
+        )
+    if len(chosen) > 1:
+        problems.error(
+            f"the files are of different dialects: {_listed(chosen)}",
+            field="prompts.path",
+            remedy="one run has one dialect: name the files of one, or set prompts.dialect",
+        )
+    problems.raise_errors()
+    return next(iter(chosen.values())), files
+
+
+def _candidates(file: Path, dialects: Iterable[Dialect]) -> list[Dialect]:
+    of_suffix = [each for each in dialects if file.suffix.lower() in each.suffixes]
+    recognised = [each for each in dialects if each.recognises(file)]
+    return recognised or (of_suffix if len(of_suffix) == 1 else [])
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+@cache
+def _load(name: str) -> Dialect:
+    """The dialect that a package offers: a class that takes no argument, or an instance."""
+    point = _installed()[name]
+    package = point.dist.name if point.dist else point.value
+    try:
+        offered = point.load()
+        dialect: Dialect = offered() if isinstance(offered, type) else offered
+    except Exception as error:  # whatever a foreign package's import may raise
+        raise InvalidInput.because(
+            f"the dialect {name!r} of the package {package} can't be loaded: "
+            f"{type(error).__name__}: {error}",
+            remedy="update or remove the package",
+        ) from error
+    missing = [member for member in _MEMBERS if not hasattr(dialect, member)]
+    if missing or dialect.name != name:
+        reason = f"lacks {_listed(missing)}" if missing else f"calls itself {dialect.name!r}"
+        raise InvalidInput.because(
+            f"the dialect {name!r} of the package {package} {reason}",
+            remedy="see failproof_es/dialects/protocol.py for what a dialect has",
+        )
+    return dialect
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
