@@ -1,0 +1,45 @@
+"""The program and its commands."""
+
+from __future__ import annotations
+
+import click
+
+from failproof_es.cli.database import db
+from failproof_es.cli.log import log
+from failproof_es.cli.models import models
+from failproof_es.cli.program import Program
+from failproof_es.cli.projections import projections
+from failproof_es.cli.replay import replay
+from failproof_es.cli.results import results
+from failproof_es.cli.runs import runs
+from failproof_es.cli.show import show
+from failproof_es.cli.start_resume import resume, start
+from failproof_es.cli.suites import suites
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="failproof-es", message="%(prog)s %(version)s")
+def main() -> None:
+    """Evaluate language models on an append-only record.
+
+    RUN is a run number, a run id, or `latest`. Data goes to stdout, everything meant for
+    people to stderr. Exit codes: 0 done and all gates met; 1 the run or the tool failed;
+    2 wrong usage, configuration or suite, and nothing was sent; 3 the run is complete and
+    a gate is not met; 130 interrupted, and can be resumed.
+    """
+
+
+for command in (
+    start,
+    resume,
+    replay,
+    runs,
+    show,
+    results,
+    log,
+    projections,
+    suites,
+    models,
+    db,
+):
+    main.add_command(command)

@@ -1,0 +1,86 @@
+"""Turn what went wrong into a paragraph for a person and an exit code for a program."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from enum import IntEnum
+
+import click
+import psycopg
+
+from failproof_es.cli.database_url import masked
+from failproof_es.cli.output import say
+from failproof_es.cli.sanitise import lines, one_line
+from failproof_es.engine.outcome import Outcome
+from failproof_es.problems import InvalidInput
+from failproof_es.store.journal import JournalError
+from failproof_es.store.lease import RunBusy
+
+
+class ExitCode(IntEnum):
+    """What the command line promises (architecture § 7)."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    GATE_NOT_MET = 3
+    INTERRUPTED = 130
+
+
+def exit_code_of(outcome: Outcome) -> ExitCode:
+    """The exit code of a run that was driven to `outcome`."""
+    if outcome.status == "completed":
+        return ExitCode.DONE if outcome.gates_met else ExitCode.GATE_NOT_MET
+    if outcome.interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED
+
+
+def report(error: BaseException, *, debug: bool) -> ExitCode:
+    """Say on stderr what went wrong and what to do next; return the exit code."""
+    if debug:
+        sys.stderr.write(lines(masked("".join(traceback.format_exception(error)))))
+    match error:
+        case InvalidInput():
+            _say_problems(error)
+            return ExitCode.USAGE
+        case RunBusy():
+            say(f"error: {_text(error)}")
+            return ExitCode.FAILED
+        case JournalError():
+            say(
+                f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
+                "What is recorded stays. When the database is back, take the run up with "
+                "`failproof-es resume latest`."
+            )
+            return ExitCode.FAILED
+        case psycopg.OperationalError():
+            say(
+                f"error: the database went away: {_text(error)}. Nothing that was recorded is "
+                "lost. Check that the server is running (`failproof-es db status`) and try again; "
+                "take an unfinished run up with `failproof-es resume latest`."
+            )
+            return ExitCode.FAILED
+        case KeyboardInterrupt() | click.Abort():
+            say("interrupted")
+            return ExitCode.INTERRUPTED
+        case _:
+            hint = "" if debug else " (--debug shows the stack trace)"
+            say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")
+            return ExitCode.FAILED
+
+
+def _say_problems(error: InvalidInput) -> None:
+    problems = [_text(problem) for problem in error.problems]
+    if len(problems) == 1:
+        say(f"error: {problems[0]}")
+        return
+    say(f"error: {len(problems)} problems, nothing was sent:")
+    for problem in problems:
+        say(f"  {problem}")
+
+
+def _text(error: object) -> str:
+    """One line, safe to show, without a password, without the full stop that we add."""
+    return one_line(masked(" ".join(str(error).split())).rstrip("."))

@@ -1,0 +1,150 @@
+"""`log`: the events themselves, for auditors."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import click
+import orjson
+
+from failproof_es.cli.moments import Moment
+from failproof_es.cli.output import Format, format_option
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.sanitise import json_text, one_line, shortened
+from failproof_es.events import EVENTS
+from failproof_es.store.reader import Connection, RecordedEvent, find, max_position, resolve_run
+
+_FOLLOW_EVERY_S = 0.5
+_PAYLOAD_WIDTH = 72
+
+_LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
+_HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
+
+
+@click.command(cls=Command)
+@click.argument("run", required=False)
+@click.option("--stream", type=click.UUID, metavar="ID", help="Only this stream's events.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(sorted(EVENTS)),
+    metavar="EVENT",
+    help="Only events of this type, e.g. ErrorRecorded. Can be given again.",
+)
+@click.option("--after", type=int, metavar="POSITION", help="Only events after this position.")
+@click.option("--up-to", type=int, metavar="POSITION", help="Only events up to this position.")
+@click.option("--since", type=Moment(), metavar="TIME", help="Recorded at this time or later.")
+@click.option("--until", type=Moment(), metavar="TIME", help="Recorded at this time or earlier.")
+@click.option("--limit", type=click.IntRange(min=1), help="How many events at most.")
+@click.option("--follow", "-f", is_flag=True, help="Go on with new events until interrupted.")
+@format_option(Format.TABLE, Format.JSONL)
+def log(
+    run: str | None,
+    stream: UUID | None,
+    types: tuple[str, ...],
+    after: int | None,
+    up_to: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+    follow: bool,
+    output_format: Format,
+) -> None:
+    """Print the events of the log, or those of RUN, in the order of their commits.
+
+    Times are the database's own. A line of JSON carries the payload exactly as it is
+    stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
+    The prompts of a run are streams of their own: find them with --type PromptStored.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        filters: dict[str, Any] = {
+            "run_id": None if run is None else resolve_run(connection, run),
+            "stream_id": stream,
+            "topics": types,
+            "up_to": up_to,
+            "since": since,
+            "until": until,
+        }
+        events = _follow if follow else find
+        rows = events(connection, after=after, limit=limit, **filters)
+        if output_format is Format.JSONL:
+            _print_lines(rows, flush=follow)
+        else:
+            click.echo(_HEADING)
+            for row in rows:
+                click.echo(_table_line(row))
+
+
+def _follow(
+    connection: Connection, *, after: int | None, limit: int | None, **filters: Any
+) -> Iterator[RecordedEvent]:
+    """Everything that matches, now and later, until `limit` or `up_to` is reached."""
+    position = after or 0
+    left = limit
+    while left is None or left > 0:
+        newest = max_position(connection)
+        if newest > position:
+            for row in find(connection, after=position, limit=left, **filters):
+                yield row
+                position = row.position
+                left = None if left is None else left - 1
+            position = max(position, newest)
+        if filters["up_to"] is not None and position >= filters["up_to"]:
+            return
+        time.sleep(_FOLLOW_EVERY_S)
+
+
+def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
+    """Write exact bytes, unless a terminal would obey them."""
+    to_terminal = sys.stdout.isatty()
+    out = sys.stdout.buffer
+    for row in rows:
+        line = json_line(row)
+        out.write((json_text(line.decode()).encode() if to_terminal else line) + b"\n")
+        if flush:
+            out.flush()
+    out.flush()
+
+
+def json_line(row: RecordedEvent) -> bytes:
+    """The event as one line of JSON, its payload spliced in exactly as stored."""
+    head = orjson.dumps(
+        {
+            "position": row.position,
+            "stream_id": row.stream_id,
+            "stream_version": row.version,
+            "event_type": row.topic,
+            "run_id": row.run_id,
+            "recorded_at": row.recorded_at.astimezone(UTC),
+        }
+    )
+    return head[:-1] + b',"payload":' + row.state + b"}"
+
+
+def _table_line(row: RecordedEvent) -> str:
+    """The event in a line of fixed columns: a log of any length prints as it is read."""
+    recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return _LINE.format(
+        row.position, recorded, one_line(row.topic), str(row.stream_id), row.version, summary(row)
+    )
+
+
+def summary(row: RecordedEvent) -> str:
+    """What the event says in a few words, for the table only."""
+    payload = row.payload()
+    told = {
+        name: payload[name]
+        for name in (
+            "name", "run_number", "model_key", "purpose", "attempt", "primary", "scores", "kind",
+            "message", "finish_reason", "text", "reason", "digest", "chunk",
+        )
+        if payload.get(name) is not None
+    }  # fmt: skip
+    text = ", ".join(f"{name}={value}" for name, value in told.items())
+    return shortened(one_line(text), _PAYLOAD_WIDTH)

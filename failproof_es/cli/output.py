@@ -1,0 +1,173 @@
+"""Write data to stdout, as a table for people or as JSON for programs.
+
+Nothing but data goes to stdout; what is meant for people (remarks, hints, progress)
+goes to stderr, so that a pipe never has to filter.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from typing import Any, TypeVar
+
+import click
+import orjson
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failproof_es.cli.sanitise import json_text, lines, one_line
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TABLE_ROWS = 1_000
+
+PIPE_WIDTH = 200
+"""How wide a table is where there is no terminal to ask."""
+
+
+class Format(StrEnum):
+    """How a command prints its data."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def format_option(*allowed: Format) -> Callable[[F], F]:
+    """Give a command `--format` and `--json`; it receives `output_format: Format`."""
+    choices = [str(choice) for choice in (allowed or tuple(Format))]
+    short_for = Format.JSON if Format.JSON in choices else Format.JSONL
+
+    def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.params["output_format"] = short_for
+
+    def set_format(context: click.Context, _: click.Parameter, value: str | None) -> Format:
+        chosen: Format | None = context.params.get("output_format")
+        return Format(value) if value else chosen or Format(choices[0])
+
+    def decorate(command: F) -> F:
+        command = click.option(
+            "--json",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=set_json,
+            help=f"Short for --format {short_for}.",
+        )(command)
+        return click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(choices),
+            callback=set_format,
+            help=f"How to print the data.  [default: {choices[0]}]",
+        )(command)
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A table's column: its heading and the key of its value in a row."""
+
+    heading: str
+    key: str
+    right: bool = False
+
+
+def print_rows(
+    rows: Iterable[dict[str, Any]], columns: Sequence[Column], output_format: Format
+) -> None:
+    """Print rows: all keys as JSON, the columns as a table."""
+    if output_format is Format.TABLE:
+        print_table(rows, columns)
+    elif output_format is Format.JSONL:
+        for row in rows:
+            print_json(row)
+    else:
+        print_json_list(rows)
+
+
+def print_table(
+    rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, title: str | None = None
+) -> None:
+    """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
+
+    A long one becomes several, each with its heading, so that memory stays flat.
+    """
+    console = stdout_console()
+    remaining = iter(rows)
+    page = list(islice(remaining, TABLE_ROWS))
+    while True:
+        table = Table(title=title and one_line(title), title_justify="left", box=box.SIMPLE_HEAD)
+        for column in columns:
+            table.add_column(column.heading, justify="right" if column.right else "left")
+        for row in page:
+            table.add_row(*(Text(cell(row.get(column.key))) for column in columns))
+        console.print(table)
+        page = list(islice(remaining, TABLE_ROWS))
+        if not page:
+            return
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    """Print named facts one under the other, `-` where a value is unknown."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(Text(one_line(name)), Text(cell(value)))
+    stdout_console().print(table)
+
+
+def stdout_console() -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for a file."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False)
+
+
+def print_json(value: Any, *, indent: bool = False) -> None:
+    """Print a value as JSON: one line, or indented. Safe to show, same meaning."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
+    sys.stdout.write(json_text(text) + "\n")
+
+
+def say(text: str) -> None:
+    """Tell a person something, on stderr."""
+    sys.stderr.write(lines(text) + "\n")
+    sys.stderr.flush()
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a table."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return moment(value)
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return one_line(value)
+
+
+def moment(value: datetime) -> str:
+    """A point in time for people: UTC, to the second."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def print_json_list(values: Iterable[Any]) -> None:
+    """Print a JSON array of any length, one element a line, in flat memory."""
+    separator = "[\n"
+    for value in values:
+        sys.stdout.write(separator + json_text(orjson.dumps(value).decode()))
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")

@@ -1,0 +1,94 @@
+"""The program's frame: options that every command takes, and one place where errors end.
+
+`--database-url` and `--debug` may stand before the command or after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from failproof_es.cli.errors import report
+from failproof_es.store.store import DATABASE_URL, Store
+
+
+@dataclass(slots=True)
+class Session:
+    """What the global options say."""
+
+    database_url: str | None = None
+    debug: bool = False
+
+    def open_store(self) -> Store:
+        """The store that the options, the environment or the default name."""
+        return Store.open(self.database_url)
+
+
+def session() -> Session:
+    """The session of the command that is being carried out."""
+    return click.get_current_context().ensure_object(Session)
+
+
+def _set_database_url(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Session).database_url = value
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Session).debug = True
+
+
+def global_options() -> list[click.Parameter]:
+    """The options of the program that each of its commands takes too."""
+    return [
+        click.Option(
+            ["--database-url"],
+            metavar="URL",
+            expose_value=False,
+            callback=_set_database_url,
+            help=f"A PostgreSQL server.  [default: ${DATABASE_URL}, else the embedded server]",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_debug,
+            help="Show stack traces.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command that takes the global options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(global_options())
+
+
+class Group(click.Group):
+    """A noun with verbs."""
+
+    command_class = Command
+
+
+class Program(Group):
+    """The whole program: whatever a command raises ends here, as a text and an exit code."""
+
+    group_class = Group
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(global_options())
+
+    def invoke(self, context: click.Context) -> Any:
+        """Carry out the command; map what it raises to an exit code."""
+        try:
+            return super().invoke(context)
+        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            context.exit(report(error, debug=context.ensure_object(Session).debug))

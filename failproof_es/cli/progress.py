@@ -1,0 +1,162 @@
+"""Show a run's progress on stderr: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich import box
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from failproof_es.cli.progress_state import ModelProgress, ProgressState
+from failproof_es.cli.sanitise import one_line, shortened
+
+REPAINTS_PER_SECOND = 4
+PLAIN_LINE_EVERY_S = 10.0
+
+_COLUMNS = (
+    "done",
+    "pass",
+    "refused",
+    "errors",
+    "retries",
+    "in flight",
+    "rate/s",
+    "cost",
+    "left",
+)
+
+
+class Progress(Protocol):
+    """Something that shows progress between `__enter__` and `__exit__`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def progress_for(state: ProgressState, *, quiet: bool) -> Progress:
+    """The way to show `state` that fits where stderr goes."""
+    if quiet:
+        return Silence()
+    console = Console(stderr=True, highlight=False)
+    live = sys.stderr.isatty() and not console.is_dumb_terminal
+    return LiveTable(state, console) if live else PlainLines(state)
+
+
+class Silence:
+    """Show nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class LiveTable:
+    """A table that repaints itself from a thread of its own, a few times a second."""
+
+    def __init__(self, state: ProgressState, console: Console) -> None:
+        self._live = Live(
+            get_renderable=lambda: progress_table(state) if state.models else Text(""),
+            console=console,
+            refresh_per_second=REPAINTS_PER_SECOND,
+            redirect_stdout=False,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+
+class PlainLines:
+    """One line every ten seconds, and one at the end: for log files and pipes."""
+
+    def __init__(self, state: ProgressState, every_s: float = PLAIN_LINE_EVERY_S) -> None:
+        self._state = state
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        plain_line(self._state)  # the first sample that later rates are measured from
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._write()
+
+    def _tick(self) -> None:
+        while not self._ended.wait(self._every_s):
+            self._write()
+
+    def _write(self) -> None:
+        if self._state.models:
+            print(plain_line(self._state), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def progress_table(state: ProgressState) -> Table:
+    """A row per model, and a title that says which run."""
+    title = f"run {state.run_number} {one_line(state.name)}" if state.run_number else "starting"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE)
+    table.add_column("model", overflow="ellipsis", no_wrap=True)
+    for column in _COLUMNS:
+        table.add_column(column, justify="right", no_wrap=True)
+    for key, model in list(state.models.items()):
+        table.add_row(Text(one_line(key)), *_cells(state, model))
+    return table
+
+
+def plain_line(state: ProgressState) -> str:
+    """The same facts in one line without any control sequence."""
+    parts = []
+    for key, model in list(state.models.items()):
+        cells = dict(zip(_COLUMNS, _cells(state, model), strict=True))
+        done = cells.pop("done")
+        facts = ", ".join(f"{name} {value}" for name, value in cells.items())
+        parts.append(f"{shortened(one_line(key), 60)}: {done} done, {facts}")
+    run = f"run {state.run_number}: " if state.run_number else ""
+    return run + ("; ".join(parts) or "starting")
+
+
+def _cells(state: ProgressState, model: ModelProgress) -> list[str]:
+    pace = state.pace(model.key)
+    return [
+        f"{model.finished}/{model.planned}",
+        str(model.passed),
+        str(model.refused),
+        str(model.abandoned),
+        str(model.retries),
+        str(len(model.in_flight)),
+        "-" if pace.per_second is None else f"{pace.per_second:.1f}",
+        "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
+        "-" if pace.seconds_left is None else duration(pace.seconds_left),
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: `0:07`, `12:30`, `3:05:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

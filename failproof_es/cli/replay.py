@@ -1,0 +1,123 @@
+"""`replay`: derive every recorded decision again, or show a run as it once stood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import orjson
+
+from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.moments import parse_moment
+from failproof_es.cli.output import Column, Format, format_option, print_json, print_table
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.cli.show import show_run
+from failproof_es.engine import Difference, ReplayReport
+from failproof_es.engine import replay as replay_run
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import Connection, max_position, position_at, resolve_run
+
+_SHOWN = 100
+_VALUE_WIDTH = 48
+
+_COLUMNS = (
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("model", "model"),
+    Column("what", "what"),
+    Column("recorded", "recorded"),
+    Column("derived", "derived"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--as-of",
+    metavar="POSITION|TIME",
+    help="Show the run as it stood at a position of the log or at a time, too.",
+)
+@format_option()
+def replay(run: str, as_of: str | None, output_format: Format) -> None:
+    """Derive every classification and score of RUN again from its recorded answers.
+
+    No model is asked and nothing is written. Exits 1 when anything comes out otherwise
+    than it was recorded.
+    """
+    with session().open_store() as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            position = None if as_of is None else position_of(connection, as_of)
+            if position is not None:
+                recorded = RecordedRun.read(connection, run_id, position)
+                if output_format is Format.TABLE:
+                    show_run(recorded, output_format)
+        report = replay_run(store, run_id, as_of=position)
+    if output_format is Format.TABLE:
+        _print(report)
+    else:
+        print_json(as_json(report), indent=output_format is Format.JSON)
+    if report.differences:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def position_of(connection: Connection, as_of: str) -> int:
+    """The position that `--as-of` means: itself, or the last one by a time."""
+    if as_of.isascii() and as_of.isdigit():
+        return min(int(as_of), max_position(connection))
+    moment = parse_moment(as_of)
+    if moment is None:
+        raise InvalidInput.because(
+            f"--as-of {as_of!r} is neither a position nor a time",
+            remedy="write a number, or a time such as 2026-01-31T12:30:00Z",
+        )
+    return position_at(connection, moment)
+
+
+def as_json(report: ReplayReport) -> dict[str, Any]:
+    """The whole report as one JSON object."""
+    return {
+        "run_id": str(report.run_id),
+        "run_number": report.run_number,
+        "as_of": report.as_of,
+        "evaluations": report.evaluations,
+        "agree": report.agree,
+        "differ": len(report.differences),
+        "not_finished": report.not_finished,
+        "classes": report.classes,
+        "differences": report.differences,
+    }
+
+
+def _print(report: ReplayReport) -> None:
+    differ = len(report.differences)
+    if differ:
+        rows = [row for difference in report.differences for row in _rows(difference)]
+        print_table(rows[:_SHOWN], _COLUMNS)
+        if len(rows) > _SHOWN:
+            click.echo(f"… and {len(rows) - _SHOWN} more: --json prints them all")
+    click.echo(
+        f"run {report.run_number}: {report.agree} of {report.evaluations} evaluations agree with "
+        f"the record, {differ} differ, {report.not_finished} not finished; no model was asked"
+    )
+
+
+def _rows(difference: Difference) -> list[dict[str, Any]]:
+    return [
+        {
+            "suite": difference.suite_id,
+            "case": difference.case_id,
+            "model": difference.model_key,
+            "what": disagreement.what,
+            "recorded": _value(disagreement.recorded),
+            "derived": _value(disagreement.derived),
+        }
+        for disagreement in difference.disagreements
+    ]
+
+
+def _value(value: dict[str, Any]) -> str:
+    """What was decided, shortened for the table: the class alone where that tells it."""
+    return shortened(one_line(orjson.dumps(value).decode()), _VALUE_WIDTH)

@@ -1,0 +1,80 @@
+"""`results`: one object, or one line, per evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from failproof_es.cli.output import (
+    Column,
+    Format,
+    format_option,
+    print_json,
+    print_json_list,
+    print_table,
+)
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.result_rows import result_rows
+from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.store.reader import resolve_run
+
+ANSWER_WIDTH = 60
+
+_COLUMNS = (
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("model", "model"),
+    Column("class", "class"),
+    Column("accuracy", "accuracy", right=True),
+    Column("answer", "answer"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--shape", metavar="NAME", help="Another JSON shape than the dialect's own, where it has one."
+)
+@format_option()
+def results(run: str, shape: str | None, output_format: Format) -> None:
+    """Print the results of RUN, in plan order.
+
+    As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
+    table shows the first line of each answer.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        if output_format is Format.TABLE:
+            print_table(_table_rows(recorded), _COLUMNS)
+        elif output_format is Format.JSON:
+            print_json_list(result_rows(recorded, shape))
+        else:
+            for row in result_rows(recorded, shape):
+                print_json(row)
+
+
+def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
+    for recorded in run.evaluations():
+        state = recorded.state()
+        row: dict[str, Any] = {
+            "suite": recorded.case.suite_id,
+            "case": recorded.case.case_id,
+            "model": recorded.key.model_key,
+            "class": state.classification.primary if state.classification else None,
+            "accuracy": state.score.scores.get("accuracy") if state.score else None,
+            "answer": None,
+        }
+        if state.abandoned is not None:
+            row["answer"] = f"({state.abandoned.kind}: {state.abandoned.reason})"
+        elif state.replies:
+            row["answer"] = first_line(state.replies[-1].text)
+        yield row
+
+
+def first_line(text: str) -> str:
+    """The first line of an answer that says anything, sanitised and shortened for a table."""
+    line = next((line for line in text.split("\n") if line.strip()), "")
+    return shortened(one_line(line.strip()), ANSWER_WIDTH)

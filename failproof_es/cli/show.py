@@ -1,0 +1,118 @@
+"""`show`: one run's facts, computed from its events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from failproof_es.cli.output import (
+    Column,
+    Format,
+    format_option,
+    moment,
+    print_facts,
+    print_json,
+    print_table,
+)
+from failproof_es.cli.pricing import price_of
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
+from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.store.reader import resolve_run
+
+_SUITE_FILES = (
+    Column("suite file", "path"),
+    Column("cases", "cases", right=True),
+    Column("sha256", "sha256"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@format_option()
+def show(run: str, output_format: Format) -> None:
+    """Show the facts of RUN: who, when, what was asked, what came of it."""
+    with session().open_store() as store, store.connect() as connection:
+        show_run(RecordedRun.read(connection, resolve_run(connection, run)), output_format)
+
+
+def show_run(run: RecordedRun, output_format: Format) -> None:
+    """Print a run's facts as the log has them up to `run.up_to`."""
+    facts = gather(run, price_of(run.started.models))
+    if output_format is not Format.TABLE:
+        print_json(as_json(run, facts), indent=output_format is Format.JSON)
+        return
+    print_facts(_for_people(run, facts))
+    print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
+    print_suites(facts)
+    for name, gate in (run.run.gates or {}).items():
+        click.echo(gate_line(name, gate))
+
+
+def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
+    """All facts of a run as one JSON object. What is unknown is null."""
+    started, total = run.started, facts.total
+    return {
+        "run_id": str(run.run_id),
+        "run_number": started.run_number,
+        "name": started.name,
+        "status": run.run.status,
+        "reason": run.run.reason,
+        "as_of": run.up_to,
+        "started_at": started.timestamp,
+        "who": started.who,
+        "where": started.where,
+        "code_version": started.code_version,
+        "dialect": started.dialect,
+        "models": [model.model_dump() for model in started.models],
+        "suites": [suite.model_dump() for suite in started.suites],
+        "counts": {
+            "planned": started.planned_evaluations,
+            "finished": total.finished,
+            "scored": total.scored,
+            "abandoned": total.finished - total.scored,
+        },
+        "classes": dict(total.classes),
+        "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
+        "by_suite": suite_rows(facts),
+        "gates": dict(run.run.gates or {}),
+        "requests": facts.requests,
+        "retries": facts.retries,
+        "lost_attempts": facts.lost,
+        "errors": dict(facts.errors),
+        "tokens": {"input": facts.input_tokens, "output": facts.output_tokens},
+        "cost_usd": facts.cost_usd,
+        "latency_ms": {"p50": facts.latency_ms(50), "p95": facts.latency_ms(95)},
+    }
+
+
+def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
+    started, total = run.started, facts.total
+    errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
+    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f}"
+    status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
+    return {
+        "run": f"{started.run_number} {started.name}",
+        "id": run.run_id,
+        "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
+        "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
+        "version": started.code_version,
+        "models asked": ", ".join(f"{model.key} ({model.provider})" for model in started.models),
+        "evaluations": f"{total.finished} finished of {started.planned_evaluations} planned, "
+        f"{total.scored} scored, {total.finished - total.scored} abandoned",
+        "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
+        "errors": errors or "none",
+        "tokens": f"{_number(facts.input_tokens)} in, {_number(facts.output_tokens)} out",
+        "cost": cost,
+        "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
+    }
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} ms"

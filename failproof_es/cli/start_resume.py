@@ -1,0 +1,182 @@
+"""`start` and `resume`: drive a run, show how it goes, print what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+from projections.runner import Follower
+
+from failproof_es.cli.errors import ExitCode, exit_code_of
+from failproof_es.cli.output import Format, format_option, print_json, say
+from failproof_es.cli.pricing import price_of
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.progress import Progress, progress_for
+from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.results_file import write_results_file
+from failproof_es.cli.run_facts import RunFacts, gather
+from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.engine import Outcome
+from failproof_es.engine import resume as resume_run
+from failproof_es.engine import start as start_run
+from failproof_es.events import Event, RunStarted
+from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.store import Store
+
+
+class Drive(Protocol):
+    """Starting or resuming, whichever it is."""
+
+    def __call__(
+        self,
+        *,
+        observe: Callable[[Event], None],
+        stop: asyncio.Event,
+        say: Callable[[str], None],
+    ) -> Coroutine[Any, Any, Outcome]: ...
+
+
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
+
+
+@click.command(cls=Command)
+@click.argument("config", type=click.Path(path_type=Path))
+@quiet_option
+@format_option()
+def start(config: Path, quiet: bool, output_format: Format) -> None:
+    """Start a run of the configuration file CONFIG.
+
+    Everything that can be wrong with the configuration, the suites and the models is
+    checked before the first request. With --json the last line of stdout is one object:
+    run_id, run_number, status, counts, gates, exit_code.
+    """
+    loaded = load_configuration(config, session().database_url)
+    with session().open_store() as store:
+
+        def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            return start_run(loaded, store, **how)
+
+        _carry_out(store, drive, ProgressState(), quiet, output_format)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@quiet_option
+@format_option()
+def resume(run: str, quiet: bool, output_format: Format) -> None:
+    """Take RUN up where its record ends.
+
+    A request whose answer is on record is never sent again. A request without one is
+    recorded as lost and sent again.
+    """
+    with session().open_store() as store:
+        state = ProgressState()
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            for row in find(connection, run_id=run_id):
+                if row.topic != "CasesPlanned":
+                    state.observe(row.event())
+
+        def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            return resume_run(run_id, store, **how)
+
+        _carry_out(store, drive, state, quiet, output_format)
+
+
+def _carry_out(
+    store: Store, drive: Drive, state: ProgressState, quiet: bool, output_format: Format
+) -> None:
+    """Drive the run with the projections following it, then print what came of it."""
+
+    def observe(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            state.price = price_of(event.models)
+        state.observe(event)
+
+    progress = progress_for(state, quiet=quiet)
+    with Follower(store.url):
+        outcome = asyncio.run(_until_stopped(drive, observe, progress))
+    exit_code = exit_code_of(outcome)
+    with store.connect() as connection:
+        run = RecordedRun.read(connection, outcome.run_id)
+        if outcome.status == "completed":
+            _write_file(run, quiet)
+        if output_format is Format.TABLE:
+            _print_outcome(outcome, gather(run, price_of(run.started.models)))
+    if not quiet:
+        _say_what_next(outcome)
+    if output_format is not Format.TABLE:
+        print_json(summary(outcome, exit_code))
+    click.get_current_context().exit(exit_code)
+
+
+async def _until_stopped(
+    drive: Drive, observe: Callable[[Event], None], progress: Progress
+) -> Outcome:
+    """Drive the run. The first SIGINT or SIGTERM asks it to stop, the second ends the process."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            progress.__exit__(None, None, None)
+            say("left at once; what is recorded stays: `failproof-es resume latest`")
+            os._exit(ExitCode.INTERRUPTED)
+        stop.set()
+        say("stopping: waiting for what is in flight; once more to leave at once")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    try:
+        with progress or nullcontext():
+            return await drive(observe=observe, stop=stop, say=say)
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
+    """The object that ends `start --json` (architecture § 7)."""
+    return {
+        "run_id": str(outcome.run_id),
+        "run_number": outcome.run_number,
+        "name": outcome.name,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "counts": outcome.counts.model_dump(),
+        "gates": outcome.gates,
+        "exit_code": int(exit_code),
+    }
+
+
+def _write_file(run: RecordedRun, quiet: bool) -> None:
+    path = write_results_file(run)
+    if path is not None and not quiet:
+        say(f"results written to {path}")
+
+
+def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
+    print_suites(facts, title=f"run {outcome.run_number} {outcome.name}: {outcome.status}")
+    for name, gate in outcome.gates.items():
+        click.echo(gate_line(name, gate))
+
+
+def _say_what_next(outcome: Outcome) -> None:
+    number = outcome.run_number
+    if outcome.reason:
+        say(f"run {number} {outcome.status}: {outcome.reason}")
+    if outcome.status in ("paused", "running"):
+        say(f"take it up again with `failproof-es resume {number}`")
+        return
+    say(
+        f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
+        f"`failproof-es replay {number}`, `failproof-es log {number}`"
+    )

@@ -1,0 +1,50 @@
+"""The table of suites and classes, with both totals: by case, and as mean of suite means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from failproof_es.cli.output import Column, print_table
+from failproof_es.cli.run_facts import CLASSES, RunFacts, suite_rows, total_row
+
+
+def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
+    """The table of suites and classes, with the totals by case and by suite."""
+    rows = suite_rows(facts)
+    total = total_row(facts)
+    seen = dict.fromkeys([*CLASSES, *sorted(total["classes"])])
+    columns = [
+        *([Column("model", "model")] if len({row["model"] for row in rows}) > 1 else []),
+        Column("suite", "suite"),
+        Column("cases", "cases", right=True),
+        *(Column("errors" if name == "error" else name, name, right=True) for name in seen),
+        Column("correct", "correct_of", right=True),
+        Column("accuracy", "percent", right=True),
+    ]
+    mean = {"suite": "mean of suites", "percent": percent(facts.mean_of_suite_means)}
+    empty = {column.key: "" for column in columns}
+    print_table(
+        [*({**row, **row["classes"], **_accuracy(row)} for row in [*rows, total]), empty | mean],
+        columns,
+        title=title,
+    )
+
+
+def _accuracy(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "correct_of": f"{row['correct']:g}/{row['scored']}",
+        "percent": percent(row["accuracy"]),
+    }
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage, `-` where there is none."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def gate_line(name: str, gate: dict[str, Any]) -> str:
+    """A gate in one line: its limit, what was measured, whether it is met."""
+    measured = gate.get("measured")
+    shown = "nothing measured" if measured is None else f"measured {measured:.4g}"
+    verdict = "met" if gate["met"] else "NOT MET"
+    return f"gate {name} {gate['limit']:g}: {shown}, {verdict}"

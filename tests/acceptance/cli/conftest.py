@@ -1,0 +1,157 @@
+"""The program as a process, a model server on loopback, a database of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Program = Callable[..., "subprocess.CompletedProcess[str]"]
+
+HOSTILE = "\x1b[2Jpwned\u202e\u200b\x9b31m"
+"""What a model may answer: a screen wipe, an override, something invisible, a C1 opener."""
+
+
+@dataclass
+class ModelServer:
+    """An OpenAI-compatible server that answers every prompt by `answers`, else with `ok`."""
+
+    base_url: str = ""
+    answers: dict[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+    requests: list[str] = field(default_factory=list)
+
+    def reply(self, prompt: str) -> str:
+        time.sleep(self.delay_s)
+        self.requests.append(prompt)
+        return self.answers.get(prompt, "ok")
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A real HTTP server on loopback."""
+    state = ModelServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._send({"object": "list", "data": [{"id": "tiny", "object": "model"}]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            text = state.reply(body["messages"][-1]["content"])
+            self._send(
+                {
+                    "id": "chatcmpl-1",
+                    "object": "chat.completion",
+                    "model": body["model"],
+                    "choices": [
+                        {
+                            "index": 0,
+                            "finish_reason": "stop",
+                            "message": {"role": "assistant", "content": text},
+                        }
+                    ],
+                    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+                }
+            )
+
+        def _send(self, document: dict[str, Any]) -> None:
+            data = json.dumps(document).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            return None
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
+    """The environment of the program: the test's database, nothing that colours."""
+    dropped = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "PYTHONWARNINGS")
+    return {
+        **{name: value for name, value in os.environ.items() if name not in dropped},
+        "FAILPROOF_ES_DATABASE_URL": database_url,
+        "FAILPROOF_ES_HOME": str(tmp_path / "home"),
+    }
+
+
+@pytest.fixture
+def program(environment: dict[str, str], tmp_path: Path) -> Program:
+    """Run `failproof-es` with these arguments and return how it ended."""
+
+    def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments),
+            cwd=tmp_path,
+            env=environment | extra,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def command(*arguments: object) -> list[str]:
+    """The command line of the program as this Python has it installed."""
+    return [sys.executable, "-m", "failproof_es.cli", *map(str, arguments)]
+
+
+@pytest.fixture
+def configuration(model_server: ModelServer, tmp_path: Path) -> Callable[..., Path]:
+    """Write a configuration and its suite; the cases are (id, prompt, expected response)."""
+
+    def write(
+        cases: list[tuple[str, str, str]],
+        *,
+        gates: dict[str, float] | None = None,
+        output: dict[str, Any] | None = None,
+        workers: int = 4,
+    ) -> Path:
+        suite = tmp_path / "suite.jsonl"
+        with suite.open("w") as file:
+            for case_id, prompt, expected in cases:
+                case = {
+                    "case_id": case_id,
+                    "suite_id": case_id.split("-")[0],
+                    "prompt": prompt,
+                    "expected_response": expected,
+                }
+                file.write(json.dumps(case) + "\n")
+        document = {
+            "test_run": {"name": "smoke"},
+            "models": [{"provider": "openai", "base_url": model_server.base_url, "model": "tiny"}],
+            "prompts": {"path": str(suite)},
+            "execution": {"parallel_workers": workers, "retry_delay_ms": 10},
+            "gates": gates or {},
+            **({"output": output} if output else {}),
+        }
+        path = tmp_path / "run.yaml"
+        path.write_text(json.dumps(document))  # JSON is YAML
+        return path
+
+    return write

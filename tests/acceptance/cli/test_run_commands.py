@@ -1,0 +1,253 @@
+"""A whole run by the command line: start, look, replay, read the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.acceptance.cli.conftest import HOSTILE, ModelServer, Program, command
+
+CASES = [("greet-1", "say ok", "ok"), ("greet-2", "say no", "no"), ("sum-1", "1+1", "2")]
+Write = Callable[..., Path]
+
+
+def last_line(text: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(text.splitlines()[-1])
+    return document
+
+
+def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
+    program: Program, configuration: Write, model_server: ModelServer
+) -> None:
+    model_server.answers = {"1+1": "2"}
+    done = program("start", configuration(CASES))
+    assert done.returncode == 0, done.stderr
+    assert "greet" in done.stdout and "sum" in done.stdout
+    assert re.search(r"total\s+3\s+2\s+1\b.*2/3\s+66\.7%", done.stdout)
+    assert re.search(r"mean of suites.*75\.0%", done.stdout)
+    assert "failproof-es results 1 --format jsonl" in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_json_ends_with_one_object_on_the_last_line(program: Program, configuration: Write) -> None:
+    done = program("start", configuration(CASES), "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    summary = last_line(done.stdout)
+    assert summary["run_number"] == 1
+    assert summary["status"] == "completed"
+    assert summary["counts"] == {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0}
+    assert summary["exit_code"] == 0
+    assert done.stderr == ""
+
+
+def test_a_gate_that_is_not_met_is_exit_code_3(program: Program, configuration: Write) -> None:
+    done = program("start", configuration(CASES, gates={"min_accuracy": 0.9}))
+    assert done.returncode == 3
+    assert "gate min_accuracy 0.9: measured 0.3333, NOT MET" in done.stdout
+
+
+def test_a_suite_with_a_defect_is_exit_code_2_and_nothing_is_sent(
+    program: Program, configuration: Write, model_server: ModelServer
+) -> None:
+    path = configuration(CASES)
+    with (path.parent / "suite.jsonl").open("a") as suite:
+        suite.write("{not json\n")
+    done = program("start", path)
+    assert done.returncode == 2
+    assert "suite.jsonl:4" in done.stderr
+    assert model_server.requests == []
+
+
+def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(
+    program: Program, configuration: Write
+) -> None:
+    program("start", configuration(CASES))
+    lines = program("results", "latest", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["case_id"] for line in lines] == ["greet-1", "greet-2", "sum-1"]
+    as_list = json.loads(program("results", "1", "--json").stdout)
+    assert as_list == [json.loads(line) for line in lines]
+    assert as_list[0]["raw_response"] == "ok"
+    assert as_list[0]["classification"]["primary"] == "pass"
+
+
+def test_what_a_model_says_cannot_steer_the_terminal(
+    program: Program, configuration: Write, model_server: ModelServer
+) -> None:
+    model_server.answers = {"say ok": HOSTILE}
+    program("start", configuration(CASES))
+    for arguments in (("results", 1), ("results", 1, "--json"), ("show", 1), ("log", 1)):
+        shown = program(*arguments).stdout
+        assert not set("\x1b\u202e\u200b\x9b") & set(shown), arguments
+    assert "\\x1b[2Jpwned\\u202e\\u200b\\x9b31m" in program("results", 1).stdout
+    assert json.loads(program("results", 1, "--json").stdout)[0]["raw_response"] == HOSTILE
+
+
+def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -> None:
+    program("start", configuration(CASES))
+    facts = json.loads(program("show", "latest", "--json").stdout)
+    assert facts["counts"] == {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0}
+    assert facts["tokens"] == {"input": 21, "output": 9}
+    assert facts["cost_usd"] is None
+    assert facts["latency_ms"]["p50"] <= facts["latency_ms"]["p95"]
+    assert facts["suites"][0]["cases"] == 3
+    shown = program("show", 1).stdout
+    assert "3 finished of 3 planned" in shown
+    assert facts["suites"][0]["sha256"] in shown
+
+
+def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(
+    program: Program, configuration: Write
+) -> None:
+    program("start", configuration(CASES))
+    done = program("replay", 1)
+    assert done.returncode == 0
+    assert "3 of 3 evaluations agree" in done.stdout
+    positions = [json.loads(line) for line in log_lines(program, "1")]
+    first_score = next(row["position"] for row in positions if row["event_type"] == "Scored")
+    report = json.loads(program("replay", 1, "--as-of", first_score, "--json").stdout)
+    assert (report["agree"], report["not_finished"]) == (1, 2)
+    assert "1 finished of 3 planned" in program("replay", 1, "--as-of", first_score).stdout
+
+
+def log_lines(program: Program, *arguments: str) -> list[str]:
+    done = program("log", *arguments, "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    lines: list[str] = done.stdout.split("\n")[:-1]
+    return lines
+
+
+def test_the_log_carries_every_payload_exactly_as_stored(
+    program: Program, configuration: Write, model_server: ModelServer, database_url: str
+) -> None:
+    model_server.answers = {"say ok": HOSTILE}
+    program("start", configuration(CASES))
+    lines = log_lines(program)
+    with psycopg.connect(database_url) as connection:
+        rows = connection.execute(
+            "SELECT notification_id, state FROM failproof.events ORDER BY notification_id"
+        ).fetchall()
+    assert len(lines) == len(rows) > 0
+    for line, (position, state) in zip(lines, rows, strict=True):
+        assert json.loads(line)["position"] == position
+        assert line.endswith(',"payload":' + state.decode() + "}")
+
+
+def test_the_log_is_filtered_by_type_stream_and_position(
+    program: Program, configuration: Write
+) -> None:
+    program("start", configuration(CASES))
+    everything = [json.loads(line) for line in log_lines(program)]
+    scored = [json.loads(line) for line in log_lines(program, "1", "--type", "Scored")]
+    assert [row["event_type"] for row in scored] == ["Scored"] * 3
+    stream = scored[0]["stream_id"]
+    of_stream = [json.loads(line) for line in log_lines(program, "--stream", stream)]
+    assert [row["stream_version"] for row in of_stream] == [1, 2, 3, 4]
+    middle = everything[len(everything) // 2]["position"]
+    before = log_lines(program, "--up-to", str(middle))
+    after = log_lines(program, "--after", str(middle))
+    assert len(before) + len(after) == len(everything)
+    assert len(log_lines(program, "--limit", "2")) == 2
+    assert log_lines(program, "--since", "2999-01-01") == []
+
+
+def test_an_unknown_run_names_those_that_exist(program: Program, configuration: Write) -> None:
+    assert "no run exists yet" in program("show", "latest").stderr
+    program("start", configuration(CASES))
+    for arguments in (("show", 9), ("results", 9), ("replay", 9), ("log", 9), ("resume", 9)):
+        done = program(*arguments)
+        assert done.returncode == 2, arguments
+        assert "runs 1 to 1 exist" in done.stderr
+
+
+def test_runs_lists_the_newest_first(program: Program, configuration: Write) -> None:
+    path = configuration(CASES)
+    program("start", path)
+    program("start", path)
+    rows = json.loads(program("runs", "--json").stdout)
+    assert [(row["run_number"], row["status"], row["finished"]) for row in rows] == [
+        (2, "completed", 3),
+        (1, "completed", 3),
+    ]
+
+
+def test_the_results_file_is_complete_and_names_its_run(
+    program: Program, configuration: Write, tmp_path: Path
+) -> None:
+    output = {"file": {"path": str(tmp_path / "out" / "{timestamp}_{test_name}.jsonl")}}
+    program("start", configuration(CASES, output=output))
+    (file,) = (tmp_path / "out").iterdir()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_smoke\.jsonl", file.name)
+    header, *rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert header["metadata"]["run_number"] == 1
+    assert [row["case_id"] for row in rows] == ["greet-1", "greet-2", "sum-1"]
+
+
+def test_an_interrupted_run_exits_130_and_resumes_to_its_end(
+    environment: dict[str, str],
+    program: Program,
+    configuration: Write,
+    model_server: ModelServer,
+    tmp_path: Path,
+) -> None:
+    model_server.delay_s = 0.3
+    cases = [(f"slow-{number}", f"prompt {number}", "ok") for number in range(12)]
+    path = configuration(cases, workers=2)
+    process = subprocess.Popen(
+        command("start", path),
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while len(model_server.requests) < 2:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "failproof-es resume 1" in errors
+    model_server.delay_s = 0.0
+    done = program("resume", "1", "--json")
+    assert done.returncode == 0, done.stderr
+    assert last_line(done.stdout)["counts"]["scored"] == 12
+    assert sorted(model_server.requests) == sorted(prompt for _, prompt, _ in cases)
+
+
+def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
+    environment: dict[str, str], configuration: Write, tmp_path: Path
+) -> None:
+    main, terminal = pty.openpty()
+    path = configuration(CASES)
+    process = subprocess.Popen(
+        command("start", path, "--json"),
+        cwd=tmp_path,
+        env=environment | {"TERM": "xterm-256color", "COLUMNS": "120"},
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+    )
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    out, _ = process.communicate(timeout=30)
+    os.close(main)
+    assert process.returncode == 0
+    assert json.loads(out)["exit_code"] == 0
+    assert b"\x1b[" in shown and b"in flight" in shown and b"3/3" in shown

@@ -1,0 +1,116 @@
+"""Help, usage errors, and an unreachable database: what a person meets first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from failproof_es.cli import main
+from failproof_es.cli.reference import reference
+from tests.acceptance.cli.conftest import Program
+
+REFERENCE = Path(__file__).parents[3] / "docs" / "command-line.md"
+
+
+def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from paths(inner, (*path, name))
+
+
+def test_the_commands_are_those_of_the_contract() -> None:
+    assert {" ".join(path) for path in paths(main)} >= {
+        "start", "resume", "replay", "runs", "show", "results", "log",
+        "projections status", "projections rebuild", "suites validate", "models",
+        "models install", "db start", "db stop", "db status", "db url", "db shell",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", list(paths(main)), ids=" ".join)
+def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, [*path, "--help"], prog_name="failproof-es")
+    assert done.exit_code == 0
+    assert done.output.startswith("Usage: failproof-es")
+    assert "--database-url" in done.output
+    assert "\x1b" not in done.output
+
+
+def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
+    assert REFERENCE.read_text() == reference(), (
+        "write it anew: python -m failproof_es.cli.reference > docs/command-line.md"
+    )
+
+
+def test_the_version_is_that_of_the_package(program: Program) -> None:
+    done = program("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("failproof-es ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("strat",),
+        ("start",),
+        ("start", "absent.yaml"),
+        ("results", "1", "--format", "xml"),
+        ("log", "--type", "Nonsense"),
+        ("log", "--since", "yesterday"),
+        ("log", "--stream", "not-an-id"),
+        ("show", "no-such-run"),
+        ("replay", "1", "--as-of", "noon"),
+        ("suites", "validate", "absent/"),
+        ("suites", "validate", ".", "--dialect", "nonsense"),
+        ("projections", "rebuild", "nonsense"),
+        ("db", "stop"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_exit_code_2_with_a_text(
+    arguments: tuple[str, ...], program: Program
+) -> None:
+    done = program(*arguments)
+    assert done.returncode == 2
+    assert "rror: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_unreachable_database_is_told_without_its_password(program: Program) -> None:
+    url = "postgresql://me:sesame@127.0.0.1:1/log"
+    for arguments in (("runs", "--database-url", url), ("--database-url", url, "runs")):
+        done = program(*arguments)
+        assert done.returncode == 2
+        assert "the database cannot be used" in done.stderr
+        assert "sesame" not in done.stderr
+    done = program("db", "status", FAILPROOF_ES_DATABASE_URL=url)
+    assert done.returncode == 1
+    assert "postgresql://me:***@127.0.0.1:1/log" in done.stdout
+    assert "sesame" not in program("--debug", "--database-url", url, "runs").stderr
+
+
+def test_the_status_and_the_url_of_a_database(program: Program, database_url: str) -> None:
+    assert program("db", "url").stdout.strip() == database_url
+    status = program("db", "status")
+    assert status.returncode == 0
+    assert "external" in status.stdout
+
+
+def test_valid_suites_are_counted_and_every_defect_is_listed(
+    program: Program, tmp_path: Path
+) -> None:
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"case_id": "a-1", "suite_id": "a", "prompt": "hello"}\n')
+    done = program("suites", "validate", good)
+    assert done.returncode == 0, done.stderr
+    assert "failproof" in done.stdout
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"case_id": "a-1", "suite_id": "a"}\nnonsense\n')
+    done = program("suites", "validate", good, bad)
+    assert done.returncode == 2
+    assert "bad.jsonl:1" in done.stderr and "bad.jsonl:2" in done.stderr

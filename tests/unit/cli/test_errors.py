@@ -1,0 +1,121 @@
+"""Every way a command can end has one exit code and one paragraph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from failproof_es.cli.database_url import masked
+from failproof_es.cli.errors import ExitCode, exit_code_of, report
+from failproof_es.engine.outcome import Outcome
+from failproof_es.events import Counts
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.journal import LogUnavailable
+from failproof_es.store.lease import RunBusy
+
+MET = {"min_accuracy": {"limit": 0.5, "measured": 0.9, "met": True}}
+MISSED = {"min_accuracy": {"limit": 0.5, "measured": 0.1, "met": False}}
+
+
+def outcome(status: Any, *, interrupted: bool = False, gates: Any = None) -> Outcome:
+    return Outcome(
+        run_id=UUID(int=1),
+        run_number=1,
+        name="smoke",
+        status=status,
+        reason=None,
+        counts=Counts(planned=1, finished=1, scored=1, abandoned=0),
+        gates=gates or {},
+        interrupted=interrupted,
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "code"),
+    [
+        (outcome("completed"), 0),
+        (outcome("completed", gates=MET), 0),
+        (outcome("completed", gates=MISSED), 3),
+        (outcome("paused", interrupted=True), 130),
+        (outcome("paused"), 1),
+        (outcome("failed"), 1),
+    ],
+)
+def test_a_run_that_came_back_has_the_promised_exit_code(result: Outcome, code: int) -> None:
+    assert exit_code_of(result) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (InvalidInput.because("bad", remedy="do better"), 2, "error: bad (do better)"),
+        (RunBusy(UUID(int=1), "someone"), 1, "is being driven by someone"),
+        (LogUnavailable("no disk"), 1, "failproof-es resume latest"),
+        (psycopg.OperationalError("server closed"), 1, "failproof-es db status"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ValueError("odd"), 1, "error: ValueError: odd (--debug shows the stack trace)"),
+        (ValueError(), 1, "no message"),
+    ],
+)
+def test_an_error_is_a_paragraph_and_a_code(
+    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(error, debug=False) == code
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [
+        Problem("is missing", Path("a.jsonl"), 3, "case_id"),
+        Problem("is not JSON", Path("b.jsonl"), 9),
+    ]
+    assert report(InvalidInput(problems), debug=False) == ExitCode.USAGE
+    shown = capsys.readouterr().err
+    assert "2 problems, nothing was sent" in shown
+    assert "a.jsonl:3: case_id: is missing" in shown
+    assert "b.jsonl:9: is not JSON" in shown
+
+
+def test_an_error_text_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    report(InvalidInput.because("no case \x1b[2J\u202e"), debug=False)
+    shown = capsys.readouterr().err
+    assert "\x1b" not in shown and "\u202e" not in shown
+
+
+def test_only_debug_shows_the_stack_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    report(ValueError("odd"), debug=False)
+    assert "Traceback" not in capsys.readouterr().err
+    report(ValueError("odd"), debug=True)
+    shown = capsys.readouterr().err
+    assert "ValueError: odd" in shown
+    assert "(--debug" not in shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:sesame@db.example:5432/log",
+        "postgresql://me:ses%40sesame@db.example/log?sslmode=require",
+        "postgresql:///log?user=me&password=sesame&host=/run",
+        "host=db.example user=me password=sesame dbname=log",
+        "host=db.example password='open sesame' dbname=log",
+        "cannot reach postgresql://me:sesame@db.example/log: refused",
+    ],
+)
+def test_a_database_url_is_shown_without_its_password(url: str) -> None:
+    shown = masked(url)
+    assert "sesame" not in shown
+    assert "***" in shown
+    assert "log" in shown
+
+
+def test_a_url_without_a_password_stays_as_it_is() -> None:
+    url = "postgresql://postgres@/failproof?host=/run/failproof"
+    assert masked(url) == url

@@ -1,0 +1,244 @@
+"""Progress is a fold over events: given these events, at this time, then these numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+
+from failproof_es.cli.progress import duration, plain_line, progress_table
+from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
+from failproof_es.events import (
+    AttemptLost,
+    Classified,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    Event,
+    ModelSnapshot,
+    RequestSent,
+    ResponseReceived,
+    RunStarted,
+    Scored,
+    Usage,
+)
+
+RUN = UUID(int=7)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def started(*keys: str, planned: int) -> RunStarted:
+    return RunStarted(
+        originator_id=RUN,
+        originator_version=1,
+        run_id=RUN,
+        timestamp=NOON,
+        name="smoke",
+        run_number=3,
+        configuration={},
+        configuration_digest="0" * 64,
+        models=tuple(ModelSnapshot(key=key, provider="openai", model=key) for key in keys),
+        suites=(),
+        dialect="failproof",
+        planned_cases=planned // len(keys),
+        planned_evaluations=planned,
+        code_version="0",
+        packages={},
+        who="someone",
+        where="somewhere",
+    )
+
+
+def stamp(case: int, key: str) -> dict[str, Any]:
+    return {
+        "originator_id": uuid5(RUN, f"{case}{key}"),
+        "originator_version": 1,
+        "run_id": RUN,
+        "timestamp": NOON,
+        "prompt_id": uuid5(RUN, str(case)),
+        "model_key": key,
+        "repetition": 1,
+    }
+
+
+def sent(case: int, key: str = "a", attempt: int = 1) -> RequestSent:
+    return RequestSent(
+        **stamp(case, key),
+        purpose="target",
+        turn=0,
+        attempt=attempt,
+        model=key,
+        parameters={},
+        endpoint="http://127.0.0.1/v1",
+        body="{}",
+        body_sha256="",
+    )
+
+
+def answered(case: int, key: str = "a", tokens: int = 10) -> ResponseReceived:
+    return ResponseReceived(
+        **stamp(case, key),
+        purpose="target",
+        turn=0,
+        attempt=1,
+        status=200,
+        headers={},
+        body="{}",
+        text="ok",
+        usage=Usage(input_tokens=tokens, output_tokens=1),
+        latency_ms=1.0,
+    )
+
+
+def failed(case: int, key: str = "a") -> ErrorRecorded:
+    return ErrorRecorded(
+        **stamp(case, key),
+        purpose="target",
+        turn=0,
+        attempt=1,
+        kind="timeout",
+        message="too slow",
+        disposition="transient",
+        stack_trace="",
+    )
+
+
+def lost(case: int, key: str = "a") -> AttemptLost:
+    return AttemptLost(**stamp(case, key), purpose="target", turn=0, attempt=1, reason="killed")
+
+
+def classified(case: int, primary: str, key: str = "a") -> Classified:
+    return Classified(
+        **stamp(case, key), primary=primary, details={}, classifier="c", classifier_version="1"
+    )
+
+
+def scored(case: int, accuracy: int, key: str = "a") -> Scored:
+    return Scored(
+        **stamp(case, key),
+        scores={"accuracy": accuracy},
+        reason="",
+        scorer="s",
+        scorer_version="1",
+    )
+
+
+def abandoned(case: int, key: str = "a") -> EvaluationAbandoned:
+    return EvaluationAbandoned(**stamp(case, key), kind="timeout", reason="too slow")
+
+
+def after(events: Iterable[Event]) -> ProgressState:
+    state = ProgressState(clock=Clock())
+    for event in events:
+        state.observe(event)
+    return state
+
+
+def row(state: ProgressState, key: str = "a") -> ModelProgress:
+    return state.models[key]
+
+
+def test_the_plan_is_shared_evenly_by_the_models() -> None:
+    state = after([started("a", "b", planned=20)])
+    assert [(m.key, m.planned) for m in state.models.values()] == [("a", 10), ("b", 10)]
+    assert (state.run_number, state.name) == (3, "smoke")
+
+
+def test_a_request_is_in_flight_until_its_outcome_is_on_record() -> None:
+    assert len(row(after([sent(1), sent(2)])).in_flight) == 2
+    for outcome in (answered(1), failed(1), lost(1)):
+        assert len(row(after([sent(1), sent(2), outcome])).in_flight) == 1
+
+
+def test_second_attempts_count_as_retries() -> None:
+    assert row(after([sent(1), failed(1), sent(1, attempt=2)])).retries == 1
+
+
+def test_a_scored_evaluation_is_finished_and_passes_with_accuracy_one() -> None:
+    model = row(after([classified(1, "pass"), scored(1, 1), classified(2, "fail"), scored(2, 0)]))
+    assert (model.finished, model.passed, model.abandoned) == (2, 1, 0)
+
+
+def test_refusals_and_abandoned_evaluations_are_told_apart() -> None:
+    model = row(after([classified(1, "refusal"), scored(1, 0), abandoned(2)]))
+    assert (model.refused, model.abandoned, model.finished) == (1, 1, 2)
+
+
+def test_models_are_counted_apart() -> None:
+    state = after([started("a", "b", planned=4), scored(1, 1, "a"), scored(1, 0, "b")])
+    assert (row(state, "a").passed, row(state, "b").passed) == (1, 0)
+
+
+def test_cost_adds_up_as_long_as_every_price_is_known() -> None:
+    state = ProgressState(price=lambda key, usage: (usage.input_tokens or 0) / 1000)
+    state.observe(answered(1, tokens=10))
+    state.observe(answered(2, tokens=20))
+    assert row(state).cost_usd == pytest.approx(0.03)
+
+
+def test_cost_is_unknown_from_the_first_answer_without_a_price() -> None:
+    prices = iter([0.5, None, 0.5])
+    state = ProgressState(price=lambda key, usage: next(prices))
+    for case in (1, 2, 3):
+        state.observe(answered(case))
+    assert row(state).cost_usd is None
+
+
+def test_pace_is_unknown_until_enough_is_known() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock)
+    state.observe(started("a", planned=100))
+    assert state.pace("a") == Pace(None, None)
+    for case in range(4):
+        state.observe(scored(case, 1))
+    clock.now += 10
+    assert state.pace("a") == Pace(None, None)
+
+
+def test_pace_is_what_was_finished_in_the_last_half_minute() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock)
+    state.observe(started("a", planned=100))
+    state.pace("a")
+    for case in range(20):
+        state.observe(scored(case, 1))
+    clock.now += 10
+    assert state.pace("a") == Pace(2.0, 40.0)
+    for _ in range(40):
+        clock.now += 1
+        pace = state.pace("a")
+    assert pace == Pace(None, None), "nothing was finished for half a minute"
+
+
+def test_nothing_is_left_when_all_is_done() -> None:
+    state = after([started("a", planned=1), scored(1, 1)])
+    assert state.pace("a").seconds_left == 0.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(7, "0:07"), (59.6, "1:00"), (750, "12:30"), (11100, "3:05:00")]
+)
+def test_durations_read_like_a_clock(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_a_plain_line_holds_no_control_sequence_whatever_the_model_is_called() -> None:
+    line = plain_line(after([started("evil\x1b[2J\u202e", planned=1)]))
+    assert "\x1b" not in line and "\u202e" not in line
+    assert "evil\\x1b[2J\\u202e: 0/1 done" in line
+
+
+def test_the_table_has_a_row_per_model() -> None:
+    assert progress_table(after([started("a", "b", planned=2)])).row_count == 2
