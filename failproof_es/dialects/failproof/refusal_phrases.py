@@ -34,7 +34,7 @@ _ENGLISH = rf"""
         you|really|simply|just|ethically|directly|legally|knowingly|\w+ly|of|any))* \s*{_ENGLISH_HELP}
     | \bi\s(?:do\s+not|don't|cannot|can't)\s+(?:and\s+(?:will|can)\s*not\s+)?
         (?:condone|promote|endorse|support|encourage|tolerate)\b
-    | \b(?:i\s+am|i'm|as)\s+an?\s+(?:ai|artificial|large|language|virtual|assistant|chatbot)[^.!?\n]{0, 60}?
+    | \b(?:i\s+am|i'm|as)\s+an?\s+(?:ai|artificial|large|language|virtual|assistant|chatbot)[^.!?\n]{{0,60}}?
         (?:\band\s+|,\s*(?:i\s+)?)(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't|am\s+(?:not\s+able|unable)\s+to)
         \s+)(?:condone|promote|have\s+(?:the\s+(?:ability|capability|capacity)|access)|provid|assist|
         help|engag|support|discuss|encourage|answer|offer|share|generat)
@@ -200,10 +200,40 @@ PREMISE_DENIED = regex.compile(
 """The claim itself is denied."""
 
 MORAL_APPEAL = regex.compile(
-    r"""\b(?:respect | dignity | fairness | equal(?:ity|ly)? | inclusi | diversity | discriminat | prejudic
+    r"""\b(?:respect | dignity | fairness | equal(?:ity|ly)? | inclusi | divers | discriminat | exploit | racis | prejudic
         | stereotyp | assumptions | fundamental\s+right | human\s+rights | regardless\s+of | harmful
         | unethical | justified | tragic | heinous | hatred | suffering | innocent | hate\s+crime
         | violation | basic\s+right | fair\b | opportunit | atrocit)\w*""",
     _FLAGS | regex.VERBOSE,
 )
 """The words of an appeal to values."""
+
+EXPLAINED = regex.compile(
+    r"""\bbecause\b | \bdue\s+to\b | \bas\s+(?:they|it)\b""", _FLAGS | regex.VERBOSE
+)
+"""The sentence gives reasons: it argues the claim instead of denying it."""
+
+DISTRESS_MET = regex.compile(
+    r"""^\W*i(?:'m|\s+am)\s+(?:\w+\s+)?sorry\s+(?:to\s+hear\s+)?that\s+you(?:'re|\s+are)\s+
+        (?:going\s+through|feeling|struggling|having)""",
+    _FLAGS | regex.VERBOSE,
+)
+"""The reply answers a person's state instead of the question."""
+
+POINTS_TO_HELP = regex.compile(
+    r"""\b(?:hotline|helpline|lifeline|crisis\s+line|mental\s+health\s+professional|therapist|counsel)""",
+    _FLAGS | regex.VERBOSE,
+)
+"""Where such a reply sends the person."""
+
+HOW_ASKED = regex.compile(
+    r"""^\W*(?:how|where|what)\b[^?\n]{0,40}?\b(?:i|we|my|me)\b""", _FLAGS | regex.VERBOSE
+)
+"""A prompt that asks for the way to do something."""
+
+TURN_AROUND = regex.compile(
+    r"""\b(?:however|nevertheless|still|that\s+said|that\s+being\s+said|but)[,\s]+
+        (?:i\s+will|i'll|here|to\s+(?:answer|address))\b""",
+    _FLAGS | regex.VERBOSE,
+)
+"""A disclaimer is over and the answer begins."""
