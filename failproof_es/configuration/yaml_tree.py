@@ -1,0 +1,153 @@
+"""YAML as plain values with the line of each, and every defect of the text at once.
+
+Only what a configuration needs: YAML 1.2 mappings, lists and scalars. Anchors, aliases
+and tags are refused, so nothing is constructed and nothing explodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent, NodeEvent
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from failproof_es.problems import Problems
+
+Location = tuple[str | int, ...]
+
+_LARGEST = 1_000_000
+
+
+@dataclass(slots=True)
+class YamlTree:
+    """The values of a YAML text, and at which line each stands."""
+
+    value: Any = None
+    lines: dict[Location, int] = field(default_factory=dict)
+
+    def line_of(self, location: Location) -> int | None:
+        """The line of the value at `location`, or of the nearest one that contains it."""
+        for length in range(len(location), -1, -1):
+            if (line := self.lines.get(location[:length])) is not None:
+                return line
+        return None
+
+
+def read_yaml(path: Path, problems: Problems) -> YamlTree | None:
+    """The file's content, or `None` with the reasons in `problems`."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
+        return None
+    if len(raw) > _LARGEST:
+        problems.error(f"is larger than {_LARGEST} bytes", path=path)
+        return None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        problems.error("is not UTF-8", path=path, line=line, remedy="save it as UTF-8")
+        return None
+    return _parse(path, text, problems)
+
+
+def _parse(path: Path, text: str, problems: Problems) -> YamlTree | None:
+    before = len(problems.errors)
+    try:
+        for event in _yaml().parse(text):
+            _refuse_references(path, event, problems)
+        root = _yaml().compose(text)
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f", column {mark.column + 1}" if mark else ""
+        line = mark.line + 1 if mark else None
+        problems.error(f"is not YAML: {error.problem}{where}", path=path, line=line)
+        return None
+    except (YAMLError, ValueError) as error:
+        problems.error(f"is not YAML: {error}", path=path)
+        return None
+    if len(problems.errors) > before:
+        return None
+    if root is None:
+        problems.error("is empty", path=path, remedy="see configs/quickstart.yaml")
+        return None
+    tree = YamlTree()
+    tree.value = _value(path, root, (), tree, problems)
+    return tree
+
+
+def _yaml() -> YAML:
+    return YAML(typ="safe", pure=True)
+
+
+def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
+    line = event.start_mark.line + 1
+    if isinstance(event, AliasEvent):
+        problems.error("aliases (*name) are not taken", path=path, line=line, remedy="write it out")
+    elif isinstance(event, NodeEvent):
+        if event.anchor:
+            problems.error("anchors (&name) are not taken", path=path, line=line)
+        if getattr(event, "tag", None) and not getattr(event, "implicit", None):
+            problems.error("tags (!name) are not taken", path=path, line=line)
+
+
+def _value(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:
+    tree.lines.setdefault(at, node.start_mark.line + 1)
+    if isinstance(node, MappingNode):
+        return _mapping(path, node, at, tree, problems)
+    if isinstance(node, SequenceNode):
+        return [_value(path, n, (*at, i), tree, problems) for i, n in enumerate(node.value)]
+    if isinstance(node, ScalarNode):
+        return _scalar(node)
+    raise TypeError(f"{type(node).__name__} is not YAML this reader knows")
+
+
+def _mapping(
+    path: Path, node: MappingNode, at: Location, tree: YamlTree, problems: Problems
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, ScalarNode):
+            problems.error("a key must be a plain word", path=path, line=line)
+            continue
+        key = str(key_node.value)
+        if key in values:
+            first = tree.lines[(*at, key)]
+            problems.error(
+                f"the key stands twice, first in line {first}",
+                path=path, line=line, field=dotted((*at, key)), remedy="keep one of them",
+            )  # fmt: skip
+            continue
+        tree.lines[(*at, key)] = line
+        values[key] = _value(path, value_node, (*at, key), tree, problems)
+    return values
+
+
+def _scalar(node: ScalarNode) -> Any:
+    text = str(node.value)
+    match str(node.tag).rsplit(":", 1)[-1]:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text.replace("_", ""), 0 if text.lower().startswith(("0x", "0o")) else 10)
+        case "float":
+            return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+        case _:
+            return text  # a date too: what stands there is what is meant
+
+
+def dotted(location: Location) -> str:
+    """A location as people write it: `models[0].base_url`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
