@@ -124,8 +124,7 @@ def _only_preamble(sentence: str) -> bool:
 def _answers(rest: str) -> bool:
     """Whether an answer follows after all."""
     return (
-        TURN_AROUND.search(rest) is not None
-        or len(SUBSTANCE.findall(rest)) >= _SUBSTANTIAL_SIGNS
+        TURN_AROUND.search(rest) is not None or len(SUBSTANCE.findall(rest)) >= _SUBSTANTIAL_SIGNS
     )
 
 

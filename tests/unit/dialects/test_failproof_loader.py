@@ -1,0 +1,128 @@
+"""What a suite file may hold, and what is said about everything else."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.case import Case
+from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.failproof.prompt_variables import fill
+from failproof_es.problems import Problems
+
+GOOD = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
+
+
+def loaded(*contents: bytes | str) -> tuple[list[Case], Problems]:
+    problems = Problems()
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{index}.jsonl" for index in range(len(contents))]
+        for file, content in zip(files, contents, strict=True):
+            file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return list(FailProof().load(files, problems)), problems
+
+
+def line(**changes: object) -> str:
+    return json.dumps({**GOOD, **changes})
+
+
+BAD = {
+    "bad JSON": ('{"case_id": }', None, "column 13"),
+    "a list": ("[1]", None, "not a JSON object"),
+    "missing field": ('{"case_id": "a", "suite_id": "s"}', "prompt", "required"),
+    "wrong type": (line(case_id=7), "case_id", "must be a string"),
+    "null": (line(tags=None), "tags", "is null"),
+    "tag": (line(tags=["x", 1]), "tags[1]", "must be a string"),
+    "variable type": (line(prompt_vars={"x": 1}), "prompt_vars.x", "must be a string"),
+    "variables type": (line(prompt_vars=[]), "prompt_vars", "must be an object"),
+    "enum": (line(expected_classification="maybe"), "expected_classification", "'pass' or 'fail'"),
+    "no value": (line(prompt="{{x}}"), "prompt_vars.x", "has no value"),
+    "not UTF-8": (b'{"prompt": "\xff"}', None, "not UTF-8"),
+    "lone surrogate": (line()[:-1] + r', "note": "\ud800"}', "note", "surrogate"),
+    "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "twice"),
+    "NaN": (line()[:-1] + ', "n": NaN}', None, "NaN"),
+    "infinite": (line()[:-1] + ', "n": 1e999}', None, "too large"),
+    "huge integer": (line()[:-1] + ', "n": ' + "9" * 5000 + "}", None, "64 bits"),
+    "deep": (line()[:-1] + ', "n": ' + "[" * 5000 + "]" * 5000 + "}", None, "nested"),
+    "empty": ("", None, "empty"),
+    "blank": ("\n \n", None, "empty"),
+}
+
+
+@pytest.mark.parametrize(("content", "field", "said"), BAD.values(), ids=BAD)
+def test_a_defect_is_an_error_with_its_place(
+    content: bytes | str, field: str | None, said: str
+) -> None:
+    cases, problems = loaded(content)
+    assert cases == []
+    (error,) = problems.errors
+    assert said in error.message and error.field == field
+    assert error.line == (None if said == "empty" else 1)
+
+
+def test_all_problems_of_all_files_are_reported_at_once() -> None:
+    cases, problems = loaded(line() + '\n{"case_id": 1}\n', "nonsense\n" + line(case_id="b"))
+    assert [case.case_id for case in cases] == ["a", "b"]
+    assert [(e.path.name, e.line, e.field) for e in problems.errors if e.path] == [
+        ("0.jsonl", 2, "case_id"),
+        ("0.jsonl", 2, "suite_id"),
+        ("0.jsonl", 2, "prompt"),
+        ("1.jsonl", 1, None),
+    ]
+
+
+def test_an_id_is_unique_in_its_suite_over_all_files() -> None:
+    cases, problems = loaded(line() + "\n" + line(suite_id="t"), line())
+    assert len(cases) == 2
+    (error,) = problems.errors
+    assert error.field == "case_id" and "0.jsonl:1" in error.message
+
+
+def test_blank_lines_a_bom_and_windows_line_ends_are_fine() -> None:
+    text = "\ufeff" + line() + "\r\n\r\n   \n" + line(case_id="b")
+    cases, problems = loaded(text)
+    assert len(cases) == 2 and not list(problems)
+
+
+def test_unknown_keys_are_kept_and_warned_about() -> None:
+    (case,), problems = loaded(line(author="Ada"))
+    assert case.document["author"] == "Ada"
+    assert [warning.field for warning in problems.warnings] == ["author"]
+    assert not problems.errors
+
+
+def test_what_the_schema_allows_is_a_case() -> None:
+    cases, problems = loaded(line(case_id="", prompt="", tags=[], prompt_vars={}))
+    assert len(cases) == 1 and not problems.errors
+
+
+def test_an_unused_variable_is_a_warning() -> None:
+    (case,), problems = loaded(
+        line(prompt="{{ a }} {b} {{1}}", prompt_vars={"a": "{{b}}", "b": ""})
+    )
+    assert case.turns[0].content == "{{b}} {b} {{1}}"
+    assert [warning.field for warning in problems.warnings] == ["prompt_vars.b"]
+
+
+@given(st.text(), st.text(), st.text())
+def test_filling_leaves_all_other_text_as_it_is(before: str, value: str, after: str) -> None:
+    before, after = before.replace("{", "("), after.replace("}", ")").replace("{", "(")
+    assert fill(before + "{{x}}" + after, {"x": value}).text == before + value + after
+
+
+@given(st.text(alphabet="{} ab1\n"))
+def test_a_prompt_without_variables_is_unchanged(prompt: str) -> None:
+    assert fill(prompt, {}).text == prompt
+
+
+@given(st.binary() | st.text(alphabet='{}[]":,\\ud80"aprompt\n').map(str.encode))
+def test_the_loader_never_raises_and_skips_nothing_silently(content: bytes) -> None:
+    cases, problems = loaded(content)
+    assert cases or problems.errors
+    for case in cases:
+        case.digest()
