@@ -47,7 +47,8 @@ def stop_server() -> None:
 @format_option()
 def status(output_format: Format) -> None:
     """Say whether the database can be reached, and what it is. Exits 1 if it cannot."""
-    facts = _external_status(url) if (url := _external_url()) else _embedded_status()
+    external = _external_url()
+    facts = _external_status(external) if external else _embedded_status()
     if output_format is Format.TABLE:
         print_facts(facts)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.moments import Moment
+from failproof_es.cli.moments import moment_argument
 from failproof_es.cli.output import Format, format_option
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.sanitise import json_text, one_line, shortened
@@ -20,7 +21,13 @@ from failproof_es.events import EVENTS
 from failproof_es.store.reader import Connection, RecordedEvent, find, max_position, resolve_run
 
 _FOLLOW_EVERY_S = 0.5
-_PAYLOAD_WIDTH = 72
+_SUMMARY_WIDTH = 96
+_TOLD = (
+    *("run_number", "name", "chunk", "digest"),
+    *("primary", "scores", "kind", "text", "message", "reason"),
+    *("finish_reason", "purpose", "turn", "attempt", "model_key"),
+)
+"""What the table tells of a payload, most telling first."""
 
 _LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
 _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
@@ -39,8 +46,12 @@ _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "s
 )
 @click.option("--after", type=int, metavar="POSITION", help="Only events after this position.")
 @click.option("--up-to", type=int, metavar="POSITION", help="Only events up to this position.")
-@click.option("--since", type=Moment(), metavar="TIME", help="Recorded at this time or later.")
-@click.option("--until", type=Moment(), metavar="TIME", help="Recorded at this time or earlier.")
+@click.option(
+    "--since", type=moment_argument, metavar="TIME", help="Recorded at this time or later."
+)
+@click.option(
+    "--until", type=moment_argument, metavar="TIME", help="Recorded at this time or earlier."
+)
 @click.option("--limit", type=click.IntRange(min=1), help="How many events at most.")
 @click.option("--follow", "-f", is_flag=True, help="Go on with new events until interrupted.")
 @format_option(Format.TABLE, Format.JSONL)
@@ -77,8 +88,9 @@ def log(
             _print_lines(rows, flush=follow)
         else:
             click.echo(_HEADING)
+            width = _summary_width()
             for row in rows:
-                click.echo(_table_line(row))
+                click.echo(_table_line(row, width))
 
 
 def _follow(
@@ -127,24 +139,22 @@ def json_line(row: RecordedEvent) -> bytes:
     return head[:-1] + b',"payload":' + row.state + b"}"
 
 
-def _table_line(row: RecordedEvent) -> str:
+def _table_line(row: RecordedEvent, width: int) -> str:
     """The event in a line of fixed columns: a log of any length prints as it is read."""
     recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
-    return _LINE.format(
-        row.position, recorded, one_line(row.topic), str(row.stream_id), row.version, summary(row)
-    )
+    place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
+    return _LINE.format(*place, summary(row, width))
 
 
-def summary(row: RecordedEvent) -> str:
+def _summary_width() -> int:
+    """What a terminal has left beside the fixed columns."""
+    if not sys.stdout.isatty():
+        return _SUMMARY_WIDTH
+    return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)
+
+
+def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
     """What the event says in a few words, for the table only."""
     payload = row.payload()
-    told = {
-        name: payload[name]
-        for name in (
-            "name", "run_number", "model_key", "purpose", "attempt", "primary", "scores", "kind",
-            "message", "finish_reason", "text", "reason", "digest", "chunk",
-        )
-        if payload.get(name) is not None
-    }  # fmt: skip
-    text = ", ".join(f"{name}={value}" for name, value in told.items())
-    return shortened(one_line(text), _PAYLOAD_WIDTH)
+    told = [f"{name}={payload[name]}" for name in _TOLD if payload.get(name) not in (None, "")]
+    return shortened(one_line(", ".join(told)), width)

@@ -1,4 +1,4 @@
-"""Points in time as a person writes them."""
+"""Points in time as a person writes them: ISO 8601, UTC unless it says otherwise."""
 
 from __future__ import annotations
 
@@ -7,32 +7,18 @@ from datetime import UTC, datetime
 import click
 
 
-class Moment(click.ParamType):
-    """An ISO 8601 date or time; UTC unless it says otherwise."""
-
-    name = "time"
-
-    def convert(
-        self,
-        value: str | datetime,
-        param: click.Parameter | None,
-        context: click.Context | None,
-    ) -> datetime:
-        """The moment, with its time zone."""
-        if isinstance(value, datetime):
-            return value
-        moment = parse_moment(value)
-        if moment is None:
-            self.fail(
-                f"{value!r} is not a time: write it as 2026-01-31 or 2026-01-31T12:30:00Z",
-                param,
-                context,
-            )
-        return moment
+def moment_argument(text: str) -> datetime:
+    """The type of an option that takes a time."""
+    moment = parse_moment(text)
+    if moment is None:
+        raise click.BadParameter(
+            f"{text!r} is not a time: write it as 2026-01-31 or 2026-01-31T12:30:00Z"
+        )
+    return moment
 
 
 def parse_moment(text: str) -> datetime | None:
-    """The moment that an ISO 8601 text names, in UTC unless it says otherwise."""
+    """The moment that the text names, with its time zone; `None` when it names none."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

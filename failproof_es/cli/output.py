@@ -25,6 +25,8 @@ from failproof_es.cli.sanitise import json_text, lines, one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SHORT = "failproof_es.cli.output.json"
+
 TABLE_ROWS = 1_000
 
 PIPE_WIDTH = 200
@@ -46,11 +48,10 @@ def format_option(*allowed: Format) -> Callable[[F], F]:
 
     def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
-            context.params["output_format"] = short_for
+            context.meta[_SHORT] = short_for
 
     def set_format(context: click.Context, _: click.Parameter, value: str | None) -> Format:
-        chosen: Format | None = context.params.get("output_format")
-        return Format(value) if value else chosen or Format(choices[0])
+        return Format(value or context.meta.get(_SHORT) or choices[0])
 
     def decorate(command: F) -> F:
         command = click.option(

@@ -58,7 +58,7 @@ def start(config: Path, quiet: bool, output_format: Format) -> None:
     checked before the first request. With --json the last line of stdout is one object:
     run_id, run_number, status, counts, gates, exit_code.
     """
-    loaded = load_configuration(config, session().database_url)
+    loaded = load_configuration(config)
     with session().open_store() as store:
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:

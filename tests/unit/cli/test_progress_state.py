@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from typing import Any
-from uuid import UUID, uuid5
 
 import pytest
 
 from failproof_es.cli.progress import duration, plain_line, progress_table
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
-from failproof_es.events import (
-    AttemptLost,
-    Classified,
-    ErrorRecorded,
-    EvaluationAbandoned,
-    Event,
-    ModelSnapshot,
-    RequestSent,
-    ResponseReceived,
-    RunStarted,
-    Scored,
-    Usage,
+from failproof_es.events import Event
+from tests.unit.cli.samples import (
+    abandoned,
+    answered,
+    classified,
+    failed,
+    lost,
+    scored,
+    sent,
+    started,
 )
-
-RUN = UUID(int=7)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class Clock:
@@ -37,106 +29,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-def started(*keys: str, planned: int) -> RunStarted:
-    return RunStarted(
-        originator_id=RUN,
-        originator_version=1,
-        run_id=RUN,
-        timestamp=NOON,
-        name="smoke",
-        run_number=3,
-        configuration={},
-        configuration_digest="0" * 64,
-        models=tuple(ModelSnapshot(key=key, provider="openai", model=key) for key in keys),
-        suites=(),
-        dialect="failproof",
-        planned_cases=planned // len(keys),
-        planned_evaluations=planned,
-        code_version="0",
-        packages={},
-        who="someone",
-        where="somewhere",
-    )
-
-
-def stamp(case: int, key: str) -> dict[str, Any]:
-    return {
-        "originator_id": uuid5(RUN, f"{case}{key}"),
-        "originator_version": 1,
-        "run_id": RUN,
-        "timestamp": NOON,
-        "prompt_id": uuid5(RUN, str(case)),
-        "model_key": key,
-        "repetition": 1,
-    }
-
-
-def sent(case: int, key: str = "a", attempt: int = 1) -> RequestSent:
-    return RequestSent(
-        **stamp(case, key),
-        purpose="target",
-        turn=0,
-        attempt=attempt,
-        model=key,
-        parameters={},
-        endpoint="http://127.0.0.1/v1",
-        body="{}",
-        body_sha256="",
-    )
-
-
-def answered(case: int, key: str = "a", tokens: int = 10) -> ResponseReceived:
-    return ResponseReceived(
-        **stamp(case, key),
-        purpose="target",
-        turn=0,
-        attempt=1,
-        status=200,
-        headers={},
-        body="{}",
-        text="ok",
-        usage=Usage(input_tokens=tokens, output_tokens=1),
-        latency_ms=1.0,
-    )
-
-
-def failed(case: int, key: str = "a") -> ErrorRecorded:
-    return ErrorRecorded(
-        **stamp(case, key),
-        purpose="target",
-        turn=0,
-        attempt=1,
-        kind="timeout",
-        message="too slow",
-        disposition="transient",
-        stack_trace="",
-    )
-
-
-def lost(case: int, key: str = "a") -> AttemptLost:
-    return AttemptLost(**stamp(case, key), purpose="target", turn=0, attempt=1, reason="killed")
-
-
-def classified(case: int, primary: str, key: str = "a") -> Classified:
-    return Classified(
-        **stamp(case, key), primary=primary, details={}, classifier="c", classifier_version="1"
-    )
-
-
-def scored(case: int, accuracy: int, key: str = "a") -> Scored:
-    return Scored(
-        **stamp(case, key),
-        scores={"accuracy": accuracy},
-        reason="",
-        scorer="s",
-        scorer_version="1",
-    )
-
-
-def abandoned(case: int, key: str = "a") -> EvaluationAbandoned:
-    return EvaluationAbandoned(**stamp(case, key), kind="timeout", reason="too slow")
 
 
 def after(events: Iterable[Event]) -> ProgressState:

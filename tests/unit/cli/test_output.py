@@ -1,0 +1,149 @@
+"""Data goes to stdout in the format asked for, and is safe to look at."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from uuid import UUID
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from failproof_es.cli.log import json_line, summary
+from failproof_es.cli.moments import parse_moment
+from failproof_es.cli.output import (
+    TABLE_ROWS,
+    Column,
+    Format,
+    format_option,
+    print_json_list,
+    print_rows,
+    say,
+)
+from failproof_es.cli.results import ANSWER_WIDTH, first_line
+from failproof_es.store.reader import RecordedEvent
+
+HOSTILE = "\x1b[2J\u202e[bold]x[/bold]"
+COLUMNS = (Column("name", "name"), Column("count", "count", right=True))
+
+
+@click.command()
+@format_option()
+def echo_format(output_format: Format) -> None:
+    click.echo(output_format)
+
+
+@click.command()
+@format_option(Format.TABLE, Format.JSONL)
+def echo_lines(output_format: Format) -> None:
+    click.echo(output_format)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "chosen"),
+    [
+        (echo_format, [], "table"),
+        (echo_format, ["--json"], "json"),
+        (echo_format, ["--format", "jsonl"], "jsonl"),
+        (echo_format, ["--json", "--format", "jsonl"], "jsonl"),
+        (echo_lines, ["--json"], "jsonl"),
+    ],
+)
+def test_the_format_is_the_one_asked_for(
+    command: click.Command, arguments: list[str], chosen: str
+) -> None:
+    assert CliRunner().invoke(command, arguments).output.strip() == chosen
+
+
+def test_a_format_that_a_command_lacks_is_wrong_usage() -> None:
+    assert CliRunner().invoke(echo_lines, ["--format", "json"]).exit_code == 2
+
+
+@pytest.mark.parametrize("output_format", list(Format))
+def test_no_format_lets_a_control_character_through(
+    output_format: Format, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_rows([{"name": HOSTILE, "count": 1}], COLUMNS, output_format)
+    shown = capsys.readouterr().out
+    assert not set("\x1b\u202e") & set(shown)
+    assert "[bold]x[/bold]" in shown, "what looks like markup is text"
+
+
+def test_json_keeps_every_value_and_every_key(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"name": HOSTILE, "count": 1, "more": None}, {"name": "b", "count": 2, "more": 0.5}]
+    print_rows(rows, COLUMNS, Format.JSON)
+    assert json.loads(capsys.readouterr().out) == rows
+    print_rows(rows, COLUMNS, Format.JSONL)
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows
+
+
+def test_an_empty_list_is_an_empty_json_array(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json_list([])
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_a_table_of_any_length_is_printed_in_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ({"name": f"row-{number}", "count": number} for number in range(TABLE_ROWS + 1))
+    print_rows(rows, COLUMNS, Format.TABLE)
+    shown = capsys.readouterr().out
+    assert shown.count("row-") == TABLE_ROWS + 1
+    assert shown.count("name") == 2
+
+
+def test_what_is_unknown_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([{"name": None}], COLUMNS, Format.TABLE)
+    assert capsys.readouterr().out.splitlines()[-2].split() == ["-", "-"]
+
+
+def test_what_is_said_to_people_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"note {HOSTILE}")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == "note \\x1b[2J\\u202e[bold]x[/bold]\n"
+
+
+def recorded(state: bytes) -> RecordedEvent:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    return RecordedEvent(5, UUID(int=1), 2, "Classified", state, UUID(int=2), noon)
+
+
+def test_a_line_of_the_log_carries_the_stored_bytes_as_they_are() -> None:
+    state = b'{"b": 1.0,  "a":"\\u0000 \xc3\xbc"}'
+    line = json_line(recorded(state))
+    assert line.endswith(b'"payload":' + state + b"}")
+    assert json.loads(line) == {
+        "position": 5,
+        "stream_id": str(UUID(int=1)),
+        "stream_version": 2,
+        "event_type": "Classified",
+        "run_id": str(UUID(int=2)),
+        "recorded_at": "2026-01-01T12:00:00+00:00",
+        "payload": {"b": 1.0, "a": "\0 ü"},
+    }
+
+
+def test_the_summary_of_an_event_is_one_safe_line() -> None:
+    state = json.dumps({"primary": "pass", "reason": f"{HOSTILE}\n" * 50}).encode()
+    shown = summary(recorded(state))
+    assert shown.startswith("primary=pass, reason=\\x1b")
+    assert shown.endswith("…")
+
+
+def test_the_first_line_of_an_answer_is_the_first_that_says_something() -> None:
+    assert first_line("\n  \n  hello \nworld") == "hello"
+    assert first_line("") == ""
+    assert len(first_line("x" * 1000)) == ANSWER_WIDTH
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31", datetime(2026, 1, 31, tzinfo=UTC)),
+        ("2026-01-31T12:30:00Z", datetime(2026, 1, 31, 12, 30, tzinfo=UTC)),
+        ("2026-01-31T12:30:00+02:00", datetime(2026, 1, 31, 10, 30, tzinfo=UTC)),
+        ("noon", None),
+    ],
+)
+def test_times_are_utc_unless_they_say_otherwise(text: str, moment: datetime | None) -> None:
+    assert parse_moment(text) == moment
