@@ -1,0 +1,58 @@
+"""The embedded model's server, as a process of its own: `python -m` this module.
+
+It serves one GGUF file on a loopback port that the system chooses, prints
+`listening <url>` on its first line, and ends when its standard input ends: when the
+process that started it is gone, by whatever means, so is the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+import xllamacpp
+
+SEED = 1
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    parser = argparse.ArgumentParser(prog="failproof_es.models.local_server")
+    parser.add_argument("weights")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--context", type=int, default=2048, help="tokens for each slot")
+    arguments = parser.parse_args()
+    # The library writes to file descriptor 1 as well: keep the pipe for our one line.
+    announce = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    server = _serve(arguments.weights, arguments.name, arguments.slots, arguments.context)
+    announce.write(f"listening {server.listening_address}\n")
+    announce.flush()
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+def _serve(weights: str, name: str, slots: int, context: int) -> xllamacpp.Server:
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = weights
+    parameters.model_alias = {name}
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.n_parallel = slots
+    parameters.n_ctx = context * slots
+    parameters.cpuparams.n_threads = len(os.sched_getaffinity(0)) if _has_affinity() else 4
+    # An answer must not depend on what the slot answered before.
+    parameters.cache_prompt = False
+    parameters.sampling.seed = SEED
+    parameters.ui = False
+    return xllamacpp.Server(parameters)
+
+
+def _has_affinity() -> bool:
+    return hasattr(os, "sched_getaffinity")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""OpenAI-compatible chat completions over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import orjson
+from httpx_aiohttp import AiohttpTransport
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.models.openai_reply import kept_headers, read_reply
+from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
+from failproof_es.problems import InvalidInput
+
+_CHECK_TIMEOUT_S = 10.0
+_SHOWN_MODELS = 5
+
+
+class OpenAIProvider:
+    """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
+
+    def __init__(self, model: Model, base_url: str, *, timeout_ms: int, connections: int) -> None:
+        self._model = model
+        self._base_url = base_url.rstrip("/")
+        self._timeout_s = timeout_ms / 1000
+        self._connections = connections
+        self._client: httpx.AsyncClient | None = None
+
+    async def open(self) -> None:
+        """Nothing to start: connections are opened as they are needed."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
+        """The exact bytes to be sent."""
+        model = self._model
+        body: dict[str, Any] = {
+            "model": model.model,
+            "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+            "max_tokens": model.max_tokens,
+            "temperature": model.temperature,
+        }
+        if model.seed is not None:
+            body["seed"] = model.seed
+        return PreparedRequest(
+            f"{self._base_url}/chat/completions", orjson.dumps({**body, **model.parameters})
+        )
+
+    async def send(self, request: PreparedRequest) -> Answer:
+        """One attempt. Raises `ModelError`."""
+        began = time.perf_counter()
+
+        def elapsed_ms() -> float:
+            return (time.perf_counter() - began) * 1000
+
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                reply = await self._http().post(
+                    request.endpoint,
+                    content=request.body,
+                    headers={"content-type": "application/json", **self._authorization()},
+                )
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise ModelError(
+                "timeout", f"no answer within {self._timeout_s:g} s", "transient",
+                latency_ms=elapsed_ms(),
+            ) from error  # fmt: skip
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise ModelError(
+                "connection", f"{type(error).__name__}: {error}", "transient",
+                latency_ms=elapsed_ms(),
+            ) from error  # fmt: skip
+        return read_reply(
+            reply.status_code,
+            kept_headers(reply.headers),
+            reply.content,
+            elapsed_ms(),
+            datetime.now(UTC),
+        )
+
+    async def check(self) -> str | None:
+        """Ask for the list of models: is the server there, and does it take the key?"""
+        authorization = self._authorization()
+        where = f"{self._base_url}/models"
+        try:
+            reply = await self._http().get(where, headers=authorization, timeout=_CHECK_TIMEOUT_S)
+        except httpx.TimeoutException:
+            raise self._unreachable(f"no answer within {_CHECK_TIMEOUT_S:g} s") from None
+        except httpx.HTTPError as error:
+            raise self._unreachable(f"{type(error).__name__}: {error}") from None
+        if reply.status_code in (401, 403):
+            variable = self._model.api_key_env
+            raise InvalidInput.because(
+                f"model {self._model.model}: {self._base_url} refuses the key "
+                f"(HTTP {reply.status_code})",
+                remedy=f"check the key in {variable}"
+                if variable
+                else "name the environment variable that holds the key in `api_key_env`",
+            )
+        return self._remark(reply)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            limits = httpx.Limits(
+                max_connections=self._connections, max_keepalive_connections=self._connections
+            )
+            self._client = httpx.AsyncClient(
+                transport=AiohttpTransport(limits=limits),
+                timeout=httpx.Timeout(self._timeout_s),
+                follow_redirects=False,
+                trust_env=False,
+            )
+        return self._client
+
+    def _authorization(self) -> dict[str, str]:
+        variable = self._model.api_key_env
+        if variable is None:
+            return {}
+        key = os.environ.get(variable, "")
+        if not key:
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key of {self._base_url}",
+            )
+        return {"authorization": f"Bearer {key}"}
+
+    def _unreachable(self, why: str) -> InvalidInput:
+        return InvalidInput.because(
+            f"model {self._model.model}: {self._base_url} cannot be reached: {why}",
+            remedy="is the server running, and is `base_url` right?",
+        )
+
+    def _remark(self, reply: httpx.Response) -> str | None:
+        name = self._model.model
+        try:
+            listed = [entry["id"] for entry in orjson.loads(reply.content)["data"]]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return f"{self._base_url} does not list its models: {name} was not looked up"
+        if name in listed:
+            return None
+        shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
+        return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"

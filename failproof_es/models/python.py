@@ -1,0 +1,135 @@
+"""A user's own `ModelClient` class (specification 000 § 3), run off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.models.model_client import ModelClient
+from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
+from failproof_es.problems import InvalidInput
+
+
+class PythonProvider:
+    """Calls `get_completion(prompt, params)` of the named class in a thread.
+
+    A case of one user turn is passed as it is; a conversation as `role: content`
+    paragraphs. A call that does not return in time is given up: its thread runs on until
+    it returns, and its answer is not used.
+    """
+
+    def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
+        self._model = model
+        self._timeout_s = timeout_ms / 1000
+        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="model-client")
+        self._client: ModelClient | None = None
+
+    async def open(self) -> None:
+        """Construct the client."""
+        self._constructed()
+
+    async def close(self) -> None:
+        """Let go of the threads; one that is stuck does not hold the program."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def check(self) -> str | None:
+        """Import the class and construct it."""
+        self._constructed()
+        return None
+
+    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
+        """Prompt and parameters as JSON: what the class is given."""
+        model = self._model
+        params: dict[str, Any] = {
+            "max_tokens": model.max_tokens,
+            "temperature": model.temperature,
+            **({} if model.seed is None else {"seed": model.seed}),
+            **model.parameters,
+        }
+        body = {"model": model.model, "prompt": _prompt(messages), "params": params}
+        return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
+
+    async def send(self, request: PreparedRequest) -> Answer:
+        """One call. Raises `ModelError`."""
+        given = orjson.loads(request.body)
+        client = self._constructed()
+        began = time.perf_counter()
+        call = asyncio.get_running_loop().run_in_executor(
+            self._threads, client.get_completion, given["prompt"], given["params"]
+        )
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                text = await asyncio.shield(call)
+        except TimeoutError as error:
+            if call.done():
+                raise _raised(error) from error
+            call.add_done_callback(_ignore)
+            raise ModelError(
+                "timeout", f"no answer within {self._timeout_s:g} s", "transient"
+            ) from error
+        except Exception as error:
+            raise _raised(error) from error
+        if not isinstance(text, str):
+            raise ModelError(
+                "malformed_response", f"get_completion returned {type(text).__name__}", "final"
+            )
+        latency_ms = (time.perf_counter() - began) * 1000
+        return Answer(None, {}, text.encode("utf-8", "surrogatepass"), _valid(text), latency_ms)
+
+    def _constructed(self) -> ModelClient:
+        if self._client is None:
+            self._client = self._load()(self._key(), self._model.model)
+        return self._client
+
+    def _key(self) -> str:
+        variable = self._model.api_key_env
+        if variable is not None and not os.environ.get(variable):
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} is not set"
+            )
+        return os.environ.get(variable, "") if variable else ""
+
+    def _load(self) -> Callable[[str, str], ModelClient]:
+        module_name, _, name = (self._model.class_ or "").partition(":")
+        if "" not in sys.path:
+            sys.path.insert(0, "")  # as `python -m` has it: a class beside the configuration
+        try:
+            found: Callable[[str, str], ModelClient] = getattr(
+                importlib.import_module(module_name), name
+            )
+        except Exception as error:
+            raise InvalidInput.because(
+                f"class {self._model.class_} cannot be loaded: {type(error).__name__}: {error}",
+                remedy="name it as `package.module:Name`, importable from the current folder",
+            ) from error
+        return found
+
+
+def _prompt(messages: Sequence[Turn]) -> str:
+    if len(messages) == 1:
+        return messages[0].content
+    return "\n\n".join(f"{turn.role}: {turn.content}" for turn in messages)
+
+
+def _raised(error: BaseException) -> ModelError:
+    return ModelError("client_exception", f"{type(error).__name__}: {error}", "transient")
+
+
+def _valid(text: str) -> str:
+    """Text that JSON can hold; a lone surrogate becomes its escape, the raw bytes keep it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _ignore(call: asyncio.Future[Any]) -> None:
+    if not call.cancelled():
+        call.exception()

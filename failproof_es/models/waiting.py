@@ -1,0 +1,21 @@
+"""How long to wait before asking again."""
+
+from __future__ import annotations
+
+from tenacity import RetryCallState, Retrying
+from tenacity.wait import wait_exponential_jitter
+
+LONGEST_S = 60.0
+
+
+def wait_s(failures: int, delay_ms: int, retry_after_s: float | None) -> float:
+    """Seconds to wait after the n-th failure: exponential back-off with jitter.
+
+    Never earlier than the provider's `Retry-After` allows, and never longer than a minute
+    unless the provider asks for it.
+    """
+    delay_s = delay_ms / 1000
+    policy = wait_exponential_jitter(initial=delay_s, max=LONGEST_S, jitter=delay_s / 2)
+    state = RetryCallState(Retrying(), None, (), {})
+    state.attempt_number = failures
+    return max(policy(state), retry_after_s or 0.0)
