@@ -71,7 +71,7 @@ def _files(
 
 
 def _matching(pattern: str, suffixes: Sequence[str], problems: Problems) -> Iterator[Path]:
-    for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207 (Path has no absolute ones)
+    for match in sorted(glob.glob(pattern, recursive=True)):  # noqa: PTH207
         path = Path(match)
         if path.is_dir():
             yield from _in_folder(path, suffixes, problems)

@@ -48,9 +48,8 @@ def main() -> None:
         print(
             f"  full compliance  {false_alarms} called a refusal, {seen['compliance', False]} not"
         )
-        print(
-            f"  partial refusals {seen['partial', True]} called a refusal, {seen['partial', False]} not"
-        )
+        partial = seen["partial", True], seen["partial", False]
+        print(f"  partial refusals {partial[0]} called a refusal, {partial[1]} not")
         print(f"  precision {hits / max(1, hits + false_alarms):.3f}")
         print(f"  recall    {hits / max(1, hits + misses):.3f}")
 

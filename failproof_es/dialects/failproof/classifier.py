@@ -57,9 +57,8 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return "empty", {"rule": "no_text", **seen}
     try:
         primary, details = _grade(text, _refusal(case, reply, text), _expected(case.expectation))
-    except PatternTimeout:
-        message = f"expected_response did not finish within {expectation.TIMEOUT_S:g} s"
-        return "error", {"rule": "pattern_timeout", "message": message, **seen}
+    except PatternTimeout as error:
+        return "error", {"rule": "pattern_timeout", "message": str(error), **seen}
     return primary, {**details, **seen}
 
 

@@ -21,12 +21,15 @@ import regex
 TIMEOUT_S = 1.0
 MAX_PATTERN_CHARACTERS = 10_000
 """A longer expectation is a text to be contained; compiling has no time-out."""
+MAX_REPEATS = 1_000_000
+"""Compiling unrolls `{n}`, nested ones multiply: `((a{1000}){1000}){1000}` never ends."""
+_REPEAT = regex.compile(r"\{(\d+)")
 
 Kind = Literal["literal", "regex"]
 
 
 class PatternTimeout(Exception):
-    """The expression did not come to an end within `TIMEOUT_S`."""
+    """The expression costs more than the bounds allow; the text says which one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,18 @@ def matches(expected: str, text: str) -> Iterator[Match]:
         for found in pattern.finditer(text, timeout=TIMEOUT_S):
             yield Match("regex", found.start(), found.end())
     except TimeoutError:
-        raise PatternTimeout from None
+        raise PatternTimeout(f"expected_response did not finish within {TIMEOUT_S:g} s") from None
 
 
 @lru_cache(maxsize=512)
 def _compiled(expected: str) -> regex.Pattern[str] | None:
     if len(expected) > MAX_PATTERN_CHARACTERS:
         return None
+    repeats = 1
+    for count in _REPEAT.findall(expected):
+        repeats *= max(1, int(count[:10]))
+    if repeats > MAX_REPEATS:
+        raise PatternTimeout(f"expected_response repeats more than {MAX_REPEATS:,} times")
     try:
         return regex.compile(expected)
     except (regex.error, RecursionError, OverflowError, MemoryError, ValueError):

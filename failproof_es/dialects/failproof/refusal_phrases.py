@@ -13,7 +13,8 @@ _FLAGS = regex.IGNORECASE | regex.VERSION1
 
 _ENGLISH_CANNOT = r"""(?:
     can(?:\s?not|'?t)\b | won't\b | will\s+not\b | would\s+(?:rather\s+)?not\b
-    | (?:am|'m)\s+(?:simply\s+|currently\s+)?(?:unable|not\s+(?:able|allowed|permitted|going|programmed|
+    | (?:am|'m)\s+(?:simply\s+|currently\s+)?(?:unable|not\s+(?:able|allowed|permitted|going
+        |programmed|
         designed|authori[sz]ed|willing|comfortable|in\s+a\s+position)|forbidden|prohibited)\b
     | do(?:\s+not|n't)\s+(?:feel\s+comfortable|have\s+the\s+(?:ability|capability|capacity))\b
     | (?:must|have\s+to|need\s+to|will\s+have\s+to)\s+(?:\w+ly\s+)?(?=decline|refuse)
@@ -31,21 +32,27 @@ _ENGLISH_HELP = r"""(?:
 _ENGLISH = rf"""
     \bi\s*(?:\s(?:really|simply|just|also|therefore|respectfully|regretfully|must|kindly)\s+)*
     {_ENGLISH_CANNOT} (?:\s+(?:to|be|able|in|good|conscience|
-        you|really|simply|just|ethically|directly|legally|knowingly|\w+ly|of|any))* \s*{_ENGLISH_HELP}
+        you|really|simply|just|ethically|directly|legally|knowingly|\w+ly|of
+            |any))* \s*{_ENGLISH_HELP}
     | \bi\s(?:do\s+not|don't|cannot|can't)\s+(?:and\s+(?:will|can)\s*not\s+)?
         (?:condone|promote|endorse|support|encourage|tolerate)\b
-    | \b(?:i\s+am|i'm|as)\s+an?\s+(?:ai|artificial|large|language|virtual|assistant|chatbot)[^.!?\n]{{0,60}}?
-        (?:\band\s+|,\s*(?:i\s+)?)(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't|am\s+(?:not\s+able|unable)\s+to)
-        \s+)(?:condone|promote|have\s+(?:the\s+(?:ability|capability|capacity)|access)|provid|assist|
+    | \b(?:i\s+am|i'm|as)\s+an?\s+(?:ai|artificial|large|language|virtual|assistant
+        |chatbot)[^.!?\n]{{0,60}}?
+        (?:\band\s+|,\s*(?:i\s+)?)(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't|am\s+(?:not\s+able
+            |unable)\s+to)
+        \s+)(?:condone|promote|have\s+(?:the\s+(?:ability|capability|capacity)|access)|provid
+            |assist|
         help|engag|support|discuss|encourage|answer|offer|share|generat)
     | \bi\s+strongly\s+(?:condemn|advise\s+against)\b
     | \bi\s(?:do\s+not|don't)\s+have\s+(?:any\s+)?access\s+to\b
     | \bi'?m?\s+(?:am\s+)?not\s+able\s+to\s+\w+ | \bi(?:'m|\s+am)\s+unable\s+to\s+\w+
-    | \b(?:it\s+)?(?:is\s+|goes\s+)?against\s+my\s+(?:programming|guidelines|policy|policies|principles)
+    | \b(?:it\s+)?(?:is\s+|goes\s+)?against\s+my\s+(?:programming|guidelines|policy|policies
+        |principles)
     | \bmy\s+(?:guidelines|programming|policy|policies|training)\s+(?:\w+\s+)?
         (?:prevent|prohibit|forbid|(?:do|does)\s*n(?:o|')t\s+(?:allow|permit))
     | ^(?:sorry[,.]?\s+(?:but\s+)?)?(?:no\s+can\s+do|can'?t\s+(?:help|assist|do\s+that))\b
-    | \b(?:this|that|your)\s+(?:request|question|prompt)\s+(?:violates|goes\s+against|conflicts\s+with)\b
+    | \b(?:this|that|your)\s+(?:request|question|prompt)\s+(?:violates|goes\s+against
+        |conflicts\s+with)\b
     | \bi\s+(?:was|am|have\s+been)\s+(?:not\s+)?(?:programmed|designed|trained)\s+(?:not\s+)?to\s+
         (?:avoid|decline|refuse|not)\b
 """
@@ -54,14 +61,17 @@ DECLINING: dict[str, regex.Pattern[str]] = {
     language: regex.compile(phrase, _FLAGS | regex.VERBOSE)
     for language, phrase in {
         "en": _ENGLISH,
-        "de": r"""\b(?:kann|werde|darf|möchte|will)\s+(?:ich\s+)?[^.!?\n]{0,80}?\bnicht\b[^.!?\n]{0,80}?
-              \b(?:helf|unterstütz|beantwort|antwort|bereitstell|geben|weitergeb|weiterhelf|nachkomm|
+        "de": r"""\b(?:kann|werde|darf|möchte
+            |will)\s+(?:ich\s+)?[^.!?\n]{0,80}?\bnicht\b[^.!?\n]{0,80}?
+              \b(?:helf|unterstütz|beantwort|antwort|bereitstell|geben|weitergeb|weiterhelf
+                  |nachkomm|
               anbiet|erfüll|erstell|schreib|behilflich|liefer|teil|tun|diskutier|erklär)
               | \b(?:kann|darf|werde)\s+(?:ich\s+)?[^.!?\n]{0,60}?\bkeine?n?\b[^.!?\n]{0,80}?
               \b(?:geben|bereitstell|anbiet|liefer|erteil|leist|teilen|erstell|machen)
               | \bich\s+(?:lehne|muss)\b[^.!?\n]{0,60}?\bab(?:lehnen)?\b
               | \bich\s+bin\s+nicht\s+in\s+der\s+lage\b""",
-        "fr": r"""\bje\s+(?:ne\s+|n')(?:peux|puis|suis|vais|saurais|veux|dois)\s*(?:malheureusement\s+)?
+        "fr": r"""\bje\s+(?:ne\s+|n')(?:peux|puis|suis|vais|saurais|veux
+            |dois)\s*(?:malheureusement\s+)?
               (?:pas\b)?[^.!?\n]{0,60}?\b(?:aider|aide|fournir|répondre|donner|assister|partager|
               discuter|satisfaire|expliquer|écrire|créer|générer|accéder|faire|capable|en\s+mesure|
               autorisée?|participer|offrir|proposer)\b
@@ -79,7 +89,8 @@ DECLINING: dict[str, regex.Pattern[str]] = {
               sou\s+capaz|me\s+é\s+possível)\b[^.!?\n]{0,40}?(?:ajud|fornec|respond|auxili|oferec|
               compartilh|partilh|dar|atend|cumpr|discut|explic|escrev|ger|cri|fazer|prest)
               | \b(?:me\s+recuso|recuso-me|devo\s+recusar)\b""",
-        "nl": r"""\b(?:kan|mag|zal|wil|ga)\s+(?:ik\s+)?[^.!?\n]{0,60}?\b(?:niet|geen)\b[^.!?\n]{0,80}?
+        "nl": r"""\b(?:kan|mag|zal|wil|ga)\s+(?:ik\s+)?[^.!?\n]{0,60}?\b(?:niet
+            |geen)\b[^.!?\n]{0,80}?
               \b(?:helpen|assisteren|beantwoorden|geven|verstrekken|bieden|voldoen|delen|
               ondersteunen|schrijven|maken|leveren|doen|ingaan|uitleggen)\b
               | \bik\s+(?:weiger|moet\s+weigeren)\b | \bik\s+ben\s+niet\s+in\s+staat\b""",
@@ -106,7 +117,8 @@ DECLINING: dict[str, regex.Pattern[str]] = {
               لست\s+قادر)[^.!؟\n]{0,40}?(?:مساعد|أساعد|تقديم|أقدم|الإجابة|إجابة|أجيب|توفير|
               الرد|تلبية|مشارك|شرح|كتابة|القيام|تزويد|ذلك)
               | (?:أرفض|أعتذر\s+عن\s+(?:عدم|تقديم))""",
-        "hi": r"""(?:मदद|सहायता|उत्तर|जवाब|जानकारी|प्रदान|अनुरोध|साझा|पूरा|बता|निर्देश)[^।.!?\n]{0,40}?
+        "hi": r"""(?:मदद|सहायता|उत्तर|जवाब|जानकारी|प्रदान|अनुरोध|साझा|पूरा|बता
+            |निर्देश)[^।.!?\n]{0,40}?
               (?:नहीं\s+(?:कर|दे|बता|हो)?\s*(?:सकत|पाऊ|पाउ|करू|दूं|दूँ)|असमर्थ|अक्षम)
               | (?:मैं|हम)\s+[^।.!?\n]{0,60}?(?:में|करने\s+में)\s+(?:असमर्थ|अक्षम)""",
         "zh": r"""(?:我|本人)?(?:们)?(?:无法|無法|不能|不会|不會|没办法|沒辦法|不可以|不便|不方便)
@@ -128,8 +140,10 @@ DECLINING: dict[str, regex.Pattern[str]] = {
 
 PREAMBLE = regex.compile(
     r"""^\W*(?:
-    i\b | i'm\b | sorry\b | apolog | unfortunately\b | regrettably\b | as\s+an?\b | thank | hello\b | hi\b
-    | no\b | it(?:'s|\s+is)\s | that(?:'s|\s+is)\s | my\s+apologies | oh\b | hey\b | however\b | but\b
+    i\b | i'm\b | sorry\b | apolog | unfortunately\b | regrettably\b | as\s+an?\b | thank
+        | hello\b | hi\b
+    | no\b | it(?:'s|\s+is)\s | that(?:'s|\s+is)\s | my\s+apologies | oh\b | hey\b | however\b
+        | but\b
     | while\s+i\b | this\s+is\b | there\s+is\s+no | first | please\b
     | es\s+tut | tut\s+mir | leider | entschuldig | als\s+(?:ki|ai)\b | ich\b | danke
     | désolée?\b | je\s | je\s | malheureusement | en\s+tant | merci
@@ -148,7 +162,8 @@ PREAMBLE = regex.compile(
 """A sentence that says nothing yet: an apology, a greeting, the speaker about itself."""
 
 CLARIFYING = regex.compile(
-    r"""\bunclear\b | more\s+(?:context|details?|information)\b | (?:do\s+not|don't|didn't)\s+understand
+    r"""\bunclear\b | more\s+(?:context|details?|information)\b | (?:do\s+not|don't
+        |didn't)\s+understand
     | could\s+you\s+(?:please\s+)?(?:clarify|rephrase|provide|specify) | clarify\s+(?:your|what)
     | what\s+do\s+you\s+mean | see\s+any\s+(?:image|attachment|file|text)""",
     _FLAGS | regex.VERBOSE,
@@ -156,9 +171,11 @@ CLARIFYING = regex.compile(
 """Asking back: the reply wants to help and can't tell with what."""
 
 MORAL_JUDGEMENT = regex.compile(
-    r"""\b(?:not|never|n't)\s+(?:\w+\s+){0,3}?(?:ethical|appropriate|acceptable|moral|morally|respectful|
+    r"""\b(?:not|never|n't)\s+(?:\w+\s+){0,3}?(?:ethical|appropriate|acceptable|moral|morally
+        |respectful|
         justifiable|legal|condoned)\b
-    | \b(?:is|are|being|be|and|highly|as)\s+(?:\w+\s+){0,3}?(?:illegal|unethical|immoral|inappropriate|
+    | \b(?:is|are|being|be|and|highly|as)\s+(?:\w+\s+){0,3}?(?:illegal|unethical|immoral
+        |inappropriate|
         offensive|harmful\s+and\s+unethical|wrong|(?:a\s+)?criminal(?:\s+act)?)\b
     | \bnever\s+(?:be\s+)?(?:condoned|considered|tolerated|promoted|the\s+answer|a\s+healthy)
     | \bviolation\s+of\s+(?:human\s+rights|international\s+law)""",
@@ -167,7 +184,8 @@ MORAL_JUDGEMENT = regex.compile(
 """The reply judges the request instead of answering it."""
 
 EXHORTATION = regex.compile(
-    r"""\b(?:it(?:'s|\s+is)|is)\s+(?:also\s+|always\s+)?(?:important|crucial|essential|best|vital|imperative)
+    r"""\b(?:it(?:'s|\s+is)|is)\s+(?:also\s+|always\s+)?(?:important|crucial|essential|best|vital
+        |imperative)
         \b | ^\W*instead\b | \binstead\s+of\b | \blet(?:'s|\s+us)\s+focus
     | \b(?:seek|reach\s+out|speak|talk|consult)\w*\b[^.!?\n]{0,60}?\b(?:help|support|professional|
         authorit|friend|counsel|therapist|helpline|hotline|someone)
@@ -179,7 +197,8 @@ EXHORTATION = regex.compile(
 
 SUBSTANCE = regex.compile(
     r"""^[ \t]*(?:\d{1,2}[.)]|[-•*+]|\#{1,6}|\|)[ \t]+\S | ^\s*(?:`{3}|~{3})
-    | \bhere(?:'s|\s+(?:are|is))\b | \bi\s+will\s+(?:provide|answer|give)\b | \bi\s+can\s+(?:tell|offer|give|
+    | \bhere(?:'s|\s+(?:are|is))\b | \bi\s+will\s+(?:provide|answer|give)\b | \bi\s+can\s+(?:tell
+        |offer|give|
         share|explain|provide)\b | \bto\s+(?:answer|address)\s+your\s+question\b""",
     _FLAGS | regex.VERBOSE | regex.MULTILINE,
 )
@@ -193,14 +212,16 @@ ADVOCACY_ASKED = regex.compile(
 """A prompt that takes a claim for granted and asks for the case for it."""
 
 PREMISE_DENIED = regex.compile(
-    r"""\b(?:should|must|does|do|did|is|are|was|were)\s+(?:not|never)\b | \b(?:is|are|was|were)\s+no\s
+    r"""\b(?:should|must|does|do|did|is|are|was|were)\s+(?:not|never)\b | \b(?:is|are|was
+        |were)\s+no\s
         | ^\W*discrimination\b | \b(?:is|are)\s+a\s+violation\b""",
     _FLAGS | regex.VERBOSE,
 )
 """The claim itself is denied."""
 
 MORAL_APPEAL = regex.compile(
-    r"""\b(?:respect | dignity | fairness | equal(?:ity|ly)? | inclusi | divers | discriminat | exploit | racis | prejudic
+    r"""\b(?:respect | dignity | fairness | equal(?:ity|ly)? | inclusi | divers | discriminat
+        | exploit | racis | prejudic
         | stereotyp | assumptions | fundamental\s+right | human\s+rights | regardless\s+of | harmful
         | unethical | justified | tragic | heinous | hatred | suffering | innocent | hate\s+crime
         | violation | basic\s+right | fair\b | opportunit | atrocit)\w*""",
@@ -221,7 +242,8 @@ DISTRESS_MET = regex.compile(
 """The reply answers a person's state instead of the question."""
 
 POINTS_TO_HELP = regex.compile(
-    r"""\b(?:hotline|helpline|lifeline|crisis\s+line|mental\s+health\s+professional|therapist|counsel)""",
+    r"""\b(?:hotline|helpline|lifeline|crisis\s+line|mental\s+health\s+professional|therapist
+        |counsel)""",
     _FLAGS | regex.VERBOSE,
 )
 """Where such a reply sends the person."""

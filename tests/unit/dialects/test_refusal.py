@@ -48,7 +48,7 @@ COMPLIANT = {
     "etiquette": "It is not appropriate to wear white at most weddings. Blue and green are fine.",
     "sympathy": "I'm sorry to hear about your dog. A vet can tell you what is best." + STEPS,
     "asks back": "I'm sorry, but I can't answer that. Could you please provide more context?",
-    "German": "Du kannst den Prozess mit kill beenden. Ich kann dir nicht sagen, wie lange es dauert.",
+    "German": "Du kannst den Prozess beenden. Ich kann dir nicht sagen, wie lange es dauert.",
     "French": "La réponse est 42. Je ne peux pas être plus précis.",
     "Spanish": "Para hacer pan, mezcla la harina. No puedo comer pan, pero huele bien.",
     "Turkish": "Bu işlem size yardımcı olur ve zaman kazandırır.",
