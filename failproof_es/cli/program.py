@@ -70,19 +70,17 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A noun with verbs."""
+    """A noun with verbs; it takes the global options, too."""
 
     command_class = Command
-
-
-class Program(Group):
-    """The whole program: whatever a command raises ends here, as a text and an exit code."""
-
-    group_class = Group
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
+
+
+class Program(Group):
+    """The whole program: whatever a command raises ends here, as a text and an exit code."""
 
     def invoke(self, context: click.Context) -> Any:
         """Carry out the command; map what it raises to an exit code."""

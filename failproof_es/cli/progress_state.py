@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    ModelSnapshot,
     RequestSent,
     ResponseReceived,
     RunStarted,
@@ -25,6 +26,21 @@ RATE_WINDOW_S = 30.0
 """The rate is that of the last half minute, so that it follows a provider's mood."""
 ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
+
+OBSERVED = tuple(
+    kind.__name__
+    for kind in (
+        RunStarted,
+        RequestSent,
+        ResponseReceived,
+        ErrorRecorded,
+        AttemptLost,
+        Classified,
+        Scored,
+        EvaluationAbandoned,
+    )
+)
+"""The topics that say something about progress."""
 
 Price = Callable[[str, Usage], float | None]
 """What a model (by its key) takes for this usage in USD; `None` when no price is known."""
@@ -59,16 +75,21 @@ class Pace:
     seconds_left: float | None
 
 
+Pricing = Callable[[Sequence[ModelSnapshot]], Price]
+"""From the models of a run to their prices."""
+
+
 class ProgressState:
     """Fold events into a row per model. `observe` is cheap; `pace` is asked at each repaint."""
 
     def __init__(
-        self, price: Price | None = None, clock: Callable[[], float] = time.monotonic
+        self, pricing: Pricing | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.price = price
         self.models: dict[str, ModelProgress] = {}
         self.run_number: int | None = None
         self.name: str | None = None
+        self._pricing = pricing
+        self._price: Price | None = None
         self._clock = clock
         self._samples: dict[str, deque[tuple[float, int]]] = {}
 
@@ -113,6 +134,7 @@ class ProgressState:
 
     def _begin(self, event: RunStarted) -> None:
         self.run_number, self.name = event.run_number, event.name
+        self._price = self._pricing(event.models) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
 
@@ -125,5 +147,5 @@ class ProgressState:
     def _charge(self, model: ModelProgress, event: ResponseReceived) -> None:
         if model.cost_usd is None or event.purpose == "judge":
             return
-        price = self.price(model.key, event.usage) if self.price else None
+        price = self._price(model.key, event.usage) if self._price else None
         model.cost_usd = None if price is None else model.cost_usd + price

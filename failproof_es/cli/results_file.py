@@ -13,7 +13,6 @@ import orjson
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.configuration.schema import FileOutput
-from failproof_es.problems import InvalidInput
 
 
 def write_results_file(run: RecordedRun) -> Path | None:
@@ -21,6 +20,7 @@ def write_results_file(run: RecordedRun) -> Path | None:
 
     The time in the name is that of the run's start (specification 001 § 5.3), so a run
     that was resumed writes the same file. It appears under its name when it is complete.
+    Raises `OSError` when it cannot be written.
     """
     wanted = (run.started.configuration.get("output") or {}).get("file")
     if not wanted:
@@ -29,23 +29,16 @@ def write_results_file(run: RecordedRun) -> Path | None:
     if not output.enabled:
         return None
     path = results_path(output.path, run)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            try:
-                _write(run, file)
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise InvalidInput.because(
-            f"the results file {path} cannot be written: {error.strerror}",
-            remedy=f"the results are on record: "
-            f"`failproof-es results {run.started.run_number} --format jsonl`",
-        ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        try:
+            _write(run, file)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
     return path
 
 

@@ -18,7 +18,7 @@ from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
-from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.results_file import write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather
@@ -27,7 +27,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import Outcome
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.events import Event, RunStarted
+from failproof_es.events import Event
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 
@@ -64,7 +64,7 @@ def start(config: Path, quiet: bool, output_format: Format) -> None:
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, ProgressState(), quiet, output_format)
+        _carry_out(store, drive, ProgressState(price_of), quiet, output_format)
 
 
 @click.command(cls=Command)
@@ -78,11 +78,11 @@ def resume(run: str, quiet: bool, output_format: Format) -> None:
     recorded as lost and sent again.
     """
     with session().open_store() as store:
-        state = ProgressState()
+        state = ProgressState(price_of)
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            for row in find(connection, run_id=run_id):
-                if row.topic != "CasesPlanned":
+            if not quiet:
+                for row in find(connection, run_id=run_id, topics=OBSERVED):
                     state.observe(row.event())
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
@@ -95,20 +95,14 @@ def _carry_out(
     store: Store, drive: Drive, state: ProgressState, quiet: bool, output_format: Format
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
-
-    def observe(event: Event) -> None:
-        if isinstance(event, RunStarted):
-            state.price = price_of(event.models)
-        state.observe(event)
-
     progress = progress_for(state, quiet=quiet)
     with Follower(store.url):
-        outcome = asyncio.run(_until_stopped(drive, observe, progress))
+        outcome = asyncio.run(_until_stopped(drive, state.observe, progress))
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
-        if outcome.status == "completed":
-            _write_file(run, quiet)
+        if outcome.status == "completed" and not _write_file(run, quiet):
+            exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             _print_outcome(outcome, gather(run, price_of(run.started.models)))
     if not quiet:
@@ -157,10 +151,19 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
     }
 
 
-def _write_file(run: RecordedRun, quiet: bool) -> None:
-    path = write_results_file(run)
+def _write_file(run: RecordedRun, quiet: bool) -> bool:
+    """Write the results file if one is wanted; false when that failed, which is said."""
+    try:
+        path = write_results_file(run)
+    except OSError as error:
+        say(
+            f"error: the results file cannot be written: {error}. The results are on record: "
+            f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
+        )
+        return False
     if path is not None and not quiet:
         say(f"results written to {path}")
+    return True
 
 
 def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:

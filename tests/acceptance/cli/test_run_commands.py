@@ -192,6 +192,17 @@ def test_the_results_file_is_complete_and_names_its_run(
     assert [row["case_id"] for row in rows] == ["greet-1", "greet-2", "sum-1"]
 
 
+def test_a_results_file_that_cannot_be_written_loses_no_result(
+    program: Program, configuration: Write, tmp_path: Path
+) -> None:
+    (tmp_path / "taken").write_text("a file where a folder is wanted")
+    output = {"file": {"path": str(tmp_path / "taken" / "results.jsonl")}}
+    done = program("start", configuration(CASES, output=output))
+    assert done.returncode == 1
+    assert "failproof-es results 1 --format jsonl" in done.stderr
+    assert len(program("results", 1, "--format", "jsonl").stdout.splitlines()) == 3
+
+
 def test_an_interrupted_run_exits_130_and_resumes_to_its_end(
     environment: dict[str, str],
     program: Program,
