@@ -67,11 +67,13 @@ def encode(event: Event) -> bytes:
     return orjson.dumps({"schema_version": event.schema_version, **payload})
 
 
-def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
-    """The event in these bytes, upcast to today's schema.
+def upcast(
+    topic: str, state: bytes, stream_id: UUID, version: int
+) -> tuple[type[Event], dict[str, Any]]:
+    """The event's class and its payload in today's schema.
 
     Raises `MapperDeserialisationError` for an unknown topic, a newer schema version, or
-    bytes that do not hold such an event.
+    bytes that are not such a payload.
     """
     place = f"stream {stream_id} version {version} ({topic})"
     event_class = EVENTS.get(topic)
@@ -86,8 +88,19 @@ def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
             )
         for old in range(written, event_class.schema_version):
             payload = UPCASTERS[topic, old](payload)
+    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+        raise MapperDeserialisationError(f"{place}: {error}") from error
+    return event_class, payload
+
+
+def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
+    """The event in these bytes, upcast to today's schema. Raises as `upcast` does."""
+    event_class, payload = upcast(topic, state, stream_id, version)
+    try:
         return event_class.model_validate(
             {**payload, "originator_id": stream_id, "originator_version": version}
         )
-    except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValidationError) as error:
-        raise MapperDeserialisationError(f"{place}: {error}") from error
+    except (TypeError, ValidationError) as error:
+        raise MapperDeserialisationError(
+            f"stream {stream_id} version {version} ({topic}): {error}"
+        ) from error

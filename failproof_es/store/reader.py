@@ -15,7 +15,7 @@ from psycopg.rows import class_row
 
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
-from failproof_es.store.mapper import decode
+from failproof_es.store.mapper import decode, upcast
 
 Connection = psycopg.Connection[Any]
 
@@ -52,6 +52,10 @@ class RecordedEvent:
         """The state as JSON, as written: not upcast."""
         payload: dict[str, Any] = orjson.loads(self.state)
         return payload
+
+    def upcast_payload(self) -> dict[str, Any]:
+        """The state as JSON, upcast to today's schema. Raises `MapperDeserialisationError`."""
+        return upcast(self.topic, self.state, self.stream_id, self.version)[1]
 
     def event(self) -> Event:
         """The event, upcast to today's schema. Raises `MapperDeserialisationError`."""

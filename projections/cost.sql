@@ -1,0 +1,27 @@
+-- What each run has used of each model. Money is never in an event: `cost` multiplies the
+-- tokens by the dated prices that stand in `failproof.prices` when it is read.
+CREATE TABLE token_usage (
+    run_id uuid NOT NULL,
+    model_key text NOT NULL,
+    purpose text NOT NULL,
+    model_answered text NOT NULL,
+    requests bigint NOT NULL DEFAULT 0,
+    answers_without_usage bigint NOT NULL DEFAULT 0,
+    input_tokens bigint NOT NULL DEFAULT 0,
+    output_tokens bigint NOT NULL DEFAULT 0,
+    cached_input_tokens bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (run_id, model_key, purpose, model_answered)
+);
+
+-- Unknown stays unknown: no price, or an answer without a token count, gives NULL, never 0.
+CREATE VIEW cost AS
+SELECT
+    u.*,
+    CASE WHEN u.answers_without_usage = 0 THEN
+        ((u.input_tokens - u.cached_input_tokens) * p.input_usd_per_million
+            + u.cached_input_tokens * coalesce(p.cached_input_usd_per_million, p.input_usd_per_million)
+            + u.output_tokens * p.output_usd_per_million) / 1000000
+    END AS cost_usd,
+    p.price_version
+FROM token_usage u
+LEFT JOIN failproof.prices p USING (run_id, model_key);

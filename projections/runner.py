@@ -1,0 +1,330 @@
+"""Following the log, and rebuilding from it.
+
+A projection's position moves in the transaction that writes its rows: whatever dies, the
+two agree. Several processes may follow at once; a lock makes them take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, LiteralString, Self
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row
+from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
+from tenacity.wait import wait_exponential
+
+from failproof_es.store.reader import RecordedEvent, max_position
+from projections import PROJECTIONS, Projection
+from projections.protocol import Fact, sql_file
+
+Connection = psycopg.Connection[Any]
+
+LIVE: LiteralString = "projections"
+BUILDING: LiteralString = "projections_building"
+CHANNEL: LiteralString = "failproof_events"
+BATCH_EVENTS = 5_000
+BATCH_BYTES = 64_000_000
+_POLL_S = 0.5
+_DRAIN_S = 30.0
+
+_LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
+
+
+class UnknownProjection(LookupError):
+    """There is no projection of that name."""
+
+    def __init__(self, name: str) -> None:
+        known = ", ".join(projection.name for projection in PROJECTIONS)
+        super().__init__(f"there is no projection {name!r}; there are: {known}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionStatus:
+    """How far a projection is. `behind` counts positions, not events it wants."""
+
+    name: str
+    version: int
+    position: int
+    behind: int
+    updated_at: datetime | None
+
+
+def status(connection: Connection) -> list[ProjectionStatus]:
+    """How every projection stands."""
+    head = max_position(connection)
+    prepare(connection)
+    rows = connection.execute(
+        "SELECT name, version, position, updated_at FROM projections.positions"
+    ).fetchall()
+    found = {row[0]: row for row in rows}
+    return [
+        ProjectionStatus(
+            projection.name,
+            found[projection.name][1],
+            found[projection.name][2],
+            max(0, head - found[projection.name][2]),
+            found[projection.name][3],
+        )
+        for projection in PROJECTIONS
+    ]
+
+
+def prepare(connection: Connection) -> None:
+    """Create what is missing: a projection without its tables begins again at 0.
+
+    One whose version in the code is another than the one that wrote its tables does too:
+    it is rebuilt beside them, and swapped.
+    """
+    with connection.transaction():
+        connection.execute(_LOCK)
+        connection.execute(sql_file("positions"))
+        outdated = []
+        for projection in PROJECTIONS:
+            row = connection.execute(
+                "SELECT version FROM projections.positions WHERE name = %s", (projection.name,)
+            ).fetchone()
+            if row is None or not _is_whole(connection, projection):
+                _create(connection, projection, LIVE)
+                _set_position(connection, projection, 0)
+            elif row[0] != projection.version:
+                outdated.append(projection.name)
+    if outdated:
+        rebuild(connection, outdated)
+
+
+def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
+    """Take in the next batch, in one transaction; return how many events it held."""
+    with connection.transaction():
+        connection.execute(_LOCK)
+        positions = {
+            projection.name: _position(connection, projection) for projection in projections
+        }
+        batch = _read_batch(connection, min(positions.values()))
+        if not batch:
+            return 0
+        _enter(connection, LIVE)
+        _apply(connection, projections, positions, batch)
+        for projection in projections:
+            if positions[projection.name] < batch[-1].position:
+                _set_position(connection, projection, batch[-1].position)
+    return len(batch)
+
+
+def rebuild(
+    connection: Connection,
+    names: Sequence[str] = (),
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Build the named projections (all, if none is named) anew beside the live ones, and swap.
+
+    Readers see the old rows until one transaction replaces them by the new. Interrupted, it
+    leaves the live ones as they were and can be repeated. `progress` gets the position
+    reached and the newest one. Returns the position of the swapped tables. Raises
+    `UnknownProjection`.
+    """
+    chosen = _chosen(names)
+    with connection.transaction():
+        connection.execute(_LOCK)
+        connection.execute(sql_file("positions"))
+        connection.execute(
+            sql.SQL("DROP SCHEMA IF EXISTS {0} CASCADE; CREATE SCHEMA {0}").format(
+                sql.Identifier(BUILDING)
+            )
+        )
+        for projection in chosen:
+            _create(connection, projection, BUILDING)
+    position = 0
+    while True:
+        head = max_position(connection)
+        with connection.transaction():
+            # Up to here the live ones may move on; the last stretch holds them still.
+            batch = _read_batch(connection, position)
+            if not batch:
+                connection.execute(_LOCK)
+                batch = _read_batch(connection, position)
+                if not batch:
+                    _swap(connection, chosen, position)
+                    return position
+            _enter(connection, BUILDING)
+            _apply(connection, chosen, dict.fromkeys((p.name for p in chosen), position), batch)
+        position = batch[-1].position
+        if progress is not None:
+            progress(position, head)
+
+
+def _chosen(names: Sequence[str]) -> list[Projection]:
+    by_name = {projection.name: projection for projection in PROJECTIONS}
+    for name in names:
+        if name not in by_name:
+            raise UnknownProjection(name)
+    return [p for p in PROJECTIONS if not names or p.name in names]
+
+
+def _swap(connection: Connection, projections: Sequence[Projection], position: int) -> None:
+    for projection in projections:
+        _drop(connection, projection, LIVE)
+        for relation in projection.relations:
+            connection.execute(
+                sql.SQL("ALTER {} {}.{} SET SCHEMA {}").format(
+                    sql.SQL(relation.kind),
+                    sql.Identifier(BUILDING),
+                    sql.Identifier(relation.name),
+                    sql.Identifier(LIVE),
+                )
+            )
+        _set_position(connection, projection, position)
+
+
+def _apply(
+    connection: Connection,
+    projections: Sequence[Projection],
+    positions: dict[str, int],
+    batch: Sequence[RecordedEvent],
+) -> None:
+    facts = [Fact(recorded) for recorded in batch]
+    with connection.cursor() as cursor:
+        for projection in projections:
+            position = positions[projection.name]
+            wanted = [
+                fact
+                for fact in facts
+                if fact.position > position and fact.topic in projection.topics
+            ]
+            if wanted:
+                projection.apply(cursor, wanted)
+
+
+def _read_batch(connection: Connection, position: int) -> list[RecordedEvent]:
+    """The next events, bounded by number and by bytes, one at least."""
+    batch: list[RecordedEvent] = []
+    size = 0
+    with connection.cursor("projections_batch", row_factory=class_row(RecordedEvent)) as cursor:
+        cursor.itersize = 1_000
+        cursor.execute(sql_file("read_batch"), (position, BATCH_EVENTS))
+        for recorded in cursor:
+            batch.append(recorded)
+            size += len(recorded.state)
+            if size >= BATCH_BYTES:
+                break
+    return batch
+
+
+# -- tables and positions ------------------------------------------------------------------
+
+
+def _is_whole(connection: Connection, projection: Projection) -> bool:
+    names = [f"{LIVE}.{relation.name}" for relation in projection.relations]
+    row = connection.execute(
+        "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name", (names,)
+    ).fetchone()
+    return row is not None and row[0] == len(names)
+
+
+def _create(connection: Connection, projection: Projection, schema: LiteralString) -> None:
+    _drop(connection, projection, schema)
+    _enter(connection, schema)
+    connection.execute(projection.ddl())
+
+
+def _drop(connection: Connection, projection: Projection, schema: LiteralString) -> None:
+    for relation in reversed(projection.relations):
+        connection.execute(
+            sql.SQL("DROP {} IF EXISTS {}.{} CASCADE").format(
+                sql.SQL(relation.kind), sql.Identifier(schema), sql.Identifier(relation.name)
+            )
+        )
+
+
+def _enter(connection: Connection, schema: LiteralString) -> None:
+    """Let a projection's unqualified names mean the relations in `schema`."""
+    connection.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(schema)))
+
+
+def _position(connection: Connection, projection: Projection) -> int:
+    row = connection.execute(
+        "SELECT position FROM projections.positions WHERE name = %s", (projection.name,)
+    ).fetchone()
+    return row[0] if row else 0
+
+
+def _set_position(connection: Connection, projection: Projection, position: int) -> None:
+    connection.execute(
+        "INSERT INTO projections.positions (name, version, position) VALUES (%s, %s, %s) "
+        "ON CONFLICT (name) DO UPDATE SET version = excluded.version, "
+        "position = excluded.position, updated_at = clock_timestamp()",
+        (projection.name, projection.version, position),
+    )
+
+
+# -- following -----------------------------------------------------------------------------
+
+
+class Follower:
+    """Keeps every projection current, in a thread of its own, beside whatever writes.
+
+    It never disturbs the run: when the server is away it waits for it, and what it could
+    not take in it takes in later. Leaving the context takes in what was written meanwhile.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="projections", daemon=True)
+        self.failure: Exception | None = None
+        """Why it stopped following, if it did: a defect, not an outage."""
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take in what is there, then end."""
+        self._stopping.set()
+        self._thread.join(_DRAIN_S)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _follow(self) -> None:
+        retrying = Retrying(
+            retry=retry_if_exception_type(psycopg.OperationalError),
+            wait=wait_exponential(multiplier=0.2, max=5),
+            stop=stop_when_event_set(self._stopping),
+            reraise=True,
+        )
+        try:
+            retrying(self._follow_connected)
+        except psycopg.OperationalError:
+            return  # stopped while the server was away
+        except Exception as error:
+            self.failure = error
+
+    def _follow_connected(self) -> None:
+        with psycopg.connect(self._url, autocommit=True, connect_timeout=10) as connection:
+            prepare(connection)
+            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+            while True:
+                stopping = self._stopping.is_set()
+                while catch_up(connection):
+                    pass
+                if stopping:
+                    return
+                for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
+                    pass
+                self._stopping.wait(0.1)  # a little more at once is cheaper than each alone
