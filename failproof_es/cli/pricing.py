@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from failproof_es.cli.progress_state import Price
-from failproof_es.events import ModelSnapshot, Usage
-from failproof_es.models.prices import cost_usd
+from failproof_es.events import RunStarted, Usage
+from failproof_es.models.prices import usd_per_million
+
+_MILLION = 1_000_000
 
 
-def price_of(models: Sequence[ModelSnapshot]) -> Price:
-    """The price function for these models, by model key."""
-    by_key = {model.key: model for model in models}
+def price_of(started: RunStarted) -> Price:
+    """The price of an answer by model key, at the prices of the run's start.
+
+    Prices are looked up once: this is asked for every answer while a run is going.
+    """
+    found = {model.key: usd_per_million(model, started.timestamp) for model in started.models}
+    rates = {
+        key: tuple(float(rate) / _MILLION for rate in per_million)
+        for key, per_million in found.items()
+        if per_million is not None
+    }
 
     def price(key: str, usage: Usage) -> float | None:
-        model = by_key.get(key)
-        return None if model is None else cost_usd(model.provider, model.model, usage)
+        if key not in rates or usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        fresh, cached, output = rates[key]
+        cached_tokens = usage.cached_input_tokens or 0
+        return (
+            (usage.input_tokens - cached_tokens) * fresh
+            + cached_tokens * cached
+            + usage.output_tokens * output
+        )
 
     return price

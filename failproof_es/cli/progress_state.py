@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -14,7 +14,6 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
-    ModelSnapshot,
     RequestSent,
     ResponseReceived,
     RunStarted,
@@ -75,8 +74,8 @@ class Pace:
     seconds_left: float | None
 
 
-Pricing = Callable[[Sequence[ModelSnapshot]], Price]
-"""From the models of a run to their prices."""
+Pricing = Callable[[RunStarted], Price]
+"""From what a run set out with to the prices of its models."""
 
 
 class ProgressState:
@@ -134,7 +133,7 @@ class ProgressState:
 
     def _begin(self, event: RunStarted) -> None:
         self.run_number, self.name = event.run_number, event.name
-        self._price = self._pricing(event.models) if self._pricing else None
+        self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
 

@@ -40,7 +40,7 @@ def show(run: str, output_format: Format) -> None:
 
 def show_run(run: RecordedRun, output_format: Format) -> None:
     """Print a run's facts as the log has them up to `run.up_to`."""
-    facts = gather(run, price_of(run.started.models))
+    facts = gather(run, price_of(run.started))
     if output_format is not Format.TABLE:
         print_json(as_json(run, facts), indent=output_format is Format.JSON)
         return

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import click
-from projections.runner import Follower
 
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.output import Format, format_option, print_json, say
@@ -30,6 +29,7 @@ from failproof_es.engine import start as start_run
 from failproof_es.events import Event
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
+from projections.runner import Follower
 
 
 class Drive(Protocol):
@@ -96,15 +96,20 @@ def _carry_out(
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     progress = progress_for(state, quiet=quiet)
-    with Follower(store.url):
+    with Follower(store.url) as follower:
         outcome = asyncio.run(_until_stopped(drive, state.observe, progress))
+    if follower.failure is not None:
+        say(
+            f"warning: the projections stopped following: {follower.failure}. The log is whole: "
+            "`failproof-es projections rebuild` builds them anew."
+        )
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
         if outcome.status == "completed" and not _write_file(run, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
-            _print_outcome(outcome, gather(run, price_of(run.started.models)))
+            _print_outcome(outcome, gather(run, price_of(run.started)))
     if not quiet:
         _say_what_next(outcome)
     if output_format is not Format.TABLE:
