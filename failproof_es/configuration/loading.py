@@ -21,6 +21,7 @@ from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, rea
 from failproof_es.problems import InvalidInput, Problems
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
+_LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _PLACEHOLDERS = ("{timestamp}", "{test_name}")
 
@@ -147,6 +148,10 @@ def _keys_at(location: Location) -> list[str]:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):  # what is inside may be a secret
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if isinstance(value, str) and _LOOKS_SECRET.search(value):
+        return "what looks like a key"
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent, NodeEvent
+from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from failproof_es.problems import Problems
@@ -20,6 +20,7 @@ from failproof_es.problems import Problems
 Location = tuple[str | int, ...]
 
 _LARGEST = 1_000_000
+_DEEPEST = 50
 
 
 @dataclass(slots=True)
@@ -60,7 +61,13 @@ def read_yaml(path: Path, problems: Problems) -> YamlTree | None:
 def _parse(path: Path, text: str, problems: Problems) -> YamlTree | None:
     before = len(problems.errors)
     try:
+        depth = 0
         for event in _yaml().parse(text):
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = event.start_mark.line + 1
+                problems.error("is nested too deeply to be YAML of ours", path=path, line=line)
+                return None
             _refuse_references(path, event, problems)
         root = _yaml().compose(text)
     except MarkedYAMLError as error:
@@ -93,7 +100,8 @@ def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
     elif isinstance(event, NodeEvent):
         if event.anchor:
             problems.error("anchors (&name) are not taken", path=path, line=line)
-        if getattr(event, "tag", None) and not getattr(event, "implicit", None):
+        implicit = getattr(event, "implicit", True)
+        if not (any(implicit) if isinstance(implicit, tuple) else implicit):
             problems.error("tags (!name) are not taken", path=path, line=line)
 
 
@@ -104,7 +112,10 @@ def _value(path: Path, node: Node, at: Location, tree: YamlTree, problems: Probl
     if isinstance(node, SequenceNode):
         return [_value(path, n, (*at, i), tree, problems) for i, n in enumerate(node.value)]
     if isinstance(node, ScalarNode):
-        return _scalar(node)
+        try:
+            return _scalar(node)
+        except ValueError:  # thousands of digits, for one
+            return str(node.value)
     raise TypeError(f"{type(node).__name__} is not YAML this reader knows")
 
 

