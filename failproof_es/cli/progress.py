@@ -150,7 +150,7 @@ def _cells(state: ProgressState, model: ModelProgress) -> list[str]:
         str(model.retries),
         str(len(model.in_flight)),
         "-" if pace.per_second is None else f"{pace.per_second:.1f}",
-        "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
+        f"${model.cost_usd:.4f}" if model.cost_usd else "-",
         "-" if pace.seconds_left is None else duration(pace.seconds_left),
     ]
 

@@ -22,7 +22,8 @@ from failproof_es.events import (
 )
 
 RATE_WINDOW_S = 30.0
-"""The rate is that of the last half minute, so that it follows a provider's mood."""
+"""The rate is that of the last half minute, so that it follows a provider's mood; of a
+longer time where that is too short to finish anything."""
 ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
@@ -122,7 +123,7 @@ class ProgressState:
         now = self._clock()
         samples = self._samples.setdefault(key, deque())
         samples.append((now, model.finished))
-        while len(samples) > 2 and samples[1][0] <= now - RATE_WINDOW_S:
+        while len(samples) > 2 and self._is_enough(samples[1], model.finished, now):
             samples.popleft()
         elapsed = now - samples[0][0]
         done = model.finished - samples[0][1]
@@ -130,6 +131,11 @@ class ProgressState:
             return Pace(None, 0.0 if model.planned and model.finished >= model.planned else None)
         per_second = done / elapsed
         return Pace(per_second, max(model.planned - model.finished, 0) / per_second)
+
+    @staticmethod
+    def _is_enough(sample: tuple[float, int], finished: int, now: float) -> bool:
+        """Whether the rate can be measured from `sample` on, without what came before it."""
+        return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
 
     def _begin(self, event: RunStarted) -> None:
         self.run_number, self.name = event.run_number, event.name

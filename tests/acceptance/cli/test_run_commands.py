@@ -262,3 +262,25 @@ def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
     assert process.returncode == 0
     assert json.loads(out)["exit_code"] == 0
     assert b"\x1b[" in shown and b"in flight" in shown and b"3/3" in shown
+
+
+def test_the_projections_have_followed_the_run_and_can_be_rebuilt(
+    program: Program, configuration: Write
+) -> None:
+    program("start", configuration(CASES))
+    followed = json.loads(program("projections", "status", "--json").stdout)
+    assert {row["behind"] for row in followed} == {0}
+    done = program("projections", "rebuild", "cost")
+    assert done.returncode == 0, done.stderr
+    rebuilt = json.loads(program("projections", "status", "--json").stdout)
+    assert [row["position"] for row in rebuilt] == [row["position"] for row in followed]
+
+
+def test_an_unreachable_model_is_exit_code_2_and_no_run_begins(
+    program: Program, configuration: Write, model_server: ModelServer
+) -> None:
+    model_server.base_url = "http://127.0.0.1:1/v1"
+    done = program("start", configuration(CASES))
+    assert done.returncode == 2
+    assert "cannot be reached" in done.stderr
+    assert "no run exists yet" in program("show", "latest").stderr

@@ -110,10 +110,24 @@ def test_pace_is_what_was_finished_in_the_last_half_minute() -> None:
         state.observe(scored(case, 1))
     clock.now += 10
     assert state.pace("a") == Pace(2.0, 40.0)
-    for _ in range(40):
+    for case in range(20, 60):
         clock.now += 1
-        pace = state.pace("a")
-    assert pace == Pace(None, None), "nothing was finished for half a minute"
+        state.observe(scored(case, 1))
+        state.pace("a")
+    assert state.pace("a") == Pace(1.0, 40.0)
+
+
+def test_a_model_that_answers_nothing_any_more_slows_down_and_keeps_a_pace() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock)
+    state.observe(started("a", planned=100))
+    state.pace("a")
+    for case in range(20):
+        state.observe(scored(case, 1))
+    for _ in range(80):
+        clock.now += 1
+        state.pace("a")
+    assert state.pace("a") == Pace(0.25, 320.0)
 
 
 def test_nothing_is_left_when_all_is_done() -> None:
