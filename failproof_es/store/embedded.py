@@ -185,6 +185,8 @@ class EmbeddedServer:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         (self.data_dir / "postmaster.pid").unlink(missing_ok=True)
+        for leftover in self._socket_dir().glob(".s.PGSQL.*"):
+            leftover.unlink(missing_ok=True)
 
     def _launch(self) -> None:
         self.log_path.touch()

@@ -1,0 +1,120 @@
+"""Running the program as a person does: a process, its output, its exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+PROGRAM = [sys.executable, "-m", "failproof_es.cli"]
+
+
+def environment(database_url: str, **more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ.get("HOME", "/"),
+        "FAILPROOF_ES_DATABASE_URL": database_url,
+        "NO_COLOR": "1",
+        **more,
+    }
+
+
+def run(
+    database_url: str, *arguments: str, cwd: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        env=environment(database_url, **more),
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def begin(database_url: str, *arguments: str, cwd: Path) -> subprocess.Popen[bytes]:
+    """Begin a command in a process group of its own."""
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        env=environment(database_url),
+        cwd=cwd,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """`kill -9` of the whole process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+@contextlib.contextmanager
+def mock_server(latency_ms: float) -> Iterator[str]:
+    """The mock as a process of its own; yields its base URL."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.mock_server", "--latency-ms", str(latency_ms)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def asked(base_url: str) -> dict[str, int]:
+    """How often the mock was asked each prompt."""
+    with httpx.Client() as client:
+        reply = client.get(base_url.removesuffix("/v1") + "/asked")
+    counts: dict[str, int] = orjson.loads(reply.content)
+    return counts
+
+
+def write_suite(folder: Path, cases: int, prompt: str = "Say {n}.") -> Path:
+    """A suite of `cases` cases, each with a prompt of its own."""
+    file = folder / "suite.jsonl"
+    lines = [
+        orjson.dumps(
+            {
+                "case_id": f"case-{n:05}",
+                "suite_id": "generated",
+                "prompt": prompt.replace("{n}", f"number {n}"),
+                "expected_response": f"number {n}",
+            }
+        )
+        for n in range(cases)
+    ]
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    return file
+
+
+def write_configuration(folder: Path, base_url: str, **sections: Any) -> Path:
+    """A configuration (JSON is YAML) for the mock and the suite beside it."""
+    configuration = {
+        "test_run": {"name": "acceptance"},
+        "models": [{"provider": "openai", "base_url": base_url, "model": "mock"}],
+        "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
+        "execution": {"parallel_workers": 20, "retry_attempts": 2, "retry_delay_ms": 10},
+        **sections,
+    }
+    file = folder / "run.yaml"
+    file.write_bytes(orjson.dumps(configuration))
+    return file

@@ -1,0 +1,162 @@
+"""Killed anywhere, resumed, complete: nothing recorded is asked again, nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.store import Store
+from tests.acceptance.commands import (
+    asked,
+    begin,
+    kill_group,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
+
+CASES = 300
+KILLS = 20
+SEED = 20261121
+
+
+def events(store: Store, topic: str) -> int:
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM failproof.events WHERE topic = %s", (topic,)
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def wait_for_a_run(store: Store) -> None:
+    deadline = time.monotonic() + 30
+    while events(store, "RunStarted") == 0:
+        assert time.monotonic() < deadline, "the run did not start"
+        time.sleep(0.02)
+
+
+def complete(store: Store, folder: Path) -> subprocess.CompletedProcess[str]:
+    finished = run(store.url, "resume", "latest", "--quiet", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    return finished
+
+
+def check_the_record(store: Store, url: str) -> None:
+    """What issue and guarantees promise of a run that was killed and resumed."""
+    assert events(store, "Scored") == CASES
+    with store.connect() as connection:
+        finals = connection.execute(
+            "SELECT count(*), count(DISTINCT originator_id) FROM failproof.events "
+            "WHERE topic IN ('Scored', 'EvaluationAbandoned')"
+        ).fetchone()
+        assert finals == (CASES, CASES), "each evaluation has exactly one final event"
+        answered_again = connection.execute(
+            "SELECT count(*) FROM failproof.event_log answer JOIN failproof.event_log request "
+            "ON request.stream_id = answer.stream_id AND request.event_type = 'RequestSent' "
+            "AND request.stream_version > answer.stream_version "
+            "WHERE answer.event_type = 'ResponseReceived'"
+        ).fetchone()
+        assert answered_again == (0,), "a recorded response is never asked for again"
+        lost_without_retry = connection.execute(
+            "SELECT count(*) FROM failproof.event_log lost WHERE lost.event_type = 'AttemptLost' "
+            "AND NOT EXISTS (SELECT FROM failproof.event_log r WHERE r.stream_id = lost.stream_id "
+            "AND r.event_type = 'RequestSent' AND r.stream_version > lost.stream_version "
+            "AND (r.payload ->> 'attempt')::int = (lost.payload ->> 'attempt')::int + 1)"
+        ).fetchone()
+        assert lost_without_retry == (0,), "each lost attempt is followed by one more"
+    counts = asked(url)
+    assert len(counts) == CASES
+    # A request may be on record and never have reached the server: the process died between.
+    repeats = sum(counts.values()) - CASES
+    assert repeats <= events(store, "AttemptLost")
+    assert sum(counts.values()) <= events(store, "RequestSent")
+    assert events(store, "RequestSent") == CASES + events(store, "AttemptLost")
+
+
+def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Path) -> None:
+    moments = random.Random(SEED)
+    with mock_server(latency_ms=50) as url:
+        write_suite(tmp_path, CASES)
+        execution = {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10}
+        write_configuration(tmp_path, url, execution=execution)
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        wait_for_a_run(store)
+        for _ in range(KILLS):
+            time.sleep(moments.uniform(0.0, 0.15))
+            kill_group(process)
+            process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+            time.sleep(moments.uniform(0.6, 0.9))
+        kill_group(process)
+        complete(store, tmp_path)
+        check_the_record(store, url)
+        assert events(store, "AttemptLost") > 0, "no kill met a request in flight"
+        replayed = run(store.url, "replay", "latest", cwd=tmp_path)
+        assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+def test_the_database_server_killed_under_the_run(
+    postgres_server: EmbeddedServer, store: Store, tmp_path: Path
+) -> None:
+    with mock_server(latency_ms=50) as url:
+        write_suite(tmp_path, CASES)
+        execution = {"parallel_workers": 8, "retry_attempts": 2, "retry_delay_ms": 10}
+        write_configuration(tmp_path, url, execution=execution)
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        wait_for_a_run(store)
+        for _ in range(3):
+            time.sleep(0.4)
+            pid = postgres_server.status().pid
+            assert pid is not None
+            psutil.Process(pid).kill()
+            time.sleep(0.2)
+            postgres_server.ensure_running()
+        _, stderr = process.communicate(timeout=120)
+        assert process.returncode == 0, stderr.decode()
+        check_the_record(store, url)
+
+
+def test_a_second_process_is_refused_while_the_first_one_drives(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(latency_ms=200) as url:
+        write_suite(tmp_path, 100)
+        write_configuration(tmp_path, url, execution={"parallel_workers": 2})
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        try:
+            wait_for_a_run(store)
+            second = run(store.url, "resume", "latest", cwd=tmp_path)
+            assert second.returncode == 1
+            assert "being driven" in second.stderr
+        finally:
+            kill_group(process)
+
+
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
+def test_a_signal_drains_what_is_in_flight_and_says_how_to_resume(
+    store: Store, tmp_path: Path, signal_name: str
+) -> None:
+    import signal
+
+    with mock_server(latency_ms=100) as url:
+        write_suite(tmp_path, 200)
+        write_configuration(tmp_path, url, execution={"parallel_workers": 4})
+        process = begin(store.url, "start", "run.yaml", cwd=tmp_path)
+        wait_for_a_run(store)
+        time.sleep(0.5)
+        process.send_signal(getattr(signal, signal_name))
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 130, stderr.decode()
+        assert "failproof-es resume 1" in stderr.decode()
+        assert events(store, "RunPaused") == 1
+        assert events(store, "RequestSent") == events(store, "ResponseReceived")
+        finished = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+        assert finished.returncode == 0, finished.stderr
+        assert events(store, "Scored") == 200
+        assert events(store, "AttemptLost") == 0
