@@ -1,2 +1,1 @@
 """An event-sourced, audit-first evaluation engine for language models."""
-

@@ -160,45 +160,44 @@ def evolve(state: Evaluation, event: Event) -> Evaluation:
         )
     if state.finished:
         raise ImpossibleHistory(f"stream {event.originator_id}: an event follows the final one")
-    state = replace(
-        state,
-        version=event.originator_version,
-        run_id=event.run_id,
-        prompt_id=event.prompt_id,
-        model_key=event.model_key,
-        repetition=event.repetition,
-        started_at=state.started_at or event.timestamp,
-    )
+    if state.version == 0:
+        state = replace(
+            state,
+            run_id=event.run_id,
+            prompt_id=event.prompt_id,
+            model_key=event.model_key,
+            repetition=event.repetition,
+            started_at=event.timestamp,
+        )
+    return replace(state, version=event.originator_version, **_changes(state, event))
+
+
+def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
+    """The fields that the event gives another value."""
     match event:
         case RequestSent():
             if state.in_flight is not None:
                 raise ImpossibleHistory(f"stream {event.originator_id}: two requests in flight")
-            return replace(state, in_flight=event, attempts=event.attempt)
+            return {"in_flight": event, "attempts": event.attempt}
         case ResponseReceived():
             _require_in_flight(state, event)
             return _answered(state, event)
         case ErrorRecorded():
-            transient = event.disposition == "transient"
-            return replace(
-                state, in_flight=None, last_error=event, failures=state.failures + transient
-            )
+            failures = state.failures + (event.disposition == "transient")
+            return {"in_flight": None, "last_error": event, "failures": failures}
         case AttemptLost():
             _require_in_flight(state, event)
-            return replace(state, in_flight=None)
+            return {"in_flight": None}
         case Classified():
-            return replace(
-                state,
-                attempts=0,
-                failures=0,
-                classification=Classification(
-                    event.primary, event.details, event.classifier, event.classifier_version
-                ),
+            classification = Classification(
+                event.primary, event.details, event.classifier, event.classifier_version
             )
+            return {"attempts": 0, "failures": 0, "classification": classification}
         case Scored():
             score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
-            return replace(state, score=score, finished_at=event.timestamp)
+            return {"score": score, "finished_at": event.timestamp}
         case EvaluationAbandoned():
-            return replace(state, abandoned=event, finished_at=event.timestamp)
+            return {"abandoned": event, "finished_at": event.timestamp}
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
 
@@ -210,17 +209,17 @@ def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
         )
 
 
-def _answered(state: Evaluation, event: ResponseReceived) -> Evaluation:
+def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
     reply = Reply(event.turn, event.text, event.finish_reason, event.refusal, event.model)
-    state = replace(state, in_flight=None, attempts=0, failures=0, last_error=None)
+    cleared = {"in_flight": None, "attempts": 0, "failures": 0, "last_error": None}
     if event.purpose == "judge":
-        return replace(state, judge_reply=reply)
-    return replace(
-        state,
-        replies=(*state.replies, reply),
-        latency_ms=state.latency_ms + event.latency_ms,
-        usage=_add(state.usage, event.usage),
-    )
+        return {**cleared, "judge_reply": reply}
+    return {
+        **cleared,
+        "replies": (*state.replies, reply),
+        "latency_ms": state.latency_ms + event.latency_ms,
+        "usage": _add(state.usage, event.usage),
+    }
 
 
 def _add(left: Usage, right: Usage) -> Usage:

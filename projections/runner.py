@@ -207,7 +207,7 @@ def _read_batch(connection: Connection, position: int) -> list[RecordedEvent]:
     size = 0
     with connection.cursor("projections_batch", row_factory=class_row(RecordedEvent)) as cursor:
         cursor.itersize = 1_000
-        cursor.execute(sql_file("read_batch"), (position, BATCH_EVENTS))
+        cursor.execute(sql_file("read_batch"), (position, BATCH_EVENTS), binary=True)
         for recorded in cursor:
             batch.append(recorded)
             size += len(recorded.state)

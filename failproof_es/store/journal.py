@@ -109,8 +109,11 @@ class Journal:
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
-        async with self._room:
-            await self._room.wait_for(lambda: self._failure or self._closing or self._fits(size))
+        if not self._fits(size):
+            async with self._room:
+                await self._room.wait_for(
+                    lambda: self._failure or self._closing or self._fits(size)
+                )
         if self._failure is not None:
             raise self._failure
         if self._closing:
@@ -119,8 +122,8 @@ class Journal:
         self._waiting.append(append)
         self._waiting_bytes += size
         self._work.set()
-        # A caller that is cancelled must not take an append back that may be committed.
-        return await asyncio.shield(append.done)
+        # A caller that is cancelled stops waiting; its append is committed all the same.
+        return await append.done
 
     async def close(self) -> None:
         """Commit what waits, then stop. Idempotent."""
@@ -153,8 +156,7 @@ class Journal:
                 return
             for append, outcome in zip(batch, outcomes, strict=True):
                 _settle(append, outcome)
-            async with self._room:
-                self._room.notify_all()
+            await self._wake_all()
 
     def _take(self) -> list[_Append]:
         """The next batch: as much as is waiting, within the limits, one append at least."""

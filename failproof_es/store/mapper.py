@@ -24,7 +24,7 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 UPCASTERS: dict[tuple[str, int], Upcaster] = {}
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
 
-_COLUMNS = frozenset({"originator_id", "originator_version"})
+_COLUMNS = {"originator_id", "originator_version"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class EventMapper(Mapper[UUID]):
 
 def encode(event: Event) -> bytes:
     """The exact bytes stored for `event`."""
-    payload = event.model_dump(mode="json", exclude=set(_COLUMNS))
-    return orjson.dumps({"schema_version": event.schema_version, **payload})
+    payload = event.__pydantic_serializer__.to_json(event, exclude=_COLUMNS)
+    return b'{"schema_version":%d,%b' % (event.schema_version, payload[1:])
 
 
 def upcast(

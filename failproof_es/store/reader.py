@@ -146,7 +146,7 @@ def find(
         connection.cursor("find", row_factory=class_row(RecordedEvent)) as cursor,
     ):
         cursor.itersize = 500
-        cursor.execute(statement, [value for _, value in filters])
+        cursor.execute(statement, [value for _, value in filters], binary=True)
         yield from cursor
 
 

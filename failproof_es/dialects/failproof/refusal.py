@@ -47,6 +47,10 @@ _SUBSTANTIAL_SIGNS = 2
 _MORAL_APPEALS = 2
 _CONTENT_WORD = 5
 """Shorter words say little of what was asked."""
+_OTHER_SCRIPTS = frozenset({"ru", "uk", "zh", "ja", "ko", "ar", "hi"})
+_ALL = tuple(DECLINING.items())
+_LATIN = tuple(each for each in _ALL if each[0] not in _OTHER_SCRIPTS)
+"""The only ones that a sentence in ASCII can match."""
 _WORD = regex.compile(r"\w+")
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 _PLAIN = str.maketrans(
@@ -99,7 +103,7 @@ def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
     for sentence in sentences[:_OPENING_SENTENCES]:
         if sentence.start > _OPENING_CHARACTERS:
             return None
-        for language, phrase in DECLINING.items():
+        for language, phrase in _LATIN if sentence.text.isascii() else _ALL:
             match = phrase.search(sentence.text)
             if match and _at_its_head(sentence.text, match.start()):
                 start, end = sentence.start + match.start(), sentence.start + match.end()
