@@ -18,9 +18,10 @@ from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CasesPlanned, RunStarted
+from failproof_es.models.prices import price_version, usd_per_million
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
-from failproof_es.store.store import Store
+from failproof_es.store.store import Price, Store
 
 Say = Callable[[str], None]
 
@@ -148,4 +149,16 @@ def _begin(
         ]
         return started, chunks
 
-    return store.begin_run(run_id, describe)
+    started = store.begin_run(run_id, describe)
+    store.record_prices(run_id, _prices(started))
+    return started
+
+
+def _prices(started: RunStarted) -> dict[str, Price]:
+    """The prices known today of the run's models; unknown ones are absent."""
+    known = {}
+    for model in started.models:
+        price = usd_per_million(model, started.timestamp)
+        if price is not None:
+            known[model.key] = (*price, price_version())
+    return known

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -18,6 +19,9 @@ from failproof_es.store.migration import migrate
 from failproof_es.store.recorder import append_parameters, query
 
 Describe = Callable[[int], tuple[RunStarted, Sequence[CasesPlanned]]]
+
+Price = tuple[Decimal, Decimal, Decimal, str]
+"""US dollars per million input, cached input and output tokens, and the price data's version."""
 
 DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
@@ -96,6 +100,13 @@ class Store:
             entries = [self.log.mapper.to_stored_event(event) for event in (started, *chunks)]
             connection.execute(query("append"), append_parameters(entries))
         return started
+
+    def record_prices(self, run_id: UUID, prices: Mapping[str, Price]) -> None:
+        """Put the prices, by model key, beside the log that a run's costs are computed with."""
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.executemany(
+                query("record_price"), [(run_id, key, *price) for key, price in prices.items()]
+            )
 
     def close(self) -> None:
         """Give back every connection. The embedded server keeps running."""

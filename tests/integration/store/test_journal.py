@@ -162,7 +162,8 @@ def test_a_closed_journal_takes_nothing(store: Store) -> None:
 def test_zero_bytes_and_any_unicode_come_back_as_they_were(store: Store) -> None:
     event: Event = RunFailed(
         originator_id=uuid4(), originator_version=1, run_id=None, timestamp=datetime.now(UTC),
-        reason="\x00\u202e\U0001f600 \u2028", counts=Counts(planned=1, finished=0, scored=0, abandoned=0),
+        reason="\x00\u202e\U0001f600 \u2028",
+        counts=Counts(planned=1, finished=0, scored=0, abandoned=0),
     )  # fmt: skip
 
     async def work(journal: Journal) -> None:
