@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
-from typing import Any, Protocol
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.case import Case, Turn, digest_uuid
@@ -90,7 +90,7 @@ class Score:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EvaluationKey:
     """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
 
@@ -99,16 +99,15 @@ class EvaluationKey:
     model_key: str
     repetition: int = 1
 
-    @property
+    @cached_property
     def evaluation_id(self) -> UUID:
         """The evaluation's stream: the same for the same key, on every machine."""
         text = f"{self.run_id}\n{self.prompt_id}\n{self.model_key}\n{self.repetition}"
         return digest_uuid(hashlib.sha256(text.encode()).digest())
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Everything that an evaluation's events say, folded."""
+class Evaluation(NamedTuple):
+    """Everything that an evaluation's events say, folded. A tuple, because it is copied often."""
 
     version: int = 0
     run_id: UUID | None = None
@@ -126,7 +125,7 @@ class Evaluation:
     replies: tuple[Reply, ...] = ()
     judge_reply: Reply | None = None
     latency_ms: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     classification: Classification | None = None
     score: Score | None = None
     abandoned: EvaluationAbandoned | None = None
@@ -161,15 +160,14 @@ def evolve(state: Evaluation, event: Event) -> Evaluation:
     if state.finished:
         raise ImpossibleHistory(f"stream {event.originator_id}: an event follows the final one")
     if state.version == 0:
-        state = replace(
-            state,
+        state = Evaluation(
             run_id=event.run_id,
             prompt_id=event.prompt_id,
             model_key=event.model_key,
             repetition=event.repetition,
             started_at=event.timestamp,
         )
-    return replace(state, version=event.originator_version, **_changes(state, event))
+    return state._replace(version=event.originator_version, **_changes(state, event))
 
 
 def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:

@@ -25,6 +25,8 @@ MAX_REPEATS = 1_000_000
 """Compiling unrolls `{n}`, nested ones multiply: `((a{1000}){1000}){1000}` never ends."""
 _REPEAT = regex.compile(r"\{(\d+)")
 
+_SPECIAL = frozenset(r"\.^$*+?{}[]|()")
+
 Kind = Literal["literal", "regex"]
 
 
@@ -67,6 +69,8 @@ def matches(expected: str, text: str) -> Iterator[Match]:
 
 @lru_cache(maxsize=512)
 def _compiled(expected: str) -> regex.Pattern[str] | None:
+    if not _SPECIAL.intersection(expected):
+        return None  # as an expression it would only match itself
     if len(expected) > MAX_PATTERN_CHARACTERS:
         return None
     repeats = 1
