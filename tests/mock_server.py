@@ -100,6 +100,8 @@ class MockServer:
         if fault == "echokey":
             key = request.headers.get("authorization", "")
             return _reply(400, orjson.dumps({"error": {"message": f"key {key} is bad"}}))
+        if fault == "repeatkey":
+            return _answer("mock", request.headers.get("authorization", ""))
         if fault == "silent":
             await asyncio.sleep(3600)
         assert request.transport is not None

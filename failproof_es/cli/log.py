@@ -73,6 +73,7 @@ def log(
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
     The prompts of a run are streams of their own: find them with --type PromptStored.
     """
+    limit = None if limit is None else min(limit, sys.maxsize)  # more than a database counts
     with session().open_store() as store, store.connect() as connection:
         filters: dict[str, Any] = {
             "run_id": None if run is None else resolve_run(connection, run),

@@ -215,14 +215,17 @@ class Interpreter:
             body=body,
             body_encoding=encoding,
             text=self.redactor.redact(answer.text),
-            refusal=None if answer.refusal is None else self.redactor.redact(answer.refusal),
-            finish_reason=answer.finish_reason,
-            model=answer.model,
-            provider_request_id=answer.provider_request_id,
+            refusal=self._redacted(answer.refusal),
+            finish_reason=self._redacted(answer.finish_reason),
+            model=self._redacted(answer.model),
+            provider_request_id=self._redacted(answer.provider_request_id),
             usage=answer.usage,
             latency_ms=round(answer.latency_ms, 3),
             first_token_ms=answer.first_token_ms,
         )
+
+    def _redacted(self, text: str | None) -> str | None:
+        return None if text is None else self.redactor.redact(text)
 
     def _error(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, error: ModelError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +15,12 @@ class Redactor:
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
-        self._secrets = [(v, f"[redacted:{n}]") for n, v in values.items() if len(v) >= _SHORTEST]
+        self._secrets = [
+            (form, f"[redacted:{name}]")
+            for name, value in values.items()
+            if len(value) >= _SHORTEST
+            for form in _forms(value)
+        ]
 
     def redact(self, text: str) -> str:
         """`text` with every known secret replaced by the name of its variable."""
@@ -31,3 +37,9 @@ class Redactor:
     def redact_values(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every value of a mapping."""
         return {name: self.redact(value) for name, value in headers.items()}
+
+
+def _forms(value: str) -> list[str]:
+    """The value as it is, and as it stands in JSON, where a slash may be escaped or not."""
+    escaped = json.dumps(value)[1:-1]
+    return list(dict.fromkeys((value, escaped, escaped.replace("/", r"\/"))))

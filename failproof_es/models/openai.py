@@ -71,16 +71,12 @@ class OpenAIProvider:
                     content=request.body,
                     headers={"content-type": "application/json", **self._authorization()},
                 )
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise ModelError(
-                "timeout", f"no answer within {self._timeout_s:g} s", "transient",
-                latency_ms=elapsed_ms(),
-            ) from error  # fmt: skip
-        except (httpx.TransportError, httpx.DecodingError) as error:
-            raise ModelError(
-                "connection", f"{type(error).__name__}: {error}", "transient",
-                latency_ms=elapsed_ms(),
-            ) from error  # fmt: skip
+        except (TimeoutError, httpx.TransportError, httpx.DecodingError) as error:
+            if _timed_out(error):
+                kind, message = "timeout", f"no answer within {self._timeout_s:g} s"
+            else:
+                kind, message = "connection", _reason(error)
+            raise ModelError(kind, message, "transient", latency_ms=elapsed_ms()) from error
         return read_reply(
             reply.status_code,
             kept_headers(reply.headers),
@@ -95,10 +91,9 @@ class OpenAIProvider:
         where = f"{self._base_url}/models"
         try:
             reply = await self._http().get(where, headers=authorization, timeout=_CHECK_TIMEOUT_S)
-        except httpx.TimeoutException:
-            raise self._unreachable(f"no answer within {_CHECK_TIMEOUT_S:g} s") from None
         except httpx.HTTPError as error:
-            raise self._unreachable(f"{type(error).__name__}: {error}") from None
+            late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
+            raise self._unreachable(late if _timed_out(error) else _reason(error)) from None
         if reply.status_code in (401, 403):
             variable = self._model.api_key_env
             raise InvalidInput.because(
@@ -135,6 +130,12 @@ class OpenAIProvider:
                 f"model {self._model.model}: the environment variable {variable} is not set",
                 remedy=f"export {variable} with the key of {self._base_url}",
             )
+        if not (key.isascii() and key.isprintable()):
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} holds what no "
+                "HTTP header can carry",
+                remedy="does it hold a line break, or a character that is not ASCII?",
+            )
         return {"authorization": f"Bearer {key}"}
 
     def _unreachable(self, why: str) -> InvalidInput:
@@ -153,3 +154,13 @@ class OpenAIProvider:
             return None
         shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _timed_out(error: Exception) -> bool:
+    """Whether time ran out. The transport calls a refused connection a time-out, too."""
+    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+
+
+def _reason(error: Exception) -> str:
+    """What happened to the connection, by the name of the error that it met first."""
+    return f"{type(error.__cause__ or error).__name__}: {error}"

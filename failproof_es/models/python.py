@@ -88,14 +88,24 @@ class PythonProvider:
 
     def _constructed(self) -> ModelClient:
         if self._client is None:
-            self._client = self._load()(self._key(), self._model.model)
+            kind, key = self._load(), self._key()
+            try:
+                self._client = kind(key, self._model.model)
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}"
+                raise InvalidInput.because(
+                    f"class {self._model.class_} cannot be constructed: "
+                    f"{said.replace(key, '***') if key else said}",
+                    remedy="it is called with (api_key, model_id)",
+                ) from None  # the cause's own text may hold the key
         return self._client
 
     def _key(self) -> str:
         variable = self._model.api_key_env
         if variable is not None and not os.environ.get(variable):
             raise InvalidInput.because(
-                f"model {self._model.model}: the environment variable {variable} is not set"
+                f"model {self._model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key that {self._model.class_} takes",
             )
         return os.environ.get(variable, "") if variable else ""
 

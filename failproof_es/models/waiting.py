@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenacity import RetryCallState, Retrying
-from tenacity.wait import wait_exponential_jitter
+from tenacity.wait import wait_exponential, wait_random
 
 LONGEST_S = 60.0
 
@@ -15,7 +15,7 @@ def wait_s(failures: int, delay_ms: int, retry_after_s: float | None) -> float:
     unless the provider asks for it.
     """
     delay_s = delay_ms / 1000
-    policy = wait_exponential_jitter(initial=delay_s, max=LONGEST_S, jitter=delay_s / 2)
+    policy = wait_exponential(multiplier=delay_s) + wait_random(0, delay_s / 2)
     state = RetryCallState(Retrying(), None, (), {})
     state.attempt_number = failures
-    return max(policy(state), retry_after_s or 0.0)
+    return max(min(policy(state), LONGEST_S), retry_after_s or 0.0)

@@ -127,5 +127,8 @@ class Store:
 
 
 def _without_password(message: str, url: str) -> str:
-    password = psycopg.conninfo.conninfo_to_dict(url).get("password")
+    try:
+        password = psycopg.conninfo.conninfo_to_dict(url).get("password")
+    except psycopg.ProgrammingError:  # not even a URL, and the message may quote all of it
+        return "its URL is not like postgresql://user@host:5432/name"
     return message.replace(str(password), "***") if password else message

@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import httpx
 import orjson
+from click.testing import CliRunner
+
+from failproof_es.cli import main
 
 PROGRAM = [sys.executable, "-m", "failproof_es.cli"]
 
@@ -42,16 +46,43 @@ def run(
     )
 
 
-def begin(database_url: str, *arguments: str, cwd: Path) -> subprocess.Popen[bytes]:
+def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> subprocess.Popen[bytes]:
     """Begin a command in a process group of its own."""
     return subprocess.Popen(
         [*PROGRAM, *arguments],
-        env=environment(database_url),
+        env=environment(database_url, **more),
         cwd=cwd,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+@contextlib.contextmanager
+def within(folder: Path) -> Iterator[None]:
+    """The current directory is `folder` meanwhile."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def invoke(
+    database_url: str, *arguments: object, cwd: Path, **more: str | None
+) -> click.testing.Result:
+    """Run a command to its end in this process: faster, where no process is needed."""
+    with within(cwd):
+        done = CliRunner().invoke(
+            main,
+            [str(argument) for argument in arguments],
+            prog_name="failproof-es",
+            env={"FAILPROOF_ES_DATABASE_URL": database_url, "NO_COLOR": "1", **more},
+        )
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception  # a traceback is never an answer
+    return done
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,63 @@
+"""What the acceptance tests share: a mock model, and a log that must stay as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from failproof_es.store.embedded import EmbeddedServer
+from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
+
+
+@pytest.fixture(scope="session")
+def mock_url() -> Iterator[str]:
+    """The base URL of a mock model; its counts are those of the whole session."""
+    with mock_server(latency_ms=0) as url:
+        yield url
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLog:
+    """A database that holds one finished run, number 1."""
+
+    url: str
+
+    def fingerprint(self) -> tuple[int, str]:
+        """How many events there are, and a digest of every byte of them."""
+        with psycopg.connect(self.url) as connection:
+            row = connection.execute(
+                "SELECT count(*), md5(string_agg(md5(e::text), '' ORDER BY notification_id)) "
+                "FROM failproof.events e"
+            ).fetchone()
+        assert row is not None
+        return row[0], row[1]
+
+
+@pytest.fixture(scope="session")
+def recorded_log(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> RecordedLog:
+    """A log with a finished run, for tests that may add nothing to it and lose nothing of it."""
+    name = f"recorded_{uuid4().hex}"
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(migrated_database)
+            )
+        )
+    log = RecordedLog(postgres_server.url.replace("/failproof?", f"/{name}?"))
+    folder: Path = tmp_path_factory.mktemp("recorded")
+    write_suite(folder, 3)
+    write_configuration(folder, mock_url)
+    done = invoke(log.url, "start", "run.yaml", "--quiet", cwd=folder)
+    assert done.exit_code == 0, done.output
+    return log
