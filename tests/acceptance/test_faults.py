@@ -1,0 +1,250 @@
+"""What a model, its server or a disk can do wrong: each fault on record, none of it lost."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+
+from failproof_es.store.reader import RecordedEvent, find
+from failproof_es.store.store import Store
+from tests.acceptance.commands import asked, invoke, write_configuration
+
+RETRIES = 2
+EXECUTION = {
+    "parallel_workers": 30,
+    "retry_attempts": RETRIES,
+    "retry_delay_ms": 10,
+    "timeout_per_request_ms": 1000,
+}
+
+
+def write_faults(folder: Path, *faults: str, expected: str = "") -> list[str]:
+    """A suite of one case for each fault; returns the prompts, found nowhere else."""
+    prompts = [f"{folder.name} {n} [fault:{fault}]" for n, fault in enumerate(faults)]
+    cases = [
+        {"case_id": fault, "suite_id": "faults", "prompt": prompt, "expected_response": expected}
+        for fault, prompt in zip(faults, prompts, strict=True)
+    ]
+    (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    return prompts
+
+
+def streams(store: Store) -> dict[UUID, list[RecordedEvent]]:
+    """The events of each evaluation, in order."""
+    found = defaultdict(list)
+    with store.connect() as connection:
+        for row in find(connection):
+            if "model_key" in row.payload():
+                found[row.stream_id].append(row)
+    return found
+
+
+def topics(store: Store) -> list[str]:
+    """What happened to the run itself, without its plan."""
+    with store.connect() as connection:
+        return [row.topic for row in find(connection) if row.topic.startswith("Run")]
+
+
+def by_prompt(store: Store) -> dict[str, list[RecordedEvent]]:
+    """The events of each evaluation by the prompt that it sent."""
+    found = {}
+    for rows in streams(store).values():
+        body = orjson.loads(rows[0].payload()["body"])
+        found[body["messages"][-1]["content"]] = rows
+    return found
+
+
+def payloads(rows: list[RecordedEvent], topic: str) -> list[dict[str, Any]]:
+    return [row.payload() for row in rows if row.topic == topic]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What must be on record: the error of every failed attempt, and how many there were."""
+
+    kind: str
+    disposition: str = "transient"
+    body: bytes | None = None
+    status: int | None = 200
+    errors: int = RETRIES + 1
+
+
+FAULTS = {
+    "http500": Fault("server_error", body=b'{"error": {"message": "it broke"}}', status=500),
+    "http503": Fault("server_error", body=b"<html>down</html>", status=503),
+    "nochoices": Fault("empty_choices", body=b'{"choices": []}'),
+    "nullcontent": Fault("missing_content", body=b'{"choices": [{"message": {"content": null}}]}'),
+    "nocontent": Fault("missing_content", body=b'{"choices": [{"message": {}}]}'),
+    "notjson": Fault("malformed_response", body=b'{"choices": [{"mess'),
+    "notutf8": Fault("malformed_response", body=b'\xff\xfe{"choices"'),
+    "emptybody": Fault("malformed_response", body=b""),
+    "overloaded200": Fault("provider_error", body=b'{"error": {"message": "overloaded_error"}}'),
+    "reset": Fault("connection", status=None),
+    "silent": Fault("timeout", status=None),
+    "http400": Fault(
+        "bad_request", "final", b'{"error": {"message": "bad parameter"}}', 400, errors=1
+    ),
+    "error200": Fault(
+        "provider_error",
+        "final",
+        b'{"error": {"message": "odd input", "type": "invalid"}}',
+        errors=1,
+    ),
+}
+PASSING = {
+    "http500*1": Fault("server_error", status=500, errors=1),
+    "reset*2": Fault("connection", status=None, errors=2),
+    "notjson*1": Fault("malformed_response", errors=1),
+    "silent*1": Fault("timeout", status=None, errors=1),
+    "http429*1": Fault("rate_limited", status=429, errors=1),
+}
+
+
+def check_errors(rows: list[RecordedEvent], fault: Fault) -> None:
+    """Every failed attempt is one event that says what happened, with all that came back."""
+    errors = payloads(rows, "ErrorRecorded")
+    assert len(errors) == fault.errors
+    for attempt, error in enumerate(errors, start=1):
+        assert (error["kind"], error["disposition"]) == (fault.kind, fault.disposition)
+        assert (error["status"], error["attempt"]) == (fault.status, attempt)
+        assert error["message"]
+        assert "Traceback (most recent call last)" in error["stack_trace"]
+        assert error["latency_ms"] > 0
+        if fault.body is not None:
+            encoded = error["body_encoding"] == "base64"
+            assert (b64decode(error["body"]) if encoded else error["body"].encode()) == fault.body
+
+
+def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    names = [*FAULTS, *PASSING, "length"]
+    prompts = write_faults(tmp_path, *names)
+    write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"max_error_rate": 0.1})
+    done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 3, done.stderr
+    summary = orjson.loads(done.stdout.splitlines()[-1])
+    abandoned, scored = len(FAULTS), len(PASSING) + 1
+    counts = {"planned": abandoned + scored, "finished": abandoned + scored}
+    assert summary["counts"] == {**counts, "scored": scored, "abandoned": abandoned}
+    assert summary["gates"]["max_error_rate"]["met"] is False
+    recorded = by_prompt(store)
+    requests = asked(mock_url)
+    for name, prompt in zip(names, prompts, strict=True):
+        rows = recorded[prompt]
+        assert requests[prompt] == len(payloads(rows, "RequestSent")), name
+        (classified,) = payloads(rows, "Classified")
+        if name in FAULTS:
+            check_errors(rows, FAULTS[name])
+            assert rows[-1].topic == "EvaluationAbandoned", name
+            assert rows[-1].payload()["kind"] == FAULTS[name].kind
+            assert classified["primary"] == "error"
+            assert requests[prompt] == FAULTS[name].errors
+        elif name in PASSING:
+            check_errors(rows, PASSING[name])
+            assert rows[-1].payload()["scores"] == {"accuracy": 1.0}, name
+            assert requests[prompt] == PASSING[name].errors + 1
+        else:
+            assert classified["primary"] == "truncated"
+            assert rows[-1].payload()["scores"] == {"accuracy": 0.0}
+    limited = recorded[prompts[names.index("http429*1")]]
+    (error,) = payloads(limited, "ErrorRecorded")
+    assert error["retry_after_s"] == 1.0
+    first, second = [r for r in limited if r.topic == "RequestSent"]
+    waited = second.event().timestamp - limited[1].event().timestamp
+    assert first.version == 1 and 1.0 <= waited.total_seconds() < 3.0
+    replayed = invoke(store.url, "replay", "latest", cwd=tmp_path)
+    assert replayed.exit_code == 0, replayed.output
+
+
+def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
+    prompts = write_faults(tmp_path, "http500", "reset", "silent", "length")
+    write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
+    counts = asked(mock_url)
+    assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1]
+
+
+def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_path: Path) -> None:
+    write_faults(tmp_path, "http400", "error200", "http500")
+    write_configuration(tmp_path, mock_url, execution=EXECUTION)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 1
+    assert "failed: not one evaluation was answered" in done.stderr
+    assert topics(store) == ["RunStarted", "RunFailed"]
+    again = invoke(store.url, "resume", "latest", cwd=tmp_path)
+    assert again.exit_code == 1
+    assert "has ended: failed; nothing was sent" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "said"),
+    [
+        ("http401*1", "authentication", "HTTP 401: wrong key"),
+        ("http404*1", "not_found", "HTTP 404: no such model"),
+    ],
+)
+def test_an_error_that_all_would_meet_halts_the_run_until_it_is_mended(
+    fault: str, kind: str, said: str, store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    """`*1`: by the time of `resume` it is mended."""
+    prompts = write_faults(tmp_path, "none*0", fault, *[f"none{n}*0" for n in range(20)])
+    write_configuration(tmp_path, mock_url, execution={**EXECUTION, "parallel_workers": 1})
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 1
+    assert f"run 1 paused: mock: {said}" in done.stderr
+    assert "failproof-es resume 1" in done.stderr
+    assert topics(store) == ["RunStarted", "RunPaused"]
+    (error,) = payloads(by_prompt(store)[prompts[1]], "ErrorRecorded")
+    assert (error["kind"], error["disposition"]) == (kind, "halting")
+    assert sum(asked(mock_url)[prompt] for prompt in prompts[:2]) == 2
+    assert not set(prompts[2:]) & set(asked(mock_url)), "what is hopeless is not sent"
+    again = invoke(store.url, "resume", "latest", cwd=tmp_path)
+    assert again.exit_code == 0, again.stderr
+    counts = asked(mock_url)
+    assert [counts[prompt] for prompt in prompts] == [1, 2, *[1] * 20]
+    assert topics(store) == ["RunStarted", "RunPaused", "RunResumed", "RunCompleted"]
+
+
+def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_faults(tmp_path, "length")
+    write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 3
+    assert "gate min_accuracy 0.5: measured 0, NOT MET" in done.stdout
+
+
+def test_an_expression_that_never_ends_is_an_error_of_its_case(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    cases = [
+        {
+            "case_id": "bomb",
+            "suite_id": "a",
+            "prompt": "x" * 60,
+            "expected_response": r"(x|xx)+[yz]",
+        },
+        {"case_id": "fine", "suite_id": "a", "prompt": "fine", "expected_response": r"f\w+e"},
+    ]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(tmp_path, mock_url, execution=EXECUTION)
+    began = time.monotonic()
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert time.monotonic() - began < 20
+    assert done.exit_code == 0, done.stderr
+    recorded = by_prompt(store)
+    (bomb,) = payloads(recorded["x" * 60], "Classified")
+    assert (bomb["primary"], bomb["details"]["rule"]) == ("error", "pattern_timeout")
+    assert "did not finish within 1 s" in bomb["details"]["message"]
+    (fine,) = payloads(recorded["fine"], "Classified")
+    assert fine["primary"] == "pass"
