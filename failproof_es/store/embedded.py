@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import shutil
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import fasteners
 import psutil
@@ -34,21 +37,21 @@ _ROOT_HOME = Path("/var/lib/failproof-es")
 _LONGEST_SOCKET = 100
 _START_TIMEOUT_S = 60
 
-_SETTINGS = """
-# Written by failproof-es at every start; put changes into a server of your own instead.
-listen_addresses = ''
-unix_socket_permissions = 0700
-max_connections = 200
-shared_buffers = 128MB
-max_wal_size = 2GB
-wal_compression = on
-fsync = on
-synchronous_commit = on
-full_page_writes = on
-timezone = 'UTC'
-log_timezone = 'UTC'
-logging_collector = off
-"""
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "on",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_min_messages": "warning",
+}
+"""Given on the command line at every start, which no file in the data folder overrides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,9 @@ class EmbeddedServer:
     """
 
     def __init__(self, home: Path | None = None) -> None:
-        self.home = (home or _default_home()).absolute()
+        self.home = (home or _default_home()).resolve()
         self.data_dir = self.home / "postgres"
-        self.log_path = self.home / "postgres.log"
+        self.log_path = self.data_dir / "failproof-es.log"
         self.loosened: list[str] = []
         """What folder permissions were opened, in words. Only as root, only if needed."""
         self._account: Account = account_for(os.geteuid())
@@ -81,7 +84,7 @@ class EmbeddedServer:
     @property
     def url(self) -> str:
         """The connection URL, whether the server runs or not."""
-        return f"postgresql://postgres@/{DATABASE}?host={self._socket_dir()}"
+        return self._url(DATABASE)
 
     def ensure_running(self) -> str:
         """Start the server if it does not run, and return its URL.
@@ -93,12 +96,14 @@ class EmbeddedServer:
             return self.url
         try:
             self._start()
-        except OSError as error:
+        except (OSError, psycopg.Error) as error:
             raise self._unusable(str(error)) from error
         return self.url
 
     def stop(self) -> bool:
         """Stop the server; false when it was not running."""
+        if not self.home.exists():
+            return False
         with self._lock():
             if self._postmaster() is None:
                 return False
@@ -137,10 +142,12 @@ class EmbeddedServer:
             if not (self.data_dir / "PG_VERSION").exists():
                 self._initialise()
             self._check_version()
-            self._clear_the_way()
-            (self.data_dir / "failproof-es.conf").write_text(_SETTINGS)
-            self._make_socket_dir()
-            self._launch()
+            if self._postmaster() is None:
+                self._clear_the_way()
+                self._make_socket_dir()
+                self._launch()
+            elif not self._wait_until_it_answers("postgres"):
+                raise self._unusable("the server runs and takes no connection")
             self._create_database()
 
     def _initialise(self) -> None:
@@ -150,11 +157,10 @@ class EmbeddedServer:
         fresh = Path(tempfile.mkdtemp(prefix="initialising-", dir=self.home))
         self._account.own(fresh)
         self._run(
-            "initdb", "--pgdata", str(fresh), "--username", "postgres", "--auth", "trust",
+            "initdb", "--pgdata", str(fresh), "--username", "postgres",
+            "--auth-local", "trust", "--auth-host", "reject",
             "--encoding", "UTF8", "--locale", "C", "--data-checksums",
         )  # fmt: skip
-        with (fresh / "postgresql.conf").open("a") as settings:
-            settings.write("\ninclude 'failproof-es.conf'\n")
         if self.data_dir.exists():
             self.data_dir.rmdir()
         fresh.rename(self.data_dir)
@@ -175,8 +181,6 @@ class EmbeddedServer:
         a new one would refuse to start. A pid file whose process is not ours (the number
         was given to another program since) would do the same.
         """
-        if self._postmaster() is not None:
-            return
         for process in self._orphans():
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
@@ -189,19 +193,15 @@ class EmbeddedServer:
             leftover.unlink(missing_ok=True)
 
     def _launch(self) -> None:
-        self.log_path.touch()
-        self._account.own(self.log_path)
-        if self.log_path.stat().st_size > 10_000_000:
-            os.truncate(self.log_path, 0)
+        options = [f"-c {name}={value}" for name, value in _SETTINGS.items()]
         self._run(
             "pg_ctl", "-D", str(self.data_dir), "-l", str(self.log_path), "-w",
-            "-t", str(_START_TIMEOUT_S), "-o", f"-k '{self._socket_dir()}'", "start",
+            "-t", str(_START_TIMEOUT_S),
+            "-o", " ".join([*options, f"-k {shlex.quote(str(self._socket_dir()))}"]), "start",
         )  # fmt: skip
 
     def _create_database(self) -> None:
-        with psycopg.connect(
-            host=str(self._socket_dir()), user="postgres", dbname="postgres", autocommit=True
-        ) as connection:
+        with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
             row = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)
             ).fetchone()
@@ -211,7 +211,7 @@ class EmbeddedServer:
     # -- looking -------------------------------------------------------------------------
 
     def _answers(self) -> bool:
-        if not (self.data_dir / "postmaster.pid").exists():
+        if not (self.data_dir / "postmaster.pid").exists() or not self._socket_is_ours():
             return False
         try:
             with psycopg.connect(self.url, connect_timeout=5):
@@ -221,11 +221,14 @@ class EmbeddedServer:
                 return self._wait_until_it_answers()
             return False
 
-    def _wait_until_it_answers(self) -> bool:
+    def _wait_until_it_answers(self, database: str = DATABASE) -> bool:
         deadline = time.monotonic() + _START_TIMEOUT_S
         while time.monotonic() < deadline:
             time.sleep(0.1)
-            with contextlib.suppress(psycopg.OperationalError), psycopg.connect(self.url):
+            with (
+                contextlib.suppress(psycopg.OperationalError),
+                psycopg.connect(self._url(database), connect_timeout=5),
+            ):
                 return True
         return False
 
@@ -288,6 +291,9 @@ class EmbeddedServer:
             "server with --database-url",
         )
 
+    def _url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={quote(str(self._socket_dir()), safe='/')}"
+
     # -- places --------------------------------------------------------------------------
 
     def _socket_dir(self) -> Path:
@@ -297,15 +303,21 @@ class EmbeddedServer:
         name = hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"failproof-es-{self._account.uid}-{name}"
 
+    def _socket_is_ours(self) -> bool:
+        """Whether nobody else could have put a socket where ours is looked for."""
+        folder = self._socket_dir()
+        with contextlib.suppress(OSError):
+            found = folder.lstat()
+            return found.st_uid == self._account.uid and stat.S_ISDIR(found.st_mode)
+        return False
+
     def _make_socket_dir(self) -> None:
         folder = self._socket_dir()
-        if folder == self.data_dir:
-            return
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700)
+        if folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
             self._account.own(folder)
-        found = folder.lstat()
-        if found.st_uid != self._account.uid or found.st_mode & 0o077 or folder.is_symlink():
+        if not self._socket_is_ours() or folder.stat().st_mode & 0o077:
             raise InvalidInput.because(
                 f"{folder} belongs to somebody else, and the server's socket would lie in it",
                 remedy=f"remove it, or set {HOME} to a folder with a shorter path",

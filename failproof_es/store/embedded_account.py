@@ -66,14 +66,13 @@ def _make_system_user() -> pwd.struct_passwd:
 def make_reachable(folder: Path, account: Account) -> list[str]:
     """Let the account reach `folder`, opening as little as possible; say what was opened.
 
-    `folder` itself is given to the account. Of its parents only those that the account
-    cannot pass get `o+x`: passing through, not listing.
+    Of it and its parents only those that the account cannot pass get `o+x`: passing
+    through, not listing. What the account owns lies in a folder of its own inside.
     """
     if account.is_us:
         return []
-    account.own(folder)
     opened = []
-    for parent in folder.parents:
+    for parent in (folder, *folder.parents):
         status = parent.stat()
         if status.st_uid != account.uid and not status.st_mode & stat.S_IXOTH:
             parent.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
