@@ -38,7 +38,7 @@ def write_run(folder: Path, url: str) -> Path:
 
 def whole_database(url: str) -> bytes:
     """Every row of every table and view of ours as bytes, `bytea` columns decoded."""
-    found = []
+    found: list[bytes] = []
     with psycopg.connect(url) as connection:
         tables = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables "
