@@ -1,0 +1,145 @@
+"""The embedded server is running or stopped, never unusable."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.embedded import EmbeddedServer
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="failproof-es-embedded-"))
+    folder.chmod(0o755)
+    yield folder
+    EmbeddedServer(folder).stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def answers(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def processes_of(server: EmbeddedServer) -> list[psutil.Process]:
+    pid = server.status().pid
+    assert pid is not None
+    postmaster = psutil.Process(pid)
+    return [postmaster, *postmaster.children(recursive=True)]
+
+
+def test_killed_with_all_its_processes_it_starts_again(home: Path) -> None:
+    server = EmbeddedServer(home)
+    with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
+    for process in processes_of(server):
+        process.kill()
+    with psycopg.connect(server.ensure_running()) as connection:
+        assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
+
+
+def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
+    server = EmbeddedServer(home)
+    with psycopg.connect(server.ensure_running()):
+        processes_of(server)[0].kill()
+        time.sleep(0.1)
+        assert answers(server.ensure_running())
+
+
+def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path) -> None:
+    server = EmbeddedServer(home)
+    server.ensure_running()
+    for process in processes_of(server):
+        process.kill()
+    pid_file = server.data_dir / "postmaster.pid"
+    lines = pid_file.read_text().splitlines()
+    pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
+    assert not server.status().running
+    assert answers(server.ensure_running())
+
+
+def test_started_but_killed_before_its_database_was_made_it_is_completed(home: Path) -> None:
+    server = EmbeddedServer(home)
+    url = server.ensure_running()
+    admin = url.replace("/failproof?", "/postgres?")
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute("DROP DATABASE failproof")
+    assert answers(EmbeddedServer(home).ensure_running())
+
+
+def test_half_an_initialisation_is_done_again(home: Path) -> None:
+    (home / "initialising-x").mkdir()
+    (home / "initialising-x" / "PG_VERSION").write_text("18")
+    assert answers(EmbeddedServer(home).ensure_running())
+    assert not (home / "initialising-x").exists()
+
+
+def test_two_processes_that_start_it_first_both_get_it(home: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; "
+        "from failproof_es.store.embedded import EmbeddedServer; "
+        "print(EmbeddedServer(Path(sys.argv[1])).ensure_running())"
+    )
+    command = [sys.executable, "-c", script, str(home)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    urls = {process.communicate(timeout=60)[0].strip() for process in both}
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(urls) == 1 and answers(urls.pop())
+
+
+def test_one_folder_by_two_names_is_one_server(home: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    server = EmbeddedServer(home)
+    url = server.ensure_running()
+    assert EmbeddedServer(link).ensure_running() == url
+    assert EmbeddedServer(link).status().pid == server.status().pid
+
+
+def test_a_path_too_long_for_a_socket_works(home: Path) -> None:
+    deep = home / ("a" * 60) / ("b" * 60)
+    server = EmbeddedServer(deep)
+    try:
+        assert answers(server.ensure_running())
+    finally:
+        server.stop()
+
+
+def test_it_listens_on_no_network_address(home: Path) -> None:
+    server = EmbeddedServer(home)
+    server.ensure_running()
+    listening = [c for p in processes_of(server) for c in p.net_connections("inet")]
+    assert listening == []
+
+
+def test_the_data_of_another_version_is_refused_and_left_alone(home: Path) -> None:
+    server = EmbeddedServer(home)
+    server.ensure_running()
+    server.stop()
+    version = server.data_dir / "PG_VERSION"
+    version.write_text("12\n")
+    with pytest.raises(InvalidInput, match="PostgreSQL 12"):
+        server.ensure_running()
+    version.write_text("18\n")
+    assert answers(server.ensure_running())
+
+
+def test_a_folder_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(InvalidInput, match="/proc/nowhere"):
+        EmbeddedServer(Path("/proc/nowhere")).ensure_running()
+
+
+def test_stopping_what_does_not_run_is_no_error(home: Path) -> None:
+    assert EmbeddedServer(home).stop() is False
