@@ -194,6 +194,7 @@ _TAKEN = {
     "local": (),
     "python": ("class", "api_key_env"),
 }
+_OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
 _NEEDED = {"openai": ("base_url",), "local": (), "python": ("class",)}
 
 
@@ -209,6 +210,10 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
             found.append((name, f"is missing: provider `{model.provider}` needs it", None))
         if value is not None and name not in _TAKEN[model.provider]:
             found.append((name, f"means nothing to provider `{model.provider}`", "take it out"))
+    for name in sorted(_OWN_PLACE & set(model.parameters)):
+        found.append(
+            ("parameters", f"may not hold `{name}`", "what is asked of whom stands in its own key")
+        )
     if model.base_url is not None:
         found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
     return found

@@ -30,7 +30,7 @@ def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provi
     if model.provider == "local":
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
     if model.provider == "python":
-        return PythonProvider(model, timeout_ms=timeout_ms, connections=connections)
+        return PythonProvider(model, timeout_ms=timeout_ms)
     if model.base_url is None:
         raise InvalidInput.because(f"model {model.model}: provider `openai` needs `base_url`")
     return OpenAIProvider(model, model.base_url, timeout_ms=timeout_ms, connections=connections)

@@ -71,6 +71,8 @@ class OpenAIProvider:
                     content=request.body,
                     headers={"content-type": "application/json", **self._authorization()},
                 )
+        except InvalidInput as error:  # the key is gone since the check
+            raise ModelError("authentication", str(error), "halting") from error
         except (TimeoutError, httpx.TransportError, httpx.DecodingError) as error:
             if _timed_out(error):
                 kind, message = "timeout", f"no answer within {self._timeout_s:g} s"

@@ -5,6 +5,7 @@ A 200 is not yet an answer. Pure: bytes in, verdict out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -33,7 +34,21 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     425: ("too_early", "transient"),
     429: ("rate_limited", "transient"),
 }
-_OVERLOAD_WORDS = ("overload", "rate_limit", "rate limit", "timeout", "unavailable", "server_error")
+_PASSING_CODES = frozenset({"408", "429", "500", "502", "503", "504", "529"})
+_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+LONGEST_WAIT_S = 86_400.0
+"""Nobody waits longer for a `Retry-After`: the error is final then, never asked earlier."""
+_OVERLOAD_WORDS = (
+    "overload",
+    "rate_limit",
+    "rate limit",
+    "timeout",
+    "unavailable",
+    "server_error",
+    "429",
+    "503",
+    "529",
+)
 
 
 def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -51,11 +66,11 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
-    if value.replace(".", "", 1).isdigit():
+    if _SECONDS.fullmatch(value):
         return float(value)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -67,10 +82,15 @@ def read_reply(
 ) -> Answer:
     """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
 
+    wait_s = retry_after_s(headers, now)
+
     def error(kind: str, message: str, disposition: Disposition) -> ModelError:
+        if disposition == "transient" and (wait_s or 0.0) > LONGEST_WAIT_S:
+            message = f"{message} (asks to wait {wait_s:.0f} s, longer than a day)"
+            disposition = "final"
         return ModelError(
             kind, message, disposition, status=status, headers=headers, body=body,
-            retry_after_s=retry_after_s(headers, now), latency_ms=latency_ms,
+            retry_after_s=wait_s, latency_ms=latency_ms,
         )  # fmt: skip
 
     if status != 200:
@@ -84,7 +104,8 @@ def read_reply(
         said = _error_message(document) or "an error object without a message"
         details = orjson.dumps(document["error"]).decode().lower()
         overloaded = any(word in details for word in _OVERLOAD_WORDS)
-        raise error("provider_error", said, "transient" if overloaded else "final")
+        passing = overloaded or _error_code(document) in _PASSING_CODES
+        raise error("provider_error", said, "transient" if passing else "final")
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
         raise error("empty_choices", "the reply holds no choice", "transient")
@@ -135,6 +156,12 @@ def _error_message(document: Any) -> str | None:
     if isinstance(error, dict) and isinstance(error.get("message"), str):
         return str(error["message"])
     return None
+
+
+def _error_code(document: dict[str, Any]) -> str | None:
+    error = document["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    return str(code) if isinstance(code, int | str) else None
 
 
 def _content(content: Any) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
@@ -28,10 +29,9 @@ class PythonProvider:
     it returns, and its answer is not used.
     """
 
-    def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
+    def __init__(self, model: Model, *, timeout_ms: int) -> None:
         self._model = model
         self._timeout_s = timeout_ms / 1000
-        self._threads = ThreadPoolExecutor(connections, thread_name_prefix="model-client")
         self._client: ModelClient | None = None
 
     async def open(self) -> None:
@@ -39,8 +39,7 @@ class PythonProvider:
         self._constructed()
 
     async def close(self) -> None:
-        """Let go of the threads; one that is stuck does not hold the program."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Nothing to release: each call has a thread of its own."""
 
     async def check(self) -> str | None:
         """Import the class and construct it."""
@@ -62,23 +61,20 @@ class PythonProvider:
     async def send(self, request: PreparedRequest) -> Answer:
         """One call. Raises `ModelError`."""
         given = orjson.loads(request.body)
-        client = self._constructed()
         began = time.perf_counter()
-        call = asyncio.get_running_loop().run_in_executor(
-            self._threads, client.get_completion, given["prompt"], given["params"]
-        )
         try:
+            client = self._constructed()
             async with asyncio.timeout(self._timeout_s):
-                text = await asyncio.shield(call)
+                text = await _in_a_thread(client.get_completion, given["prompt"], given["params"])
         except TimeoutError as error:
-            if call.done():
-                raise _raised(error) from error
-            call.add_done_callback(_ignore)
             raise ModelError(
                 "timeout", f"no answer within {self._timeout_s:g} s", "transient"
             ) from error
-        except Exception as error:
-            raise _raised(error) from error
+        except _Raised as raised:
+            message = f"{type(raised.error).__name__}: {raised.error}"
+            raise ModelError("client_exception", message, "transient") from raised.error
+        except InvalidInput as error:
+            raise ModelError("authentication", str(error), "halting") from error
         if not isinstance(text, str):
             raise ModelError(
                 "malformed_response", f"get_completion returned {type(text).__name__}", "final"
@@ -131,15 +127,40 @@ def _prompt(messages: Sequence[Turn]) -> str:
     return "\n\n".join(f"{turn.role}: {turn.content}" for turn in messages)
 
 
-def _raised(error: BaseException) -> ModelError:
-    return ModelError("client_exception", f"{type(error).__name__}: {error}", "transient")
+class _Raised(Exception):
+    """What the user's class raised, told apart from what happened here."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+async def _in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call in a daemon thread: one that never returns does not hold the program's end."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if done.done():
+            return  # given up meanwhile
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(_Raised(error))
+
+    def call() -> None:
+        result, raised = None, None
+        try:
+            result = function(*arguments)
+        except BaseException as error:
+            raised = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    threading.Thread(target=call, name="model-client", daemon=True).start()
+    return await done
 
 
 def _valid(text: str) -> str:
     """Text that JSON can hold; a lone surrogate becomes its escape, the raw bytes keep it."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _ignore(call: asyncio.Future[Any]) -> None:
-    if not call.cancelled():
-        call.exception()

@@ -1,0 +1,153 @@
+"""A 200 is not yet an answer, and an error says whether asking again makes sense."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.events import Usage
+from failproof_es.models.openai_reply import kept_headers, read_reply, retry_after_s
+from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.waiting import LONGEST_S, wait_s
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+
+
+def reply(message: Any, **more: Any) -> bytes:
+    return orjson.dumps({"choices": [{"message": message, "finish_reason": "stop"}], **more})
+
+
+def read(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
+    return read_reply(status, headers or {}, body, 1.0, NOW)
+
+
+def failure(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        read(body, status, headers)
+    assert caught.value.body == body
+    return caught.value
+
+
+def test_an_answer_with_all_that_came_with_it() -> None:
+    usage = {
+        "prompt_tokens": 3,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 1},
+    }
+    answer = read(reply({"content": "hi"}, model="m-1", id="r", usage=usage))
+    assert (answer.text, answer.model, answer.provider_request_id) == ("hi", "m-1", "r")
+    assert answer.usage == Usage(input_tokens=3, output_tokens=2, cached_input_tokens=1)
+
+
+def test_an_empty_text_is_an_answer() -> None:
+    assert read(reply({"content": ""})).text == ""
+
+
+def test_the_text_parts_of_a_list_are_joined() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
+    assert read(reply({"content": parts})).text == "ab"
+
+
+def test_a_refusal_without_content_is_an_answer() -> None:
+    answer = read(reply({"content": None, "refusal": "No."}))
+    assert (answer.text, answer.refusal) == ("", "No.")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "disposition"),
+    [
+        (b"", "malformed_response", "transient"),
+        (b"[]", "malformed_response", "transient"),
+        (b'{"choices": [{"mess', "malformed_response", "transient"),
+        (b'\xff\xfe{"choices"', "malformed_response", "transient"),
+        (b'{"choices": [7]}', "malformed_response", "transient"),
+        (b'{"choices": []}', "empty_choices", "transient"),
+        (b'{"choices": {}}', "empty_choices", "transient"),
+        (b"{}", "empty_choices", "transient"),
+        (reply({"content": None}), "missing_content", "transient"),
+        (reply({"content": 7}), "missing_content", "transient"),
+        (reply({}), "missing_content", "transient"),
+        (b'{"error": {"message": "odd input"}}', "provider_error", "final"),
+        (b'{"error": {"type": "overloaded_error"}}', "provider_error", "transient"),
+        (b'{"error": {"code": 429}}', "provider_error", "transient"),
+        (b'{"error": "no"}', "provider_error", "final"),
+    ],
+)
+def test_what_a_200_can_be_instead_of_an_answer(body: bytes, kind: str, disposition: str) -> None:
+    error = failure(body)
+    assert (error.kind, error.disposition) == (kind, disposition)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "disposition"),
+    [
+        (301, "unexpected_status", "final"),
+        (400, "bad_request", "final"),
+        (401, "authentication", "halting"),
+        (402, "payment_required", "halting"),
+        (403, "bad_request", "final"),
+        (404, "not_found", "halting"),
+        (408, "timeout", "transient"),
+        (422, "bad_request", "final"),
+        (429, "rate_limited", "transient"),
+        (500, "server_error", "transient"),
+        (529, "server_error", "transient"),
+    ],
+)
+def test_what_a_status_means(status: int, kind: str, disposition: str) -> None:
+    error = failure(b"<html>", status)
+    assert (error.kind, error.disposition, error.status) == (kind, disposition, status)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0.0),
+        ("7", 7.0),
+        ("1.5", 1.5),
+        ("Sat, 21 Nov 2026 12:00:30 GMT", 30.0),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("soon", None),
+        ("²", None),
+        ("-3", None),
+        ("", None),
+    ],
+)
+def test_retry_after_in_both_forms(value: str, seconds: float | None) -> None:
+    assert retry_after_s({"retry-after": value}, NOW) == seconds
+
+
+def test_who_asks_for_more_than_a_day_is_not_asked_again() -> None:
+    assert failure(b"", 429, {"retry-after": "86401"}).disposition == "final"
+    assert failure(b"", 429, {"retry-after": "86400"}).disposition == "transient"
+
+
+def test_only_listed_headers_are_kept() -> None:
+    given_headers = {"X-Request-Id": "r", "Set-Cookie": "s", "X-RateLimit-Remaining": "1"}
+    assert kept_headers(given_headers) == {"x-request-id": "r", "x-ratelimit-remaining": "1"}
+
+
+@given(st.binary(max_size=200), st.integers(min_value=100, max_value=599))
+def test_no_bytes_raise_anything_but_a_model_error(body: bytes, status: int) -> None:
+    try:
+        read(body, status)
+    except ModelError as error:
+        assert error.body == body
+
+
+@given(
+    st.integers(min_value=1, max_value=50),
+    st.integers(min_value=0, max_value=10_000),
+    st.none() | st.floats(min_value=0, max_value=1000),
+)
+def test_waiting_is_bounded_and_never_earlier_than_told(
+    failures: int, delay_ms: int, after: float | None
+) -> None:
+    waited = wait_s(failures, delay_ms, after)
+    assert waited >= (after or 0.0)
+    assert waited <= max(LONGEST_S + delay_ms / 1000, after or 0.0)
