@@ -1,4 +1,4 @@
-"""Following the log, and rebuilding from it.
+"""Catching up with the log, and rebuilding from it.
 
 A projection's position moves in the transaction that writes its rows: whatever dies, the
 two agree. Several processes may follow at once; a lock makes them take turns.
@@ -6,18 +6,14 @@ two agree. Several processes may follow at once; a lock makes them take turns.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
-from typing import Any, LiteralString, Self
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
 from psycopg.rows import class_row
-from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
-from tenacity.wait import wait_exponential
 
 from failproof_es.store.reader import RecordedEvent, max_position
 from projections import PROJECTIONS, Projection
@@ -27,11 +23,8 @@ Connection = psycopg.Connection[Any]
 
 LIVE: LiteralString = "projections"
 BUILDING: LiteralString = "projections_building"
-CHANNEL: LiteralString = "failproof_events"
 BATCH_EVENTS = 5_000
 BATCH_BYTES = 64_000_000
-_POLL_S = 0.5
-_DRAIN_S = 30.0
 
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
 
@@ -261,70 +254,3 @@ def _set_position(connection: Connection, projection: Projection, position: int)
         "position = excluded.position, updated_at = clock_timestamp()",
         (projection.name, projection.version, position),
     )
-
-
-# -- following -----------------------------------------------------------------------------
-
-
-class Follower:
-    """Keeps every projection current, in a thread of its own, beside whatever writes.
-
-    It never disturbs the run: when the server is away it waits for it, and what it could
-    not take in it takes in later. Leaving the context takes in what was written meanwhile.
-    """
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="projections", daemon=True)
-        self.failure: Exception | None = None
-        """Why it stopped following, if it did: a defect, not an outage."""
-
-    def start(self) -> None:
-        """Begin to follow."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Take in what is there, then end."""
-        self._stopping.set()
-        self._thread.join(_DRAIN_S)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def _follow(self) -> None:
-        retrying = Retrying(
-            retry=retry_if_exception_type(psycopg.OperationalError),
-            wait=wait_exponential(multiplier=0.2, max=5),
-            stop=stop_when_event_set(self._stopping),
-            reraise=True,
-        )
-        try:
-            retrying(self._follow_connected)
-        except psycopg.OperationalError:
-            return  # stopped while the server was away
-        except Exception as error:
-            self.failure = error
-
-    def _follow_connected(self) -> None:
-        with psycopg.connect(self._url, autocommit=True, connect_timeout=10) as connection:
-            prepare(connection)
-            connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
-            while True:
-                stopping = self._stopping.is_set()
-                while catch_up(connection):
-                    pass
-                if stopping:
-                    return
-                for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
-                    pass
-                self._stopping.wait(0.1)  # a little more at once is cheaper than each alone

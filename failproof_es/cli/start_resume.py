@@ -29,7 +29,7 @@ from failproof_es.engine import start as start_run
 from failproof_es.events import Event
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
-from projections.runner import Follower
+from projections.follower import Follower
 
 
 class Drive(Protocol):
@@ -98,9 +98,9 @@ def _carry_out(
     progress = progress_for(state, quiet=quiet)
     with Follower(store.url) as follower:
         outcome = asyncio.run(_until_stopped(drive, state.observe, progress))
-    if follower.failure is not None:
+    if not follower.kept_up:
         say(
-            f"warning: the projections stopped following: {follower.failure}. The log is whole: "
+            "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` builds them anew."
         )
     exit_code = exit_code_of(outcome)

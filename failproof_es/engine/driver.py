@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Sequence
+import gc
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -100,7 +102,8 @@ class Driver:
                 await self._record(journal, RunResumed, who=who(), where=where(),
                                    code_version=code_version())  # fmt: skip
             await self._targets.open()
-            await self._evaluate_all(journal)
+            with _calm_collector():
+                await self._evaluate_all(journal)
             await self._conclude(journal)
         finally:
             await journal.close()
@@ -221,16 +224,18 @@ class Driver:
 
     # -- reading what is planned -----------------------------------------------------------
 
-    async def _unfinished(self) -> AsyncGenerator[RecordedEvaluation]:
-        """Every planned evaluation that is not finished; the finished ones are counted."""
+    async def _unfinished(self) -> AsyncGenerator[list[RecordedEvaluation]]:
+        """The planned evaluations that are not finished; the finished ones are counted."""
         async with contextlib.aclosing(self._recorded()) as windows:
             async for window in windows:
-                for job in window:
-                    state = job.state()
+                unfinished = []
+                for recorded in window:
+                    state = recorded.state()
                     if state.finished:
                         self._tally.add(state)
                     else:
-                        yield job
+                        unfinished.append(recorded)
+                yield unfinished
 
     async def _recorded(self) -> AsyncGenerator[list[RecordedEvaluation]]:
         """The plan in windows, the next one read while the last one is worked on."""
@@ -270,20 +275,47 @@ class Driver:
         return await asyncio.to_thread(retrying, attempt)
 
 
+@contextlib.contextmanager
+def _calm_collector() -> Iterator[None]:
+    """Let the cyclic collector look seldom: evaluations make no cycles, only much garbage
+    that reference counting frees, and each look would walk everything that was imported."""
+    thresholds = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(50_000, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
 class _Shared:
     """One stream of jobs that many workers take from."""
 
-    def __init__(self, jobs: AsyncGenerator[RecordedEvaluation]) -> None:
-        self._jobs = jobs
+    def __init__(self, windows: AsyncGenerator[list[RecordedEvaluation]]) -> None:
+        self._windows = windows
+        self._ready: deque[RecordedEvaluation] = deque()
         self._turn = asyncio.Lock()
+        self._more = True
 
     async def next(self) -> RecordedEvaluation | None:
         """The next job, `None` when there are no more."""
-        async with self._turn:
-            return await anext(self._jobs, None)
+        while not self._ready and self._more:
+            async with self._turn:
+                if not self._ready and self._more:
+                    await self._refill()
+        return self._ready.popleft() if self._ready else None
+
+    async def _refill(self) -> None:
+        window = await anext(self._windows, None)
+        if window is None:
+            self._more = False
+        else:
+            self._ready.extend(window)
 
     async def close(self) -> None:
-        await self._jobs.aclose()
+        """Stop reading ahead."""
+        await self._windows.aclose()
 
 
 def _run(run_id: UUID, connection: psycopg.Connection[Any]) -> Run:

@@ -22,7 +22,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.engine import start
 from failproof_es.models import create_provider
 from failproof_es.store.store import Store
-from projections.runner import Follower
+from projections.follower import Follower
 from tests.acceptance.commands import mock_server, write_configuration, write_suite
 from tests.benchmarks.servers import benchmark_store
 

@@ -36,7 +36,8 @@ from failproof_es.events import (
 )
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
-from projections.runner import Follower, catch_up, prepare, rebuild, status
+from projections.follower import Follower
+from projections.runner import catch_up, prepare, rebuild, status
 
 RUN = UUID(int=7)
 WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

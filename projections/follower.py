@@ -1,0 +1,127 @@
+"""Following the log while a run goes, in a process of its own.
+
+A process, because a run keeps one core busy and the projections should not slow it down.
+`python -m projections.follower` reads the database's URL from its first line of standard
+input, follows, and when standard input ends takes in what is there and ends too: it never
+outlives the run, however that died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from types import TracebackType
+from typing import Self
+
+import psycopg
+from psycopg import sql
+from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
+from tenacity.wait import wait_exponential
+
+from projections.runner import catch_up, prepare
+
+CHANNEL = "failproof_events"
+_POLL_S = 0.5
+_PAUSE_S = 0.2
+"""Between two batches: a little more at once is cheaper than each event alone."""
+_DRAIN_S = 60.0
+
+
+class Follower:
+    """Keeps every projection current beside whatever writes the log.
+
+    It never disturbs the run: while the server is away it waits, and what it could not
+    take in it takes in later. Leaving the context takes in what was written meanwhile.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._process: subprocess.Popen[bytes] | None = None
+        self.kept_up = True
+        """False, once stopped, if it did not come to the end of the log."""
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "projections.follower"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
+        )
+        if self._process.stdin is not None:
+            # Not as an argument: everybody can read those, and the URL may hold a password.
+            self._process.stdin.write(self._url.encode() + b"\n")
+            self._process.stdin.flush()
+
+    def stop(self) -> None:
+        """Let it take in what is there, and end."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+        try:
+            self.kept_up = process.wait(_DRAIN_S) == 0
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.kept_up = False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def follow(url: str, stopping: threading.Event) -> None:
+    """Follow until `stopping` is set, then once more to the end of the log."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(psycopg.OperationalError),
+        wait=wait_exponential(multiplier=0.2, max=5),
+        stop=stop_when_event_set(stopping),
+        reraise=True,
+    )
+    retrying(_follow_connected, url, stopping)
+
+
+def _follow_connected(url: str, stopping: threading.Event) -> None:
+    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+        prepare(connection)
+        connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+        while True:
+            last_round = stopping.is_set()
+            while catch_up(connection):
+                pass
+            if last_round:
+                return
+            for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
+                pass
+            stopping.wait(_PAUSE_S)
+
+
+def main() -> None:
+    """Follow until standard input ends."""
+    url = sys.stdin.readline().strip()
+    stopping = threading.Event()
+
+    def watch() -> None:
+        sys.stdin.read()
+        stopping.set()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    follow(url, stopping)
+
+
+if __name__ == "__main__":
+    main()
