@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import resources
 from typing import Any, LiteralString, Protocol
 
@@ -18,23 +17,20 @@ Cursor = psycopg.Cursor[Any]
 class Fact:
     """One event as projections read it: its place in the log, its payload parsed once."""
 
+    __slots__ = ("_payload", "position", "recorded", "topic")
+
     def __init__(self, recorded: RecordedEvent) -> None:
         self.recorded = recorded
+        self.topic = recorded.topic
+        self.position = recorded.position
+        self._payload: dict[str, Any] | None = None
 
     @property
-    def topic(self) -> str:
-        """The event's type."""
-        return self.recorded.topic
-
-    @property
-    def position(self) -> int:
-        """The event's position in the log."""
-        return self.recorded.position
-
-    @cached_property
     def payload(self) -> dict[str, Any]:
         """The event upcast to today's schema, as plain JSON values."""
-        return self.recorded.upcast_payload()
+        if self._payload is None:
+            self._payload = self.recorded.upcast_payload()
+        return self._payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,6 @@ _ERROR = ("error_kind", "error_message")
 def _upsert() -> LiteralString:
     """Insert the batch's rows; where a row stands already, take in what is new."""
     columns: LiteralString = ", ".join(name for name, _ in _COLUMNS)
-    arrays: LiteralString = ", ".join("%s::" + kind + "[]" for _, kind in _COLUMNS)
     updates: list[LiteralString] = []
     for name, _ in _COLUMNS:
         if name in _FIRST_KEPT:
@@ -75,13 +74,18 @@ def _upsert() -> LiteralString:
     return (
         "INSERT INTO run_results AS r (" + columns + ", suite_id, case_id, category, severity) "
         "SELECT n.*, p.suite_id, p.case_id, p.category, p.severity "
-        "FROM unnest(" + arrays + ") AS n (" + columns + ") "
-        "LEFT JOIN prompts p ON p.prompt_id = n.prompt_id "
+        "FROM incoming n LEFT JOIN prompts p ON p.prompt_id = n.prompt_id "
         "ON CONFLICT (evaluation_id) DO UPDATE SET " + ", ".join(updates)
     )
 
 
 _UPSERT: LiteralString = _upsert()
+_INCOMING: LiteralString = (
+    "CREATE TEMPORARY TABLE IF NOT EXISTS incoming ("
+    + ", ".join(name + " " + kind for name, kind in _COLUMNS)
+    + ") ON COMMIT DELETE ROWS"
+)
+_COPY: LiteralString = "COPY incoming FROM STDIN"
 
 
 class RunResults:
@@ -118,9 +122,11 @@ class RunResults:
                     row = rows[stream] = _new_row(fact)
                 _take_in(row, fact)
         if rows:
-            cursor.execute(
-                _UPSERT, _columns([tuple(row.values()) for row in rows.values()]), prepare=True
-            )
+            cursor.execute(_INCOMING)
+            with cursor.copy(_COPY) as copy:
+                for row in rows.values():
+                    copy.write_row(tuple(row.values()))
+            cursor.execute(_UPSERT)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:

@@ -13,7 +13,7 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
-from psycopg.rows import class_row
+from psycopg.rows import args_row
 
 from failproof_es.store.reader import RecordedEvent, max_position
 from projections import PROJECTIONS, Projection
@@ -23,7 +23,7 @@ Connection = psycopg.Connection[Any]
 
 LIVE: LiteralString = "projections"
 BUILDING: LiteralString = "projections_building"
-BATCH_EVENTS = 5_000
+BATCH_EVENTS = 10_000
 BATCH_BYTES = 64_000_000
 
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
@@ -184,12 +184,8 @@ def _apply(
     facts = [Fact(recorded) for recorded in batch]
     with connection.cursor() as cursor:
         for projection in projections:
-            position = positions[projection.name]
-            wanted = [
-                fact
-                for fact in facts
-                if fact.position > position and fact.topic in projection.topics
-            ]
+            position, topics = positions[projection.name], projection.topics
+            wanted = [f for f in facts if f.topic in topics and f.position > position]
             if wanted:
                 projection.apply(cursor, wanted)
 
@@ -198,8 +194,8 @@ def _read_batch(connection: Connection, position: int) -> list[RecordedEvent]:
     """The next events, bounded by number and by bytes, one at least."""
     batch: list[RecordedEvent] = []
     size = 0
-    with connection.cursor("projections_batch", row_factory=class_row(RecordedEvent)) as cursor:
-        cursor.itersize = 1_000
+    with connection.cursor("projections_batch", row_factory=args_row(RecordedEvent)) as cursor:
+        cursor.itersize = 2_500
         cursor.execute(sql_file("read_batch"), (position, BATCH_EVENTS), binary=True)
         for recorded in cursor:
             batch.append(recorded)
