@@ -150,7 +150,7 @@ def _new_row(fact: Fact) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(name for name, _ in _COLUMNS)
     row["evaluation_id"] = fact.recorded.stream_id
     row["run_id"] = fact.recorded.run_id
-    row["prompt_id"] = UUID(fact.payload["prompt_id"])
+    row["prompt_id"] = fact.payload["prompt_id"]
     row["model_key"] = visible(fact.payload["model_key"])
     row["repetition"] = fact.payload["repetition"]
     row["status"] = "running"

@@ -277,11 +277,14 @@ class Driver:
 
 @contextlib.contextmanager
 def _calm_collector() -> Iterator[None]:
-    """Let the cyclic collector look seldom: evaluations make no cycles, only much garbage
-    that reference counting frees, and each look would walk everything that was imported."""
+    """Keep the cyclic collector from walking, again and again, all that was imported.
+
+    What exists now is frozen; a full collection then only walks what the run made since,
+    which is little, so it may come often enough for memory to stay flat.
+    """
     thresholds = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(50_000, *thresholds[1:])
+    gc.set_threshold(10_000, 3, 3)
     try:
         yield
     finally:
