@@ -123,6 +123,7 @@ class RunResults:
                 _take_in(row, fact)
         if rows:
             cursor.execute(_INCOMING)
+            cursor.execute("TRUNCATE incoming")
             with cursor.copy(_COPY) as copy:
                 for row in rows.values():
                     copy.write_row(tuple(row.values()))

@@ -29,6 +29,18 @@ BATCH_BYTES = 64_000_000
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
 
 
+_LOCK_REBUILD: LiteralString = (
+    "SELECT pg_advisory_lock(hashtextextended('failproof.projections.rebuild', 0))"
+)
+_UNLOCK_REBUILD: LiteralString = (
+    "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
+)
+
+
+class OutdatedProjection(RuntimeError):
+    """The tables were written by another version of the projection than this program's."""
+
+
 class UnknownProjection(LookupError):
     """There is no projection of that name."""
 
@@ -92,7 +104,10 @@ def prepare(connection: Connection) -> None:
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
-    """Take in the next batch, in one transaction; return how many events it held."""
+    """Take in the next batch, in one transaction; return how many events it held.
+
+    Raises `OutdatedProjection` when another version of this program rebuilt the tables.
+    """
     with connection.transaction():
         connection.execute(_LOCK)
         positions = {
@@ -123,6 +138,19 @@ def rebuild(
     `UnknownProjection`.
     """
     chosen = _chosen(names)
+    # One rebuild at a time, for its whole length: they share the schema they build in.
+    connection.execute(_LOCK_REBUILD)
+    try:
+        return _rebuild(connection, chosen, progress)
+    finally:
+        connection.execute(_UNLOCK_REBUILD)
+
+
+def _rebuild(
+    connection: Connection,
+    chosen: Sequence[Projection],
+    progress: Callable[[int, int], None] | None,
+) -> int:
     with connection.transaction():
         connection.execute(_LOCK)
         connection.execute(sql_file("positions"))
@@ -238,9 +266,17 @@ def _enter(connection: Connection, schema: LiteralString) -> None:
 
 def _position(connection: Connection, projection: Projection) -> int:
     row = connection.execute(
-        "SELECT position FROM projections.positions WHERE name = %s", (projection.name,)
+        "SELECT position, version FROM projections.positions WHERE name = %s",
+        (projection.name,),
     ).fetchone()
-    return row[0] if row else 0
+    if row is None:
+        return 0
+    if row[1] != projection.version:
+        raise OutdatedProjection(
+            f"{projection.name}: its tables are of version {row[1]}, this program writes "
+            f"version {projection.version}"
+        )
+    return int(row[0])
 
 
 def _set_position(connection: Connection, projection: Projection, position: int) -> None:

@@ -122,18 +122,15 @@ def asked(base_url: str) -> dict[str, int]:
 def write_suite(folder: Path, cases: int, prompt: str = "Say {n}.") -> Path:
     """A suite of `cases` cases, each with a prompt of its own."""
     file = folder / "suite.jsonl"
-    lines = [
-        orjson.dumps(
-            {
+    with file.open("wb") as lines:
+        for n in range(cases):
+            case = {
                 "case_id": f"case-{n:05}",
                 "suite_id": "generated",
                 "prompt": prompt.replace("{n}", f"number {n}"),
                 "expected_response": f"number {n}",
             }
-        )
-        for n in range(cases)
-    ]
-    file.write_bytes(b"\n".join(lines) + b"\n")
+            lines.write(orjson.dumps(case) + b"\n")
     return file
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -261,6 +262,30 @@ def test_another_version_in_the_code_is_rebuilt_when_next_followed(
         prepare(connection)
         assert rows(connection) == followed
         assert {s.version for s in status(connection)} == {1}
+
+
+def test_a_program_of_another_version_does_not_write_into_rebuilt_tables(
+    store: Store, followed: dict[str, list[tuple[Any, ...]]]
+) -> None:
+    with store.connect() as connection:
+        connection.execute("UPDATE projections.positions SET version = 2 WHERE name = 'cost'")
+        with pytest.raises(runner.OutdatedProjection, match="cost"):
+            catch_up(connection)
+        assert rows(connection) == followed
+
+
+def test_two_rebuilds_at_once_take_turns(
+    store: Store, followed: dict[str, list[tuple[Any, ...]]]
+) -> None:
+    def build() -> None:
+        with store.connect() as connection:
+            rebuild(connection)
+
+    with ThreadPoolExecutor(2) as both:
+        for done in [both.submit(build), both.submit(build)]:
+            done.result(timeout=30)
+    with store.connect() as connection:
+        assert rows(connection) == followed
 
 
 def test_nothing_is_lost_of_text_that_a_text_column_cannot_hold(
