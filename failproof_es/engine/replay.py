@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -159,8 +159,3 @@ def _compare(
     recorded = orjson.loads(orjson.dumps(recorded))
     if recorded != derived:
         found.append(Disagreement(what, recorded, derived))
-
-
-def difference_as_json(difference: Difference) -> dict[str, Any]:
-    """A difference as plain JSON."""
-    return {**asdict(difference), "evaluation_id": str(difference.evaluation_id)}

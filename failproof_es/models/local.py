@@ -29,8 +29,6 @@ class LocalProvider:
 
     def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
         self._model = model
-        self._timeout_ms = timeout_ms
-        self._connections = connections
         self._wire = OpenAIProvider(
             model, "local:/v1", timeout_ms=timeout_ms, connections=connections
         )

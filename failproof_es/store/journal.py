@@ -83,14 +83,12 @@ class Journal:
         lease: tuple[UUID, int] | None = None,
         limits: JournalLimits | None = None,
         recover: Callable[[], None] | None = None,
-        on_outage: Callable[[bool], None] | None = None,
     ) -> None:
         self._log = log
         self._recorder = cast("EventRecorder", log.recorder)
         self._lease = lease
         self._limits = limits or JournalLimits()
         self._recover = recover
-        self._on_outage = on_outage
         self._waiting: deque[_Append] = deque()
         self._waiting_bytes = 0
         self._work = asyncio.Event()
@@ -189,13 +187,7 @@ class Journal:
     # -- in the journal's own thread ---------------------------------------------------
 
     def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
-        outage = False
-
         def before_sleep(_: RetryCallState) -> None:
-            nonlocal outage
-            if not outage and self._on_outage is not None:
-                self._on_outage(True)
-            outage = True
             if self._recover is not None:
                 self._recover()
 
@@ -212,8 +204,6 @@ class Journal:
             raise LogUnavailable(
                 f"the log could not be written for {self._limits.outage_s:.0f} s: {error}"
             ) from error
-        if outage and self._on_outage is not None:
-            self._on_outage(False)
         self._notify(outcomes)
         return outcomes
 

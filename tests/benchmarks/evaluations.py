@@ -50,7 +50,7 @@ async def _bare(base_url: str, cases: int) -> float:
     return cases / elapsed
 
 
-async def _recorded(store: Store, configuration: Path, follow: bool) -> tuple[float, float]:
+async def _recorded(store: Store, configuration: Path) -> tuple[float, float]:
     """Evaluations per second from first request to the end, and seconds of the whole."""
     began = time.perf_counter()
     first: list[float] = []
@@ -81,9 +81,9 @@ def _once(url: str, base_url: str, cases: int, follow: bool, queue: object) -> N
     with Store.open(url) as store:
         if follow:
             with Follower(url):
-                rate, whole = asyncio.run(_recorded(store, configuration, follow))
+                rate, whole = asyncio.run(_recorded(store, configuration))
         else:
-            rate, whole = asyncio.run(_recorded(store, configuration, follow))
+            rate, whole = asyncio.run(_recorded(store, configuration))
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     queue.put((rate, whole, peak_mb))  # type: ignore[attr-defined]
 
