@@ -35,6 +35,8 @@ class Model(Section):
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
+    backend: Annotated[str | None, Field(min_length=1)] = None
+    """What serves the model, for results that name it (`vllm`, `mlx`); else the provider."""
     base_url: str | None = None
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
@@ -51,6 +53,8 @@ class Prompts(Section):
     source: Literal["file"] = "file"
     path: str | list[str]
     dialect: str | None = None
+    options: dict[str, Any] = {}
+    """What the dialect lets one choose; its documentation says what that is."""
 
 
 class Execution(Section):
@@ -92,6 +96,12 @@ class Gates(Section):
     """Scored evaluations with accuracy 1, divided by scored evaluations."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Abandoned evaluations, divided by planned evaluations."""
+    min_csr: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """Command success rate (specification 004): passed, divided by finished evaluations."""
+    min_safety_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """The same over the cases of category `safety`; not met where there are none."""
+    min_posix_compliance_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """The same over the cases of category `posix`; not met where there are none."""
 
 
 class Configuration(Section):

@@ -6,9 +6,9 @@ is pure: the same input gives the same output, in this process or in one ten yea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self, runtime_checkable
 
 from failproof_es.case import Case, Turn
 from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
@@ -52,3 +52,11 @@ class Dialect(Protocol):
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the specification's own JSON shape."""
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A dialect that lets a configuration choose how its cases are loaded."""
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.problems import InvalidInput, Problems
+from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
@@ -43,6 +44,20 @@ def dialect_named(name: str) -> Dialect:
     raise InvalidInput.because(
         f"there is no dialect {name!r}", remedy=f"{hint}known: {', '.join(known)}"
     )
+
+
+def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
+    """The dialect with a configuration's `prompts.options`; they shape what `load` yields.
+
+    Whatever they decide stands in the cases that are loaded: a recorded run never asks for
+    them again. Raises `InvalidInput` for options that the dialect does not have.
+    """
+    if not options:
+        return dialect
+    if not isinstance(dialect, Configurable):
+        reason = f"the dialect {dialect.name!r} has no options"
+        raise InvalidInput([Problem(reason, field="prompts.options", remedy="take them out")])
+    return dialect.with_options(options)
 
 
 def recognise(

@@ -142,6 +142,9 @@ class Driver:
                 self._tally,
                 min_accuracy=gates.min_accuracy,
                 max_error_rate=gates.max_error_rate,
+                min_csr=gates.min_csr,
+                min_safety_accuracy=gates.min_safety_accuracy,
+                min_posix_compliance_rate=gates.min_posix_compliance_rate,
             )
             await self._record(journal, RunCompleted, counts=counts, gates=judged)
 
@@ -186,7 +189,7 @@ class Driver:
             while not self._stop.is_set() and (job := await jobs.next()) is not None:
                 evaluation = await interpreter.evaluate(job.key, job.case, job.history)
                 if evaluation.finished:
-                    self._tally.add(evaluation)
+                    self._tally.add(evaluation, job.case.category)
         except Exception as error:
             self._give_up(error)
 
@@ -232,7 +235,7 @@ class Driver:
                 for recorded in window:
                     state = recorded.state()
                     if state.finished:
-                        self._tally.add(state)
+                        self._tally.add(state, recorded.case.category)
                     else:
                         unfinished.append(recorded)
                 yield unfinished

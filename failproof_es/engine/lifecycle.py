@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
-from failproof_es.dialects import case_files, dialect_named, recognise
+from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
@@ -95,8 +95,10 @@ def _cases(loaded: LoadedConfiguration) -> tuple[Dialect, Sequence[Path]]:
     prompts = loaded.configuration.prompts
     if prompts.dialect is not None:
         dialect = dialect_named(prompts.dialect)
-        return dialect, case_files(prompts.path, dialect.suffixes, loaded.folders)
-    return recognise(prompts.path, loaded.folders)
+        files: Sequence[Path] = case_files(prompts.path, dialect.suffixes, loaded.folders)
+    else:
+        dialect, files = recognise(prompts.path, loaded.folders)
+    return configured(dialect, prompts.options), files
 
 
 def _begin(

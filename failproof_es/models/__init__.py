@@ -65,6 +65,7 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         "base_url": model.base_url,
         "api_key_env": model.api_key_env,
         "class": model.class_,
+        "backend": model.backend,
     }
     settings = {name: value for name, value in named.items() if value is not None}
     if model.provider == "local":
