@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.case import Case, Turn
-from failproof_es.dialects.failproof.json_lines import read_objects
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
+from failproof_es.dialects.json_lines import read_objects
 from failproof_es.problems import Problems
 
 _LINE_BITS = 40
