@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import regex
 
-from failproof_es.dialects.failproof.refusal_phrases import (
+from failproof_es.dialects.refusal_phrases import (
     ADVOCACY_ASKED,
     CLARIFYING,
     DECLINING,
