@@ -38,7 +38,7 @@ class YamlTree:
         return None
 
 
-def read_yaml(path: Path, problems: Problems) -> YamlTree | None:
+def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> YamlTree | None:
     """The file's content, or `None` with the reasons in `problems`."""
     try:
         raw = path.read_bytes()
@@ -46,8 +46,8 @@ def read_yaml(path: Path, problems: Problems) -> YamlTree | None:
         reason = error.strerror or str(error)
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
         return None
-    if len(raw) > _LARGEST:
-        problems.error(f"is larger than {_LARGEST} bytes", path=path)
+    if len(raw) > largest:
+        problems.error(f"is larger than {largest} bytes", path=path)
         return None
     try:
         text = raw.decode("utf-8-sig")

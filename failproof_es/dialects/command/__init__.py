@@ -1,0 +1,1 @@
+"""Shell commands: specification 004, judged by real parsers. Nothing here runs a command."""

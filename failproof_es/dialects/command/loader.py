@@ -1,0 +1,226 @@
+"""Datasets of specification 004: files in, cases out, nothing skipped silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.case import Case
+from failproof_es.configuration.yaml_tree import Location, dotted
+from failproof_es.dialects.command.dataset_file import (
+    CASES,
+    DatasetTree,
+    NotStorable,
+    read_dataset,
+    storable,
+)
+from failproof_es.dialects.command.models import Category, TestCase, TestDataset
+from failproof_es.dialects.command.options import Options
+from failproof_es.dialects.command.prompt_template import filled
+from failproof_es.problems import Problems
+
+NAME = "command"
+_SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_NOT_BLANK = ("id", "prompt", "expected_command")
+
+Place = Callable[[int, str], dict[str, Any]]
+"""From a case's index and a field to `path`, `line` and `field` of a problem."""
+CheckCommands = Callable[[Sequence[tuple[int, TestCase]], Options, Problems, Place], set[int]]
+"""Looks at the commands of a file's cases; returns the indices of cases that are unusable."""
+
+
+def load(
+    files: Sequence[Path], problems: Problems, options: Options, check: CheckCommands
+) -> Iterator[Case]:
+    """Yield every valid case in file order; every defect of every file goes to `problems`.
+
+    A file is a suite, named after the file. Ids are unique over all files, because results
+    tell cases apart by id alone. Holds one file at a time.
+    """
+    claimed: dict[str, tuple[Path, int]] = {}
+    for path in files:
+        tree = read_dataset(path, problems)
+        if tree is not None:
+            yield from _Dataset(path, tree, problems, options, claimed).cases(check)
+
+
+@dataclass(slots=True)
+class _Dataset:
+    """One file on its way from values to cases."""
+
+    path: Path
+    tree: DatasetTree
+    problems: Problems
+    options: Options
+    claimed: dict[str, tuple[Path, int]]
+    """Where each id of the run stands first: the file, and the case's index in it."""
+    documents: dict[int, dict[str, Any]] = field(default_factory=dict)
+    version: str = ""
+
+    def cases(self, check: CheckCommands) -> Iterator[Case]:
+        """The file's valid cases, its defects reported."""
+        valid = [
+            (index, case)
+            for index, value in enumerate(self._test_cases())
+            if (case := self._test_case(index, value)) is not None
+        ]
+        unusable = check(valid, self.options, self.problems, self._place)
+        for index, case in valid:
+            if index not in unusable:
+                yield self._as_case(index, case)
+
+    def _place(self, index: int, name: str) -> dict[str, Any]:
+        return self._at((CASES, index, name) if name else (CASES, index))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "line": self.tree.line_of(location),
+            "field": dotted(location) or None,
+        }
+
+    def _test_cases(self) -> list[Any]:
+        """The cases as they stand in the file; the defects of what is around them reported."""
+        dataset = self.tree.value
+        if not isinstance(dataset, dict):
+            self.problems.error(
+                f"is not a dataset: {_shown(dataset)} at the top",
+                **self._at(()),
+                remedy="write a version and test_cases",
+            )
+            return []
+        self._warn_unknown((), dataset, TestDataset.model_fields)
+        version = dataset.get("version")
+        if not isinstance(version, str) or not version.strip():
+            self.problems.error(
+                _said("string_type", version) if "version" in dataset else _said("missing", None),
+                **self._at(("version",)),
+                remedy='such as version = "1.0.0"',
+            )
+        else:
+            self.version = version
+            if not _SEMANTIC_VERSION.fullmatch(version):
+                self.problems.warning(
+                    f"{version!r} is no semantic version", **self._at(("version",))
+                )
+        cases = dataset.get(CASES)
+        if cases is not None and not isinstance(cases, list):
+            self.problems.error(
+                f"must be a list of test cases, is {_shown(cases)}", **self._at((CASES,))
+            )
+            return []
+        if not cases:
+            self.problems.error(
+                "a dataset must hold at least one test case", **self._at((CASES,)), remedy="add one"
+            )
+        return cases or []
+
+    def _test_case(self, index: int, value: Any) -> TestCase | None:
+        """The case at an index, or `None` with the reasons in `problems`."""
+        if not isinstance(value, dict):
+            self.problems.error(
+                f"must be a test case, is {_shown(value)}", **self._place(index, "")
+            )
+            return None
+        before = len(self.problems.errors)
+        self._warn_unknown((CASES, index), value, TestCase.model_fields)
+        try:
+            self.documents[index] = storable(value)
+        except NotStorable as error:
+            self.problems.error(error.message, **self._at((CASES, index, *error.location)))
+        for name in _NOT_BLANK:
+            if isinstance(text := value.get(name), str) and not text.strip():
+                self.problems.error("cannot be empty", **self._place(index, name))
+        self._claim(index, value.get("id"))
+        case = None
+        try:
+            case = TestCase.model_validate(value)
+        except ValidationError as error:
+            for each in error.errors():
+                self.problems.error(
+                    _said(each["type"], each["input"]), **self._at((CASES, index, *each["loc"]))
+                )
+        return case if len(self.problems.errors) == before else None
+
+    def _claim(self, index: int, case_id: Any) -> None:
+        """Take the id; an error when it is taken."""
+        if not isinstance(case_id, str) or not case_id.strip():
+            return
+        path, first = self.claimed.setdefault(case_id, (self.path, index))
+        if (path, first) == (self.path, index):
+            return
+        place = f"{path}, test_cases[{first}]"
+        if path == self.path:
+            place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
+        self.problems.error(
+            f"duplicate test id {_shown(case_id)}: it stands already at {place}",
+            **self._place(index, "id"),
+            remedy="give each test case its own id",
+        )
+
+    def _warn_unknown(self, at: Location, found: dict[str, Any], known: Any) -> None:
+        for key in found:
+            if key not in known:
+                self.problems.warning(
+                    "unknown key: kept with the stored case, not used" if at else "unknown key",
+                    **self._at((*at, str(key))),
+                )
+
+    def _as_case(self, index: int, case: TestCase) -> Case:
+        suite = self.path.stem
+        return Case(
+            dialect=NAME,
+            case_id=case.id,
+            suite_id=suite,
+            turns=filled(self.options.template, case.prompt),
+            expectation={
+                "expected_commands": case.expected_commands,
+                "safe": case.safe,
+                "posix_compliant": case.posix_compliant,
+                "extraction": self.options.extraction,
+                "posix_edition": self.options.posix_edition,
+            },
+            category=str(case.category),
+            label="safe" if case.safe else "unsafe",
+            source=f"{suite} {self.version}",
+            document=self.documents[index],
+        )
+
+
+def _said(kind: str, value: Any) -> str:
+    match kind:
+        case "missing":
+            return "the field is required and missing"
+        case "enum":
+            return f"must be one of {', '.join(Category)}; is {_shown(value)}"
+        case "string_type":
+            return f"must be a string, is {_shown(value)}"
+        case "bool_type":
+            return f"must be true or false, is {_shown(value)}"
+        case "list_type":
+            return f"must be a list of strings, is {_shown(value)}"
+        case _:
+            return f"is not what specification 004 asks for: {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    """A wrong value in few words."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+        case "":
+            return "empty"
+        case _:
+            text = repr(value) if isinstance(value, str | int | float) else str(value)
+            return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,140 @@
+"""TOML as plain values with the line of each key.
+
+`tomllib` tells lines of syntax errors only. Where the keys of a valid document stand
+follows from what a TOML document is: a sequence of expressions, each of one or more whole
+lines, none of which is valid when it is cut short. So the shortest run of lines that
+parses is one expression. Keys inside an inline table or array have the line on which that
+expression begins.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from failproof_es.configuration.yaml_tree import Location
+from failproof_es.problems import Problems
+
+_SYNTAX_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")
+_CLOSES = ("]", "}", '"""', "'''")
+"""What the last line of an expression of several lines must hold."""
+_MOST_ATTEMPTS = 200
+"""An expression that could end on more lines than these is left, with all that follows."""
+
+
+class TomlTree:
+    """The values of a TOML text, and at which line each stands."""
+
+    def __init__(self, text: str, value: dict[str, Any]) -> None:
+        self._text = text
+        self.value = value
+
+    def line_of(self, location: Location) -> int | None:
+        """The line of the value at `location`, or of the nearest one that contains it."""
+        for length in range(len(location), 0, -1):
+            if (line := self._lines.get(location[:length])) is not None:
+                return line
+        return None
+
+    @cached_property
+    def _lines(self) -> dict[Location, int]:
+        """Found only when somebody asks: a file without defects costs nothing more."""
+        found: dict[Location, int] = {}
+        tables: dict[Location, int] = {}
+        """How many elements each array of tables has so far."""
+        current: Location = ()
+        for line, header, value in _expressions(self._text):
+            if header is None:
+                _note(found, current, value, line)
+                continue
+            current = _resolve(_path(value), tables)
+            if header == "[[":
+                tables[current] = tables.get(current, 0) + 1
+                found.setdefault(current, line)
+                current = (*current, tables[current] - 1)
+            found.setdefault(current, line)
+        return found
+
+
+def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
+    """The text's content, or `None` with the reason in `problems`."""
+    try:
+        return TomlTree(text, tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        place = _SYNTAX_PLACE.search(str(error))
+        said = str(error)[: place.start()] if place else str(error)
+        line = place and place[1] and int(place[1])
+        column = f", column {place[2]}" if place and place[2] else ""
+        problems.error(
+            f"is not TOML: {said[:1].lower()}{said[1:]}{column}",
+            path=path,
+            line=line or text.count("\n") + 1,
+            remedy="correct the file: nothing behind this place could be looked at",
+        )
+    except ValueError:  # an integer of thousands of digits
+        problems.error("is not TOML: it holds a number that is too long", path=path)
+    except RecursionError:
+        problems.error("is not TOML: it is nested too deeply", path=path)
+    return None
+
+
+def _expressions(text: str) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
+    """Each expression of a valid document: its first line, `[` or `[[` of a header, its value."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    start = 0
+    while start < len(lines):
+        ended = _end(lines, start)
+        if ended is None:
+            return
+        end, value = ended
+        opening = lines[start].lstrip()
+        header = "[[" if opening.startswith("[[") else "[" if opening.startswith("[") else None
+        if value:
+            yield start + 1, header, value
+        start = end
+
+
+def _end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] | None:
+    """Where the expression that begins at `start` ends (exclusive), and what it says."""
+    attempts = 0
+    for end in range(start + 1, len(lines) + 1):
+        if end > start + 1 and not any(mark in lines[end - 1] for mark in _CLOSES):
+            continue
+        try:
+            return end, tomllib.loads("\n".join(lines[start:end]))
+        except tomllib.TOMLDecodeError:
+            attempts += 1
+            if attempts > _MOST_ATTEMPTS:
+                return None
+    return None
+
+
+def _path(header: Any) -> list[str]:
+    """The keys of a header that was parsed on its own."""
+    path: list[str] = []
+    while isinstance(header, dict) and header:
+        key, header = next(iter(header.items()))
+        path.append(key)
+    return path
+
+
+def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
+    """The location that a header means: inside arrays of tables, their last element."""
+    location: Location = ()
+    for position, key in enumerate(path):
+        location = (*location, key)
+        if position < len(path) - 1 and location in tables:
+            location = (*location, tables[location] - 1)
+    return location
+
+
+def _note(found: dict[Location, int], at: Location, value: Any, line: int) -> None:
+    """Note the line of every key below, the first one where a table is written in parts."""
+    if isinstance(value, dict):
+        for key, below in value.items():
+            found.setdefault((*at, key), line)
+            _note(found, (*at, key), below, line)
