@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from failproof_es.case import Case
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.dialects import dialect_named
+from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.evaluation import Evaluation
 from failproof_es.problems import InvalidInput
 
@@ -23,15 +24,33 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
     shapes: dict[str, Shape] = {dialect_name: dialect.result, **getattr(dialect, "shapes", {})}
     chosen = shapes.get(shape or dialect_name)
     if chosen is None:
+        known = sorted([*shapes, *_run_shapes(dialect_name)])
         raise InvalidInput.because(
             f"dialect {dialect_name!r} has no result shape {shape!r}",
-            remedy=f"use one of: {', '.join(sorted(shapes))}",
+            remedy=f"use one of: {', '.join(known)}",
         )
     return chosen
 
 
+def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:
+    """The dialect's shape of whole runs under that name, if that is what it names."""
+    return None if shape is None else _run_shapes(dialect_name).get(shape)
+
+
+def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
+    dialect = dialect_named(dialect_name)
+    return dialect.run_shapes if isinstance(dialect, Summarising) else {}
+
+
 def result_rows(run: RecordedRun, shape: str | None = None) -> Iterator[dict[str, Any]]:
-    """Every evaluation that has begun, in plan order, in the dialect's own JSON shape."""
+    """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
+
+    For a shape of whole runs: what the run comes to so far.
+    """
+    whole = run_shape_of(run.started.dialect, shape)
+    if whole is not None:
+        yield from whole.results(run.started, ((e.case, e.state()) for e in run.evaluations()))
+        return
     as_result = shape_of(run.started.dialect, shape)
     for recorded in run.evaluations():
         if recorded.history:

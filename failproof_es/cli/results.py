@@ -17,7 +17,7 @@ from failproof_es.cli.output import (
 )
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.result_rows import result_rows
+from failproof_es.cli.result_rows import result_rows, run_shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.store.reader import resolve_run
 
@@ -36,18 +36,24 @@ _COLUMNS = (
 @click.command(cls=Command)
 @click.argument("run")
 @click.option(
-    "--shape", metavar="NAME", help="Another JSON shape than the dialect's own, where it has one."
+    "--shape", metavar="NAME", help="Another shape than the dialect's own, where it has one."
 )
 @format_option()
 def results(run: str, shape: str | None, output_format: Format) -> None:
     """Print the results of RUN, in plan order.
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
-    table shows the first line of each answer.
+    table shows the first line of each answer. A shape of whole runs, such as
+    evaluation-result of the command dialect, gives one object for each model, or a summary.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
-        if output_format is Format.TABLE:
+        whole = run_shape_of(recorded.started.dialect, shape)
+        if output_format is Format.TABLE and whole is not None:
+            for result in result_rows(recorded, shape):
+                for line in whole.lines(result):
+                    click.echo(one_line(line))
+        elif output_format is Format.TABLE:
             print_table(_table_rows(recorded), _COLUMNS)
         elif output_format is Format.JSON:
             print_json_list(result_rows(recorded, shape))

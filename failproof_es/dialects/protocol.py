@@ -6,12 +6,21 @@ is pure: the same input gives the same output, in this process or in one ten yea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 from failproof_es.case import Case, Turn
-from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.events import RunStarted
 from failproof_es.problems import Problems
 
 
@@ -47,8 +56,8 @@ class Dialect(Protocol):
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score:
-        """The scores of a classified reply."""
+    ) -> Score | Failure:
+        """The scores of a classified reply, or why it must not be scored."""
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the specification's own JSON shape."""
@@ -60,3 +69,24 @@ class Configurable(Protocol):
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunShape:
+    """A JSON shape of a whole run, which a dialect may offer under `run_shapes` by its name.
+
+    `results` folds the manifest and the evaluations, in plan order, into the shape's objects:
+    one, or one for each model. `lines` says one of them in text, for people, unsanitised.
+    """
+
+    results: Callable[[RunStarted, Iterable[tuple[Case, Evaluation]]], Iterator[dict[str, Any]]]
+    lines: Callable[[dict[str, Any]], Iterator[str]]
+
+
+@runtime_checkable
+class Summarising(Protocol):
+    """A dialect that has shapes of whole runs."""
+
+    @property
+    def run_shapes(self) -> Mapping[str, RunShape]:
+        """By the name that `results --shape` takes."""
