@@ -122,6 +122,10 @@ class Evaluation(NamedTuple):
     failures: int = 0
     """Transient errors for the current turn and purpose: these use up the retry bound."""
     last_error: ErrorRecorded | None = None
+    request: RequestSent | None = None
+    """The last one that was sent to the target."""
+    response: ResponseReceived | None = None
+    """The last one that the target gave."""
     replies: tuple[Reply, ...] = ()
     judge_reply: Reply | None = None
     latency_ms: float = 0.0
@@ -176,7 +180,8 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
         case RequestSent():
             if state.in_flight is not None:
                 raise ImpossibleHistory(f"stream {event.originator_id}: two requests in flight")
-            return {"in_flight": event, "attempts": event.attempt}
+            asked = {"request": event} if event.purpose == "target" else {}
+            return {"in_flight": event, "attempts": event.attempt, **asked}
         case ResponseReceived():
             _require_in_flight(state, event)
             return _answered(state, event)
@@ -214,6 +219,7 @@ def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
         return {**cleared, "judge_reply": reply}
     return {
         **cleared,
+        "response": event,
         "replies": (*state.replies, reply),
         "latency_ms": state.latency_ms + event.latency_ms,
         "usage": _add(state.usage, event.usage),

@@ -11,12 +11,13 @@ from typing import Any
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (FailProof(),)}
+_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (FailProof(), PromptGuard())}
 _MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
@@ -65,8 +66,8 @@ def recognise(
 ) -> tuple[Dialect, Sequence[Path]]:
     """The one dialect that all the case files are written in, and the files.
 
-    Where no dialect recognises a file and only one uses its suffix, that one is taken, so
-    that a damaged file gets its own errors. Raises `InvalidInput` when a file fits no
+    Where no dialect recognises a file, the first one that uses its suffix is taken, so that
+    a damaged file gets its own errors. Raises `InvalidInput` when a file fits no
     dialect or several, or when the files are of different dialects.
     """
     dialects = [dialect_named(name) for name in names()]
@@ -100,7 +101,7 @@ def recognise(
 def _candidates(file: Path, dialects: Iterable[Dialect]) -> list[Dialect]:
     of_suffix = [each for each in dialects if file.suffix.lower() in each.suffixes]
     recognised = [each for each in dialects if each.recognises(file)]
-    return recognised or (of_suffix if len(of_suffix) == 1 else [])
+    return recognised or of_suffix[:1]
 
 
 @cache

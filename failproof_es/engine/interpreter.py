@@ -26,6 +26,7 @@ from failproof_es.evaluation import (
     Done,
     Evaluation,
     EvaluationKey,
+    Failure,
     GiveUp,
     ScoreReply,
     Send,
@@ -144,6 +145,10 @@ class Interpreter:
                 )
             case ScoreReply(classification, judgement):
                 score = self.dialect.score(case, classification, judgement)
+                if isinstance(score, Failure):
+                    return EvaluationAbandoned(
+                        **stamp(state), kind=score.kind, reason=score.message
+                    )
                 return Scored(
                     **stamp(state),
                     scores=score.scores,

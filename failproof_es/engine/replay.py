@@ -18,7 +18,9 @@ from failproof_es.evaluation import (
     Classify,
     Done,
     Evaluation,
+    Failure,
     GiveUp,
+    Score,
     ScoreReply,
     Send,
     evolve,
@@ -132,9 +134,9 @@ def rederive(
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(found, "classification", then, now)
-            case Scored(), ScoreReply(classification, judgement):
+            case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 score = dialect.score(case, derived or classification, judgement)
-                _compare(found, "scores", dict(event.scores), dict(score.scores))
+                _compare(found, "scores", _ending(event), _ending(score))
             case EvaluationAbandoned(), GiveUp(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():
@@ -149,6 +151,11 @@ def rederive(
                 _compare(found, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
     return state, found
+
+
+def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
+    """What an evaluation ended with: its scores, or the kind of failure."""
+    return dict(end.scores) if isinstance(end, Scored | Score) else {"not scored": end.kind}
 
 
 def _compare(

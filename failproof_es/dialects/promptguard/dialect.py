@@ -1,0 +1,79 @@
+"""The PromptGuard dialect as the engine sees it (specification 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.promptguard import options
+from failproof_es.dialects.promptguard.classifier import classify, score
+from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
+from failproof_es.dialects.promptguard.loader import load
+from failproof_es.dialects.promptguard.metrics import summary
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.problems import Problems
+
+
+class PromptGuard:
+    """Stored prompts in JSON lines, judged by the model under test with T, I and F."""
+
+    name = "promptguard"
+    suffixes: tuple[str, ...] = (".jsonl",)
+
+    def __init__(self, chosen: options.Options | None = None) -> None:
+        self._options = chosen or options.shipped()
+
+    def with_options(self, written: Mapping[str, Any]) -> Self:
+        """See `options.read_options`."""
+        return type(self)(options.read_options(written))
+
+    def recognises(self, path: Path) -> bool:
+        """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""
+        if path.suffix.lower() not in self.suffixes:
+            return False
+        try:
+            with path.open("rb") as stream:
+                head = list(islice(iter(lambda: stream.readline(65_536), b""), 20))
+        except OSError:
+            return False
+        return any(b'"prompt_id"' in line or b'"expected_label"' in line for line in head)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return load(files, self._options, problems)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The one question; nothing once it is answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: the model under test is the judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `classifier.score`."""
+        return score(case, classification)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `evaluation_record.evaluation_record`."""
+        return evaluation_record(case, evaluation)
+
+    def summary(self, evaluations: Iterable[tuple[Case, Evaluation]]) -> dict[str, Any]:
+        """See `metrics.summary`."""
+        return summary(evaluations)

@@ -1,0 +1,81 @@
+"""An evaluation in the JSON shape of specification 001 § 3.2, complete, nothing shortened."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from failproof_es.case import Case
+from failproof_es.evaluation import Evaluation
+
+
+def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
+    """The evaluation as far as it has come: what is not known is null.
+
+    `model` is the name that answered, or the one asked while nothing has. `cost_usd` is
+    null here: money is not in the log, whoever knows prices fills it in. Raises
+    `ValueError` for an evaluation that has not begun.
+    """
+    request, response = evaluation.request, evaluation.response
+    if evaluation.started_at is None or request is None:
+        raise ValueError("an evaluation without events has no record")
+    usage = evaluation.usage
+    tokens = [count for count in (usage.input_tokens, usage.output_tokens) if count is not None]
+    return {
+        "evaluation_id": str(request.originator_id),
+        "test_run_id": str(evaluation.run_id),
+        "prompt_id": case.case_id,
+        "model": (response.model if response else None) or request.model,
+        "timestamp": _iso_8601(evaluation.started_at.astimezone(UTC).isoformat()),
+        "request": {
+            "full_prompt": case.turns[0].content,
+            "temperature": request.parameters.get("temperature"),
+            "max_tokens": request.parameters.get("max_tokens"),
+        },
+        "response": {
+            "raw": _raw(evaluation),
+            "parsed": _parsed(evaluation),
+            "error": _error(evaluation),
+        },
+        "metrics": {
+            "latency_ms": round(evaluation.latency_ms) if response else None,
+            "tokens_used": sum(tokens) if tokens else None,
+            "cost_usd": None,
+        },
+        "expected_label": case.label,
+        "label": _label(evaluation),
+        "repetition": evaluation.repetition,
+    }
+
+
+def _iso_8601(text: str) -> str:
+    return text.removesuffix("+00:00") + "Z"
+
+
+def _raw(evaluation: Evaluation) -> str | None:
+    """The body as received, of the answer or else of the last error."""
+    if evaluation.response is not None:
+        return evaluation.response.body
+    return evaluation.last_error.body if evaluation.last_error else None
+
+
+def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
+    if _label(evaluation) is None or evaluation.classification is None:
+        return None
+    details = evaluation.classification.details
+    return {name: details[name] for name in ("T", "I", "F", "reasoning")}
+
+
+def _label(evaluation: Evaluation) -> str | None:
+    """The label of a verdict; null for every other class of reply."""
+    classification = evaluation.classification
+    return classification.primary if classification and "T" in classification.details else None
+
+
+def _error(evaluation: Evaluation) -> str | None:
+    """The kind and the message, and the whole stack trace where there is one (§ 5.2)."""
+    if error := evaluation.last_error:
+        return f"{error.kind}: {error.message}\n\n{error.stack_trace}".rstrip()
+    if ended := evaluation.abandoned:
+        return f"{ended.kind}: {ended.reason}"
+    return None

@@ -1,0 +1,101 @@
+"""Collections of stored prompts: JSON lines in, cases out, nothing skipped silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.json_lines import read_objects
+from failproof_es.dialects.promptguard.options import Options
+from failproof_es.dialects.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
+from failproof_es.dialects.promptguard.template import embed
+from failproof_es.problems import Problems
+
+
+def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+    """Yield every valid prompt as a case, in file order; every defect goes to `problems`.
+
+    A case holds the question whole and the rules that its answer is judged by, so a run
+    asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
+    """
+    reader = _Reader(options, problems)
+    for path in files:
+        reader.mentioned.clear()
+        for line, document in read_objects(path, problems):
+            case = reader.case(path, line, document)
+            if case is not None:
+                yield case
+
+
+@dataclass(slots=True)
+class _Reader:
+    options: Options
+    problems: Problems
+    places: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    mentioned: set[tuple[str, str]] = field(default_factory=set)
+    """What the current file has been warned about: (field, value)."""
+
+    def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
+        """The case of one line, or `None` with the reasons in `problems`."""
+        for key in document.keys() - FIELDS:
+            said = "unknown key: kept with the stored prompt, not used (first seen here)"
+            self._warn_once(path, line, key, "", said, None)
+        try:
+            prompt = StoredPrompt.model_validate(document)
+        except ValidationError as error:
+            for name, said in defects(error):
+                self.problems.error(said, path=path, line=line, field=name)
+            return None
+        if not self._claim(path, line, prompt.prompt_id):
+            return None
+        self._warn_label(path, line, prompt.expected_label)
+        return Case(
+            dialect="promptguard",
+            case_id=prompt.prompt_id,
+            suite_id=path.stem,
+            turns=(Turn(role="user", content=embed(self.options.template, prompt.content)),),
+            expectation={
+                "expected_label": prompt.expected_label,
+                "decision": [rule.as_json() for rule in self.options.rules],
+            },
+            category=prompt.category,
+            label=prompt.expected_label,
+            source=path.name if prompt.source is None else prompt.source,
+            document=document,
+        )
+
+    def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
+        """Take the prompt's id. False, and an error, when it is taken."""
+        first = self.places.setdefault(prompt_id, (path, line))
+        if first == (path, line):
+            return True
+        self.problems.error(
+            f"{prompt_id!r} stands already at {first[0]}:{first[1]}",
+            path=path,
+            line=line,
+            field="prompt_id",
+            remedy="give each prompt its own prompt_id",
+        )
+        return False
+
+    def _warn_label(self, path: Path, line: int, label: str) -> None:
+        labels = self.options.labels
+        if label not in labels:
+            close = get_close_matches(label, labels, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            said = f"the decision rule never says {label!r}: no answer can be right"
+            remedy = f"{hint}it says {', '.join(labels)}; see prompts.options.decision"
+            self._warn_once(path, line, "expected_label", label, said, remedy)
+
+    def _warn_once(
+        self, path: Path, line: int, name: str, value: str, said: str, remedy: str | None
+    ) -> None:
+        if (name, value) not in self.mentioned:
+            self.mentioned.add((name, value))
+            self.problems.warning(said, path=path, line=line, field=name, remedy=remedy)

@@ -1,0 +1,204 @@
+"""Reading a verdict out of what a model really wrote. Pure; nothing is ever invented.
+
+A reply holds a verdict when every JSON object in it that speaks of T, I or F is complete
+and all of them agree. Fences, prose, a leading `<think>` block, wrapping objects and the
+long names (`truth`, `indeterminacy`, `falsehood`) are what real models write and are read
+through. Everything else is a `ReplyDefect` with a named reason, and no number.
+
+A brace that opens something like an object and doesn't decode spoils the whole reply. What
+stands inside it can't be told from what it quotes: in `{"reasoning": "it says {"T": 0, ...`
+the inner object is the judged prompt's, not the model's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Reason = Literal[
+    "empty",  # nothing but white space
+    "unfinished_thinking",  # a `<think>` block that nothing ends
+    "no_object",  # no JSON object that speaks of T, I or F
+    "truncated_json",  # an object begins and the text ends before it does
+    "malformed_json",  # an object begins and is no JSON
+    "missing_key",
+    "not_a_number",
+    "not_finite",  # NaN or an infinity, which Python's JSON takes for numbers
+    "out_of_range",
+    "reasoning_not_text",
+    "contradicting_keys",  # one object gives the same value twice, differently
+    "contradicting_objects",
+]
+
+NUMBERS = ("T", "I", "F")
+_NAMES = {
+    "t": "T", "truth": "T",
+    "i": "I", "indeterminacy": "I",
+    "f": "F", "falsehood": "F", "falsity": "F",
+    "reasoning": "reasoning",
+}  # fmt: skip
+_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
+"""Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
+_AFTER_THE_END = " \t\r\n`"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Truth, indeterminacy and falsehood, each in [0, 1], and the complete reasoning."""
+
+    T: float
+    I: float  # noqa: E741 - the specification's name
+    F: float
+    reasoning: str
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """T, I and F in this order."""
+        return self.T, self.I, self.F
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDefect:
+    """Why a reply holds no verdict: a name for programs, a sentence for people."""
+
+    reason: Reason
+    message: str
+
+
+class _Defective(Exception):
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.defect = ReplyDefect(reason, message)
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object with every key as often as it was written."""
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_Pairs,
+    parse_int=float,  # as wide as a float and no wider: no integer of a million digits
+    strict=False,  # a line break inside a string says what it says
+)
+
+
+def read_reply(text: str) -> Verdict | ReplyDefect:
+    """The one verdict that the reply holds, or why it holds none. Never raises."""
+    try:
+        verdicts = [_verdict(found) for found in _candidates(_without_thinking(text))]
+    except _Defective as error:
+        return error.defect
+    if not verdicts:
+        return ReplyDefect("no_object", "the reply holds no JSON object with T, I and F")
+    if any(verdict.numbers != verdicts[0].numbers for verdict in verdicts):
+        shown = " and ".join(str(verdict.numbers) for verdict in verdicts)
+        return ReplyDefect("contradicting_objects", f"the reply's objects disagree: {shown}")
+    return verdicts[-1]
+
+
+def _without_thinking(text: str) -> str:
+    """The reply after the thinking that opens it; drafts in there are no answers."""
+    if not text.strip():
+        raise _Defective("empty", "the reply is empty")
+    while opening := _THINKING.match(text):
+        closing = f"</{opening[1].lower()}>"
+        end = text.lower().find(closing, opening.end())
+        if end < 0:
+            raise _Defective("unfinished_thinking", f"<{opening[1]}> is never closed")
+        text = text[end + len(closing) :]
+    return text
+
+
+def _candidates(text: str) -> Iterator[_Pairs]:
+    """Every object that speaks of T, I, F or reasoning, the outermost ones, in order."""
+    start = text.find("{")
+    while start >= 0:
+        if harmless := _HARMLESS.match(text, start):
+            end = harmless.end()
+        else:
+            try:
+                value, end = _DECODER.raw_decode(text, start)
+            except (ValueError, RecursionError) as error:
+                raise _undecodable(text, error) from None
+            yield from _within(value)
+        start = text.find("{", end)
+
+
+def _undecodable(text: str, error: ValueError | RecursionError) -> _Defective:
+    if not isinstance(error, json.JSONDecodeError):
+        return _Defective("malformed_json", "a JSON object is nested too deeply to be read")
+    cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip(_AFTER_THE_END)
+    where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    if cut:
+        return _Defective("truncated_json", f"the reply ends inside a JSON object ({where})")
+    return _Defective("malformed_json", f"a JSON object can't be read ({where})")
+
+
+def _within(value: Any) -> Iterator[_Pairs]:
+    """The outermost objects in a JSON value that speak of what is asked for."""
+    level = [value]
+    while level:
+        inner: list[Any] = []
+        for each in level:
+            if not isinstance(each, _Pairs):
+                inner.extend(each)
+            elif any(key.lower() in _NAMES for key, _ in each):
+                yield each
+            else:
+                inner.extend(member for _, member in each)
+        level = [each for each in inner if isinstance(each, list)]
+
+
+def _verdict(pairs: _Pairs) -> Verdict:
+    """The object's verdict. Raises `_Defective` for anything short of a complete one."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        name = _NAMES.get(key.lower())
+        if name is None:
+            continue
+        if name in found and not _same(found[name], value):
+            raise _Defective("contradicting_keys", f"{name} stands twice, with different values")
+        found[name] = value
+    if missing := [name for name in (*NUMBERS, "reasoning") if name not in found]:
+        raise _Defective("missing_key", f"the object has no {', '.join(missing)}")
+    truth, indeterminacy, falsehood = (_number(name, found[name]) for name in NUMBERS)
+    return Verdict(truth, indeterminacy, falsehood, _text(found["reasoning"]))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are the same JSON: `true` is not 1 here."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, float):
+        raise _Defective("not_a_number", f"{name} is {_shown(value)}, not a number")
+    if not math.isfinite(value):
+        raise _Defective("not_finite", f"{name} is {value}")
+    if not 0.0 <= value <= 1.0:
+        raise _Defective("out_of_range", f"{name} is {value:g}, not between 0 and 1")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Defective("reasoning_not_text", f"reasoning is {_shown(value)}, not a text")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _Defective("reasoning_not_text", "reasoning holds half a character") from None
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, _Pairs):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

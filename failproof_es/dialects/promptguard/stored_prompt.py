@@ -1,0 +1,76 @@
+"""A stored prompt, as specification 001 § 3.1 defines it: the only module with its fields."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+
+class StoredPrompt(BaseModel):
+    """One line of a collection. Types are never coerced; unknown keys are kept aside.
+
+    `source` is the file's name and `created_at` the time of recording where the line
+    doesn't say; the other four make a prompt complete (§ 10.1).
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    prompt_id: str
+    content: str
+    category: str
+    expected_label: str
+    source: str | None = None
+    created_at: str | None = None
+
+    @field_validator("prompt_id", "category", "expected_label")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be empty")
+        return value
+
+    @field_validator("created_at")
+    @classmethod
+    def _is_iso_8601(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                raise ValueError("must be an ISO-8601 timestamp") from None
+        return value
+
+
+FIELDS = frozenset(StoredPrompt.model_fields)
+
+
+def defects(error: ValidationError) -> list[tuple[str, str]]:
+    """Every (field, what is wrong)."""
+    return [(str(each["loc"][0]), _said(each["type"], each)) for each in error.errors()]
+
+
+def _said(kind: str, error: Any) -> str:
+    match kind:
+        case "missing":
+            return "the field is required and missing"
+        case "string_type":
+            return f"must be a string, is {_shown(error['input'])}"
+        case _:
+            said = str(error["msg"]).removeprefix("Value error, ")
+            return f"{said}, is {_shown(error['input'])}"
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case _:
+            text = repr(value)
+            return text if len(text) <= 40 else f"{text[:37]}..."
