@@ -87,11 +87,12 @@ class History:
         turn: int = 0,
         purpose: Purpose = "target",
         retry_after_s: float | None = None,
+        stack_trace: str = "",
     ) -> History:
         return self._add(
             ErrorRecorded(
                 **self._head(), purpose=purpose, turn=turn, attempt=attempt, kind="timeout",
-                message="no answer", disposition=disposition, stack_trace="",
+                message="no answer", disposition=disposition, stack_trace=stack_trace,
                 retry_after_s=retry_after_s,
             )
         )  # fmt: skip
@@ -103,12 +104,12 @@ class History:
             )
         )
 
-    def classified(self, primary: str = "pass") -> History:
+    def classified(self, primary: str = "pass", details: dict[str, Any] | None = None) -> History:
         return self._add(
             Classified(
                 **self._head(),
                 primary=primary,
-                details={},
+                details=details or {},
                 classifier="plain",
                 classifier_version="1",
             )

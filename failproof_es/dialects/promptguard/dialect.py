@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +12,8 @@ from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
 from failproof_es.dialects.promptguard.loader import load
-from failproof_es.dialects.promptguard.metrics import summary
+from failproof_es.dialects.promptguard.metrics import AGREEMENT
+from failproof_es.dialects.protocol import RunShape
 from failproof_es.evaluation import (
     Classification,
     Evaluation,
@@ -29,6 +30,7 @@ class PromptGuard:
 
     name = "promptguard"
     suffixes: tuple[str, ...] = (".jsonl",)
+    run_shapes: Mapping[str, RunShape] = {"agreement": AGREEMENT}
 
     def __init__(self, chosen: options.Options | None = None) -> None:
         self._options = chosen or options.shipped()
@@ -73,7 +75,3 @@ class PromptGuard:
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `evaluation_record.evaluation_record`."""
         return evaluation_record(case, evaluation)
-
-    def summary(self, evaluations: Iterable[tuple[Case, Evaluation]]) -> dict[str, Any]:
-        """See `metrics.summary`."""
-        return summary(evaluations)

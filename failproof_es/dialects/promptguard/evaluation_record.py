@@ -42,9 +42,6 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
             "tokens_used": sum(tokens) if tokens else None,
             "cost_usd": None,
         },
-        "expected_label": case.label,
-        "label": _label(evaluation),
-        "repetition": evaluation.repetition,
     }
 
 
@@ -60,16 +57,11 @@ def _raw(evaluation: Evaluation) -> str | None:
 
 
 def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
-    if _label(evaluation) is None or evaluation.classification is None:
+    """The verdict; null for every reply that holds none."""
+    details = evaluation.classification.details if evaluation.classification else {}
+    if "T" not in details:
         return None
-    details = evaluation.classification.details
     return {name: details[name] for name in ("T", "I", "F", "reasoning")}
-
-
-def _label(evaluation: Evaluation) -> str | None:
-    """The label of a verdict; null for every other class of reply."""
-    classification = evaluation.classification
-    return classification.primary if classification and "T" in classification.details else None
 
 
 def _error(evaluation: Evaluation) -> str | None:

@@ -6,12 +6,14 @@ Ratios of counts. A ratio of nothing is `None`, never 0.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from failproof_es.case import Case
+from failproof_es.dialects.protocol import RunShape
 from failproof_es.evaluation import Evaluation
+from failproof_es.events import RunStarted
 
 
 @dataclass(slots=True)
@@ -33,13 +35,18 @@ class Agreement:
         """Every label that was expected or decided."""
         return sorted({label for pair in self.pairs for label in pair})
 
+    @property
+    def evaluations(self) -> int:
+        """All that were counted."""
+        return self.pairs.total() + self.left_out.total()
+
     def as_json(self) -> dict[str, Any]:
         """Accuracy over the decided ones, each label's ratios, the confusion matrix."""
         decided = self.pairs.total()
         labels = self.labels
         right = sum(self.pairs[label, label] for label in labels)
         return {
-            "evaluations": decided + self.left_out.total(),
+            "evaluations": self.evaluations,
             "decided": decided,
             "left_out": dict(sorted(self.left_out.items())),
             "accuracy": _ratio(right, decided),
@@ -64,18 +71,49 @@ class Agreement:
         }
 
 
-def summary(evaluations: Iterable[tuple[Case, Evaluation]]) -> dict[str, Any]:
-    """The agreement of all evaluations, and of each model's, in the order first met."""
-    total = Agreement()
-    by_model: dict[str, Agreement] = {}
+def agreements(
+    started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
+) -> Iterator[dict[str, Any]]:
+    """One object for each model of the run, in configuration order."""
+    by_model = {model.key: Agreement() for model in started.models}
     for case, evaluation in evaluations:
-        model = by_model.setdefault(evaluation.model_key or "not begun", Agreement())
-        expected = str(case.expectation["expected_label"])
-        decided, why_not = _decided(evaluation)
-        for agreement in (total, model):
-            agreement.add(expected, decided, why_not)
-    models = {model: agreement.as_json() for model, agreement in by_model.items()}
-    return {**total.as_json(), "models": models}
+        if evaluation.model_key is not None:
+            expected = str(case.expectation["expected_label"])
+            by_model[evaluation.model_key].add(expected, *_decided(evaluation))
+    planned = started.planned_evaluations // len(by_model)
+    for key, agreement in by_model.items():
+        if not_begun := planned - agreement.evaluations:
+            agreement.left_out["not begun"] += not_begun
+        yield {"model": key, **agreement.as_json()}
+
+
+def agreement_lines(agreement: dict[str, Any]) -> Iterator[str]:
+    """One model's agreement for people: the ratios by label, then the confusion matrix."""
+    labels = list(agreement["labels"])
+    width = max(map(len, [*labels, "expected"]), default=0) + 2
+    yield (
+        f"{agreement['model']}: {agreement['decided']} of {agreement['evaluations']} decided, "
+        + (f"accuracy {_shown(agreement['accuracy'])}")
+    )
+    for why, count in agreement["left_out"].items():
+        yield f"  left out: {count} {why}"
+    if not labels:
+        return
+    yield "  " + "label".ljust(width) + "precision  recall      f1"
+    for label, ratios in agreement["labels"].items():
+        shown = (_shown(ratios[name]).rjust(9) for name in ("precision", "recall", "f1"))
+        yield "  " + label.ljust(width) + " ".join(shown)
+    yield "  " + "expected".ljust(width) + "".join(label.rjust(width) for label in labels)
+    for expected, row in agreement["confusion"].items():
+        yield "  " + expected.ljust(width) + "".join(str(n).rjust(width) for n in row.values())
+
+
+AGREEMENT = RunShape(agreements, agreement_lines)
+"""What `results RUN --shape agreement` prints."""
+
+
+def _shown(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}"
 
 
 def _decided(evaluation: Evaluation) -> tuple[str | None, str]:

@@ -24,13 +24,13 @@ def shipped() -> str:
 
 def defects(template: str) -> list[str]:
     """What keeps a template from being used; empty when nothing does."""
-    found = []
-    if template.count(PROMPT) != 1:
-        found.append(f"must hold {PROMPT} once, holds it {template.count(PROMPT)} times")
+    times = template.count(PROMPT)
+    if times != 1:
+        return [f"must hold {PROMPT} once, holds it {times} times"]
     before, _, after = template.partition(PROMPT)
     if DELIMITER not in before or DELIMITER not in after:
-        found.append(f"must hold {DELIMITER} before {PROMPT} and after it")
-    return found
+        return [f"must hold {DELIMITER} before {PROMPT} and after it"]
+    return []
 
 
 def delimiter(prompt: str) -> str:
