@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from failproof_es.case import Case
+from failproof_es.cli.pricing import price_of
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
@@ -45,13 +46,20 @@ def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
 def result_rows(run: RecordedRun, shape: str | None = None) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    For a shape of whole runs: what the run comes to so far.
+    For a shape of whole runs: what the run comes to so far. A shape with room for the cost
+    (`metrics.cost_usd`, specification 001 § 3.2) gets it here, where the prices are known;
+    a cost that is not known stays null.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
         yield from whole.results(run.started, ((e.case, e.state()) for e in run.evaluations()))
         return
     as_result = shape_of(run.started.dialect, shape)
+    price = price_of(run.started)
     for recorded in run.evaluations():
         if recorded.history:
-            yield as_result(recorded.case, recorded.state())
+            state = recorded.state()
+            row = as_result(recorded.case, state)
+            if "cost_usd" in (metrics := row.get("metrics", {})):
+                metrics["cost_usd"] = price(recorded.key.model_key, state.usage)
+            yield row

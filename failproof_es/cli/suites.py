@@ -11,7 +11,7 @@ import click
 from failproof_es.cli.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line
-from failproof_es.dialects import case_files, dialect_named, recognise
+from failproof_es.dialects import case_files, dialect_named, recognise_each
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import Problems
 
@@ -35,26 +35,31 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     """Check case files: a file, a folder or a glob each.
 
     Lists every defect of every file with its line and field, and exits 2 if there is one.
-    Nothing is sent and no database is needed.
+    The files may be of several dialects. Nothing is sent and no database is needed.
     """
-    chosen, files = files_of(list(paths), dialect)
+    found = files_of(list(paths), dialect)
     problems = Problems()
-    cases = Counter(case.suite_id for case in chosen.load(files, problems))
+    cases = Counter(
+        (chosen.name, case.suite_id)
+        for chosen, files in found
+        for case in chosen.load(files, problems)
+    )
     for warning in problems.warnings:
         say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:
         problems.error("the files hold no case", remedy="add at least one")
     problems.raise_errors()
     rows = [
-        {"dialect": chosen.name, "suite": suite, "cases": count} for suite, count in cases.items()
+        {"dialect": name, "suite": suite, "cases": count} for (name, suite), count in cases.items()
     ]
     print_rows(rows, _COLUMNS, output_format)
-    say(f"{sum(cases.values())} cases in {len(files)} files are valid")
+    files = sum(len(files) for _, files in found)
+    say(f"{cases.total()} cases in {files} files are valid")
 
 
-def files_of(paths: list[str], dialect: str | None) -> tuple[Dialect, Sequence[Path]]:
-    """The dialect of these paths and the files that it finds there. Raises `InvalidInput`."""
+def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
+    """The dialects of these paths, each with its files. Raises `InvalidInput`."""
     if dialect is None:
-        return recognise(paths)
+        return recognise_each(paths)
     chosen = dialect_named(dialect)
-    return chosen, case_files(paths, chosen.suffixes)
+    return [(chosen, case_files(paths, chosen.suffixes))]

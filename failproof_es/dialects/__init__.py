@@ -5,6 +5,12 @@ point group `failproof_es.dialects`. The engine knows them by `protocol.Dialect`
 """
 
 from failproof_es.dialects.discovery import case_files
-from failproof_es.dialects.registry import configured, dialect_named, names, recognise
+from failproof_es.dialects.registry import (
+    configured,
+    dialect_named,
+    names,
+    recognise,
+    recognise_each,
+)
 
-__all__ = ["case_files", "configured", "dialect_named", "names", "recognise"]
+__all__ = ["case_files", "configured", "dialect_named", "names", "recognise", "recognise_each"]

@@ -66,36 +66,44 @@ def recognise(
 ) -> tuple[Dialect, Sequence[Path]]:
     """The one dialect that all the case files are written in, and the files.
 
+    Raises `InvalidInput` like `recognise_each`, and when the files are of different dialects.
+    """
+    found = recognise_each(paths, folders)
+    if len(found) > 1:
+        reason = f"the files are of different dialects: {_listed(each.name for each, _ in found)}"
+        remedy = "one run has one dialect: name the files of one, or set prompts.dialect"
+        raise InvalidInput([Problem(reason, field="prompts.path", remedy=remedy)])
+    return found[0]
+
+
+def recognise_each(
+    paths: str | list[str], folders: Sequence[Path] = ()
+) -> list[tuple[Dialect, Sequence[Path]]]:
+    """The dialects that the case files are written in, each with its files.
+
     Where no dialect recognises a file, the first one that uses its suffix is taken, so that
-    a damaged file gets its own errors. Raises `InvalidInput` when a file fits no
-    dialect or several, or when the files are of different dialects.
+    a damaged file gets its own errors. Raises `InvalidInput` when a file fits no dialect or
+    several.
     """
     dialects = [dialect_named(name) for name in names()]
     suffixes = tuple(dict.fromkeys(suffix for each in dialects for suffix in each.suffixes))
-    files = case_files(paths, suffixes, folders)
     problems = Problems()
-    chosen: dict[str, Dialect] = {}
-    for file in files:
+    chosen: dict[str, tuple[Dialect, list[Path]]] = {}
+    for file in case_files(paths, suffixes, folders):
         candidates = _candidates(file, dialects)
         if len(candidates) == 1:
-            chosen[candidates[0].name] = candidates[0]
+            dialect = candidates[0]
+            chosen.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
-        fits = _listed(each.name for each in candidates)
         problems.error(
-            f"the file could be of the dialects {fits}"
+            f"the file could be of the dialects {_listed(each.name for each in candidates)}"
             if candidates
             else "the file looks like no known dialect",
             path=file,
             remedy=f"set prompts.dialect; known: {_listed(names())}",
         )
-    if len(chosen) > 1:
-        problems.error(
-            f"the files are of different dialects: {_listed(chosen)}",
-            field="prompts.path",
-            remedy="one run has one dialect: name the files of one, or set prompts.dialect",
-        )
     problems.raise_errors()
-    return next(iter(chosen.values())), files
+    return list(chosen.values())
 
 
 def _candidates(file: Path, dialects: Iterable[Dialect]) -> list[Dialect]:

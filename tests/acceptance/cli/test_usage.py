@@ -109,6 +109,13 @@ def test_valid_suites_are_counted_and_every_defect_is_listed(
     done = program("suites", "validate", good)
     assert done.returncode == 0, done.stderr
     assert "failproof" in done.stdout
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text(
+        '{"prompt_id": "p", "content": "?", "category": "c", "expected_label": "borderline"}\n'
+    )
+    done = program("suites", "validate", good, prompts)
+    assert done.returncode == 0, done.stderr
+    assert "promptguard" in done.stdout and "2 cases in 2 files" in done.stderr
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"case_id": "a-1", "suite_id": "a"}\nnonsense\n')
     done = program("suites", "validate", good, bad)

@@ -27,7 +27,7 @@ def problems_of(tmp_path: Path, text: str | bytes) -> list[Problem]:
     return raised.value.problems
 
 
-@pytest.mark.parametrize("name", ["quickstart.yaml", "openai-compatible.yaml"])
+@pytest.mark.parametrize("name", ["quickstart.yaml", "openai-compatible.yaml", "promptguard.yaml"])
 def test_what_ships_is_valid(name: str) -> None:
     load_configuration(CONFIGS / name)
 

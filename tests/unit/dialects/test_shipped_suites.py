@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from failproof_es.case import Case
-from failproof_es.dialects import case_files, recognise
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.dialects import case_files, recognise, recognise_each
 from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.evaluation import Reply, Transcript
 from failproof_es.problems import Problems
 
@@ -17,7 +20,7 @@ SUITES = Path(__file__).parents[3] / "suites"
 
 def shipped() -> list[Case]:
     problems = Problems()
-    cases = list(FailProof().load(case_files(str(SUITES), [".jsonl"]), problems))
+    cases = list(FailProof().load(case_files(str(SUITES / "*.jsonl"), [".jsonl"]), problems))
     assert not list(problems)
     return cases
 
@@ -47,9 +50,26 @@ def test_there_are_five_suites_with_at_least_sixty_cases() -> None:
     assert all(case.case_id.startswith(f"{case.suite_id}-") for case in CASES)
 
 
-def test_the_folder_is_recognised_as_this_dialect() -> None:
-    dialect, files = recognise(str(SUITES))
-    assert (dialect.name, len(files)) == ("failproof", 5)
+def test_what_ships_is_recognised_by_its_dialects() -> None:
+    found = {dialect.name: len(files) for dialect, files in recognise_each(str(SUITES))}
+    assert (found["failproof"], found["promptguard"]) == (5, 1)
+
+
+def test_the_quick_start_is_81_cases_of_one_dialect() -> None:
+    prompts = load_configuration(
+        SUITES.parent / "configs" / "quickstart.yaml"
+    ).configuration.prompts
+    _, files = recognise(prompts.path, [SUITES.parent])
+    assert len(list(FailProof().load(files, Problems()))) == 81
+
+
+def test_the_stored_prompts_load_without_a_remark_and_have_every_label() -> None:
+    problems = Problems()
+    cases = list(PromptGuard().load([SUITES / "promptguard" / "reciprocity.jsonl"], problems))
+    assert not list(problems)
+    labels = Counter(case.label for case in cases)
+    assert set(labels) == {"manipulative", "borderline", "reciprocal"}
+    assert min(labels.values()) >= 9
 
 
 ANSWERS = {
