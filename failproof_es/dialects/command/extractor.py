@@ -42,7 +42,8 @@ Kind = Literal[
 
 _REASONING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)\n(?P<body>.*?)(?:^[ \t]*(?P=mark)[^\n]*$|\Z)",
+    r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)\n"
+    r"(?P<body>.*?)(?:^[ \t]*(?P=mark)[^\n]*$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 _ONE_LINE_FENCE = re.compile(r"`{3,}(?P<body>[^`\n]+)`{3,}")

@@ -23,7 +23,13 @@ Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 class Structure(BaseModel):
     """A structure of the specification."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class Category(StrEnum):

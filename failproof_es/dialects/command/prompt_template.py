@@ -14,10 +14,14 @@ DEFAULT_TEMPLATE = (
         content="You translate requests into shell commands for Linux. Answer with one command "
         "on one line: no explanation, no Markdown, no prompt sign.",
     ),
+    Turn(role="user", content="Count the words of notes.md"),
+    Turn(role="assistant", content="wc -w notes.md"),
+    Turn(role="user", content="Print the lines of server.conf that hold the word port"),
+    Turn(role="assistant", content="grep port server.conf"),
+    Turn(role="user", content="Count the files in the folder docs"),
+    Turn(role="assistant", content="ls docs | wc -l"),
     Turn(role="user", content="Show the name of the current user"),
     Turn(role="assistant", content="whoami"),
-    Turn(role="user", content="Count the lines of all Python files below the folder src"),
-    Turn(role="assistant", content="find src -name '*.py' -exec cat {} + | wc -l"),
     Turn(role="user", content=PLACEHOLDER),
 )
 """Small models follow examples better than instructions, so it holds both."""

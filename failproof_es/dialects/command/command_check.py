@@ -1,0 +1,77 @@
+"""What can be said of a dataset's commands before any model is asked.
+
+An expected command must be shell: nothing could ever be equal to it otherwise. Where a
+checker says otherwise than the case's labels, one of the two is wrong; that is a warning,
+because labels are the ground truth that the checker is measured by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failproof_es.dialects.command.loader import Place
+from failproof_es.dialects.command.models import TestCase
+from failproof_es.dialects.command.options import Options
+from failproof_es.dialects.command.posix import posix_many
+from failproof_es.dialects.command.safety import safe
+from failproof_es.dialects.command.shell import Unparseable, parse_many
+from failproof_es.problems import Problems
+
+_SAYS = {
+    "empty": "holds no command",
+    "too_long": "is longer than a command may be",
+    "nul": "holds a NUL character",
+    "only_comment": "holds nothing but a comment",
+}
+
+
+def check_commands(
+    cases: Sequence[tuple[int, TestCase]], options: Options, problems: Problems, place: Place
+) -> set[int]:
+    """Report commands that are not shell and labels that no checker confirms.
+
+    Returns the indices of cases with a command that is not shell. Runs the parsers as
+    external programs, all of a file's commands together; runs no command.
+    """
+    commands = [
+        (index, name, command)
+        for index, case in cases
+        for name, command in [
+            ("expected_command", case.expected_command),
+            *((f"expected_alternatives[{n}]", c) for n, c in enumerate(case.expected_alternatives)),
+        ]
+    ]
+    unusable = set()
+    parsed = parse_many([command for _, _, command in commands])
+    for (index, name, _), script in zip(commands, parsed, strict=True):
+        if isinstance(script, Unparseable):
+            said = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
+            problems.error(said, **place(index, name), remedy="write one that `bash -n` accepts")
+            unusable.add(index)
+    usable = [(index, case) for index, case in cases if index not in unusable]
+    _check_labels(usable, options, problems, place)
+    return unusable
+
+
+def _check_labels(
+    cases: Sequence[tuple[int, TestCase]], options: Options, problems: Problems, place: Place
+) -> None:
+    expected = [case.expected_command for _, case in cases]
+    compliance = posix_many(expected, options.posix_edition)
+    for (index, case), posix in zip(cases, compliance, strict=True):
+        safety = safe(case.expected_command)
+        for name, label, verdict, reasons in (
+            ("safe", case.safe, safety.safe, [str(each.code) for each in safety.reasons]),
+            ("posix_compliant", case.posix_compliant, posix.compliant, list(posix.reasons)),
+        ):
+            if label != verdict:
+                because = f" ({', '.join(reasons)})" if reasons else ""
+                problems.warning(
+                    f"is {_word(label)}, but the checker says {_word(verdict)} "
+                    f"of the expected command{because}",
+                    **place(index, name),
+                )
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"

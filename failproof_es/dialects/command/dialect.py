@@ -1,0 +1,68 @@
+"""The command dialect as the engine sees it (specification 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.command.classifier import classify
+from failproof_es.dialects.command.command_check import check_commands
+from failproof_es.dialects.command.console import console_lines
+from failproof_es.dialects.command.dataset_file import looks_like_a_dataset
+from failproof_es.dialects.command.loader import NAME, load
+from failproof_es.dialects.command.options import Options, parse_options
+from failproof_es.dialects.command.results import case_result, evaluation_results
+from failproof_es.dialects.command.scorer import score
+from failproof_es.dialects.protocol import RunShape
+from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.problems import Problems
+
+
+class Command:
+    """Prompts that ask for a shell command, judged by parsers; no command is ever run."""
+
+    name = NAME
+    suffixes: tuple[str, ...] = (".toml",)
+    """What a folder is searched for; YAML and JSON lines are read when they are named."""
+    run_shapes: Mapping[str, RunShape] = {
+        "evaluation-result": RunShape(evaluation_results, console_lines)
+    }
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
+
+    def with_options(self, options: Mapping[str, Any]) -> Command:
+        """See `options.Options`."""
+        return Command(parse_options(options))
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file's beginning names test cases the way the specification does."""
+        return looks_like_a_dataset(path)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return load(files, problems, self._options, check_commands)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The case's messages, template and all; nothing once they are answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: parsers judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score:
+        """See `scorer.score`."""
+        return score(classification)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `results.case_result`."""
+        return case_result(case, evaluation)

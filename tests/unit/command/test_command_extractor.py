@@ -1,0 +1,94 @@
+"""The command in a reply, and what was taken off around it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.dialects.command.extractor import extract
+
+FENCED = "Here is the command you asked for:\n\n```bash\nls -la\n```\n\nIt lists all files."
+LENIENT = {
+    "bare": ("ls -la", "ls -la", []),
+    "white space": ("\n  ls -la \n", "ls -la", []),
+    "fence": ("```\nls -la\n```", "ls -la", ["fence"]),
+    "fence with text around": (FENCED, "ls -la", ["fence", "explanation", "explanation"]),
+    "tilde fence": ("~~~sh\nls -la\n~~~", "ls -la", ["fence"]),
+    "open fence": ("```bash\nls -la\n", "ls -la", ["fence"]),
+    "fence on one line": ("```ls -la```", "ls -la", ["fence"]),
+    "the shell block of two": (
+        "```python\nprint(1)\n```\n```bash\nls\n```", "ls", ["fence", "explanation"],
+    ),
+    "the first block when none is shell": ("```python\nls\n```", "ls", ["fence"]),
+    "span": ("`ls -la`", "ls -la", ["code_span"]),
+    "span in a sentence": (
+        "To list all files, use `ls -la`.", "ls -la", ["code_span", "explanation", "explanation"],
+    ),
+    "substitution": ("echo `date`", "echo `date`", []),
+    "sign": ("$ ls -la", "ls -la", ["prompt_sign"]),
+    "console": (
+        "me@host:~/x$ ls -l \\\n  -a\ntotal 3\n$ pwd", "ls -l \\\n  -a\npwd",
+        ["prompt_sign", "output", "prompt_sign"],
+    ),
+    "console in a fence": ("```console\n$ ls\na b\n```", "ls", ["fence", "prompt_sign", "output"]),
+    "variable": ("$EDITOR notes.txt", "$EDITOR notes.txt", []),
+    "label": ("Command: ls -la", "ls -la", ["label"]),
+    "bold label": ("**Command:** `ls -la`", "ls -la", ["label", "code_span"]),
+    "label on its own line": ("Answer:\nls", "ls", ["label"]),
+    "sentences around": (
+        "You can use this command:\nls -la\nThis lists all files.", "ls -la",
+        ["explanation", "explanation"],
+    ),
+    "a paragraph behind": ("ls -la\n\nls lists files", "ls -la", ["explanation"]),
+    "a list behind": ("ls -la\n- `-l` for details\n- `-a` for all", "ls -la", ["explanation"]),
+    "several lines": ("cd /tmp\nls", "cd /tmp\nls", []),
+    "here-document": (
+        "cat <<EOF\nHello there my friend\n\nbye\nEOF\nThis prints three lines.",
+        "cat <<EOF\nHello there my friend\n\nbye\nEOF", ["explanation"],
+    ),
+    "here-string": ("wc -w <<< word\n\nThis counts the words.", "wc -w <<< word", ["explanation"]),
+    "reasoning": ("<think>\nls? yes\n</think>\n\nls", "ls", ["reasoning"]),
+    "quotes": ('"ls -la"', "ls -la", ["quotes"]),
+    "quoted words": ("'my program' 'an argument'", "'my program' 'an argument'", []),
+    "a capitalised program": ("Rscript --vanilla run.R out", "Rscript --vanilla run.R out", []),
+    "an assignment": ("Name=x make all now", "Name=x make all now", []),
+    "comment": ("# list\nls", "# list\nls", []),
+    "refusal": ("I'm sorry, but I can't help with that.", "", ["explanation"]),
+    "nothing": ("", "", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "command", "removed"), LENIENT.values(), ids=LENIENT)
+def test_what_surrounds_a_command_is_taken_off_and_told(
+    reply: str, command: str, removed: list[str]
+) -> None:
+    found = extract(reply)
+    assert found.command == command
+    assert [each.kind for each in found.removed] == removed
+
+
+@pytest.mark.parametrize("reply", [reply for reply, _, _ in LENIENT.values()], ids=list(LENIENT))
+def test_strict_extraction_takes_off_nothing(reply: str) -> None:
+    assert extract(reply, "strict").command == reply
+    assert extract(reply, "strict").removed == ()
+
+
+def test_what_is_taken_off_is_told_as_it_stood() -> None:
+    first, before, behind = extract(FENCED).removed
+    assert first.text == "```bash"
+    assert before.text == "Here is the command you asked for:"
+    assert behind.text == "It lists all files."
+
+
+@given(st.text())
+def test_any_text_gives_a_command_that_stands_in_it(reply: str) -> None:
+    found = extract(reply)
+    words = found.command.split()
+    assert all(word in reply for word in words)
+    assert extract(reply) == found
+
+
+@given(st.lists(st.sampled_from(["`", "```", "\n", "$ ", "ls -la", "The file is here", "<<EOF"])))
+def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
+    extract("".join(parts))
