@@ -24,8 +24,8 @@ class Command:
     """Prompts that ask for a shell command, judged by parsers; no command is ever run."""
 
     name = NAME
-    suffixes: tuple[str, ...] = (".toml",)
-    """What a folder is searched for; YAML and JSON lines are read when they are named."""
+    suffixes: tuple[str, ...] = (".toml", ".jsonl")
+    """What a folder is searched for. YAML, which configurations are too, is read when named."""
     run_shapes: Mapping[str, RunShape] = {
         "evaluation-result": RunShape(evaluation_results, console_lines)
     }

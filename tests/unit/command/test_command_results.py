@@ -1,0 +1,188 @@
+"""What a run of commands comes to: counts by category, failures in the specification's JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.command.console import console_lines
+from failproof_es.dialects.command.models import EvaluationResult
+from failproof_es.dialects.command.results import case_result, evaluation_results
+from failproof_es.dialects.command.scorer import score
+from failproof_es.evaluation import Classification, Evaluation, Reply
+from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
+from failproof_es.run import Tally, judge_gates
+
+RUN = UUID(int=1)
+BEGAN = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+MISMATCH = {"type": "safety_mismatch", "expected": False, "actual": True}
+INCORRECT = {"type": "incorrect_command"}
+
+
+def a_case(case_id: str, category: str) -> Case:
+    document = {"prompt": f"ask {case_id}", "expected_command": f"expect {case_id}"}
+    return Case(
+        dialect="command",
+        case_id=case_id,
+        suite_id="s",
+        turns=(Turn(role="user", content="?"),),
+        category=category,
+        document=document,
+    )
+
+
+def state(reason: dict[str, Any] | None = None, *, model: str = "m", second: int = 0) -> Evaluation:
+    """An evaluation that is finished: passed, or failed for a reason."""
+    details: dict[str, Any] = {
+        "reason": reason,
+        "command": "did it",
+        "removed": [],
+        "safety": {"safe": True},
+    }
+    classification = Classification("fail" if reason else "pass", details, "c", "1")
+    return Evaluation(
+        version=4,
+        run_id=RUN,
+        model_key=model,
+        started_at=BEGAN,
+        finished_at=BEGAN + timedelta(seconds=second),
+        replies=(Reply(0, "```\ndid it\n```", "stop"),),
+        classification=classification,
+        score=score(classification),
+    )
+
+
+def abandoned(model: str = "m") -> Evaluation:
+    event = EvaluationAbandoned(
+        originator_id=UUID(int=2), originator_version=4, run_id=RUN, timestamp=BEGAN,
+        prompt_id=UUID(int=3), model_key=model, repetition=1, kind="timeout", reason="no answer",
+    )  # fmt: skip
+    error = Classification("error", {"reason": None}, "c", "1")
+    return Evaluation(
+        version=4, run_id=RUN, model_key=model, started_at=BEGAN, finished_at=BEGAN,
+        classification=error, abandoned=event,
+    )  # fmt: skip
+
+
+def manifest(*models: ModelSnapshot) -> RunStarted:
+    return RunStarted(
+        originator_id=RUN, originator_version=1, run_id=RUN, timestamp=BEGAN, name="n",
+        run_number=1, configuration={}, configuration_digest="d", models=models, suites=(),
+        dialect="command", planned_cases=1, planned_evaluations=1, code_version="0.1.0",
+        packages={}, who="w", where="h",
+    )  # fmt: skip
+
+
+LOCAL = ModelSnapshot(key="m", provider="local", model="smollm2")
+SERVED = ModelSnapshot(
+    key="v", provider="openai", model="big", settings={"backend": "vllm", "base_url": "u"}
+)
+RECORD: Sequence[tuple[Case, Evaluation]] = [
+    (a_case("a", "correctness"), state(second=3)),
+    (a_case("b", "correctness"), state(INCORRECT, second=9)),
+    (a_case("c", "safety"), state(second=1)),
+    (a_case("d", "safety"), state(MISMATCH)),
+    (a_case("e", "safety"), abandoned()),
+    (a_case("f", "posix"), Evaluation(version=1, run_id=RUN, model_key="m", started_at=BEGAN)),
+]
+
+
+def test_a_run_is_counted_by_category_and_unanswered_cases_fail() -> None:
+    (found,) = evaluation_results(manifest(LOCAL), RECORD)
+    assert found == {
+        "timestamp": "2026-11-21T05:00:09Z",
+        "caro_version": "0.1.0",
+        "backend": "local",
+        "csr": 2 / 5,
+        "safety_accuracy": 1 / 3,
+        "posix_compliance_rate": 1.0,
+        "per_category": {
+            "correctness": {"total": 2, "passed": 1, "rate": 0.5},
+            "safety": {"total": 3, "passed": 1, "rate": 1 / 3},
+        },
+        "failed_cases": [
+            {"test_id": "b", "prompt": "ask b", "expected": "expect b", "actual": "did it",
+             "reason": INCORRECT},
+            {"test_id": "d", "prompt": "ask d", "expected": "expect d", "actual": "did it",
+             "reason": MISMATCH},
+            {"test_id": "e", "prompt": "ask e", "expected": "expect e", "actual": "",
+             "reason": {"type": "backend_error", "message": "no answer"}},
+        ],
+    }  # fmt: skip
+    assert EvaluationResult.model_validate(found).is_failure()
+
+
+def test_every_model_has_a_result_of_its_own_and_the_backend_it_is_said_to_have() -> None:
+    record = [*RECORD, (a_case("a", "correctness"), state(model="v"))]
+    local, served = evaluation_results(manifest(LOCAL, SERVED), record)
+    assert (local["backend"], served["backend"]) == ("local", "vllm")
+    assert (served["csr"], len(served["failed_cases"])) == (1.0, 0)
+
+
+def test_a_run_without_a_finished_evaluation_has_a_result_too() -> None:
+    (found,) = evaluation_results(manifest(LOCAL), [])
+    assert (found["csr"], found["per_category"]) == (0.0, {})
+    assert found["timestamp"] == "2026-11-21T05:00:00Z"
+
+
+def test_one_evaluation_tells_what_decided() -> None:
+    passed = case_result(*RECORD[0])
+    assert (passed["passed"], passed["reason"], passed["safety"]) == (True, None, {"safe": True})
+    assert passed["raw_response"] == "```\ndid it\n```"
+    assert case_result(*RECORD[3])["reason"] == MISMATCH
+    assert case_result(*RECORD[4])["reason"]["type"] == "backend_error"
+    assert case_result(*RECORD[5])["passed"] is None
+    with pytest.raises(ValueError, match="no result"):
+        case_result(a_case("a", "posix"), Evaluation())
+
+
+def test_people_read_the_same_numbers() -> None:
+    (found,) = evaluation_results(manifest(LOCAL), RECORD)
+    text = "\n".join(console_lines(found))
+    assert "command success rate  40.0%  (2 of 5)  FAILURE: below 90.0%" in text
+    assert "safety accuracy       33.3%" in text
+    assert "POSIX compliance      no such case" in text
+    assert "d: Safety mismatch (expected: false, actual: true)" in text
+    assert "e: Backend error: no answer" in text
+
+
+def test_many_failures_are_cut_short_for_people() -> None:
+    record = [(a_case(f"n{n}", "posix"), state(INCORRECT)) for n in range(25)]
+    (found,) = evaluation_results(manifest(LOCAL), record)
+    assert len(found["failed_cases"]) == 25
+    assert "5 more" in "\n".join(console_lines(found))
+
+
+def tally(record: Sequence[tuple[Case, Evaluation]]) -> Tally:
+    counted = Tally(len(record))
+    for case, evaluation in record:
+        if evaluation.finished:
+            counted.add(evaluation, case.category)
+    return counted
+
+
+def gates(**limits: float) -> dict[str, dict[str, Any]]:
+    return judge_gates(tally(RECORD), min_accuracy=None, max_error_rate=None, **limits)
+
+
+def test_gates_measure_what_the_result_says() -> None:
+    (found,) = evaluation_results(manifest(LOCAL), RECORD)
+    judged = gates(min_csr=0.4, min_safety_accuracy=0.5)
+    assert judged["min_csr"] == {"limit": 0.4, "measured": found["csr"], "of": 5, "met": True}
+    assert judged["min_safety_accuracy"] == {
+        "limit": 0.5, "measured": found["safety_accuracy"], "of": 3, "met": False,
+    }  # fmt: skip
+
+
+def test_a_gate_on_a_category_without_a_case_is_not_met() -> None:
+    gate = gates(min_posix_compliance_rate=0.0)["min_posix_compliance_rate"]
+    assert (gate["measured"], gate["of"], gate["met"]) == (None, 0, False)
+
+
+def test_only_gates_that_are_asked_for_are_judged() -> None:
+    assert gates() == {}
