@@ -13,10 +13,6 @@ import orjson
 
 from projections.protocol import Cursor, Fact, Relation, sql_file
 
-_INSERT: LiteralString = """
-INSERT INTO audit_trail (position, event, "timestamp", test_run_id, details)
-SELECT * FROM unnest(%s::bigint[], %s::text[], %s::timestamptz[], %s::uuid[], %s::json[])
-"""
 _WHOLE = frozenset(
     {
         "RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunValidated",
@@ -36,6 +32,9 @@ class AuditTrail:
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
 
+    def __init__(self) -> None:
+        self._append = sql_file("audit_trail_append")
+
     def ddl(self) -> LiteralString:
         """`audit_trail.sql`."""
         return sql_file("audit_trail")
@@ -44,7 +43,7 @@ class AuditTrail:
         """Append the batch's rows."""
         rows = [row for fact in facts if (row := _row(fact)) is not None]
         if rows:
-            cursor.execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
+            cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
 
 
 def _row(fact: Fact) -> tuple[Any, ...] | None:
@@ -56,11 +55,11 @@ def _row(fact: Fact) -> tuple[Any, ...] | None:
         name = "RetrySent"
     left_out = _COMMON if fact.topic in _WHOLE else _COMMON | _LONG
     details = {key: value for key, value in payload.items() if key not in left_out}
-    details["stream_id"] = str(fact.recorded.stream_id)
+    details["stream_id"] = fact.stream_id
     return (
         fact.position,
         name,
         payload["timestamp"],
-        fact.recorded.run_id,
+        fact.run_id,
         orjson.dumps(details).decode(),
     )

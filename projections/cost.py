@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import LiteralString
-from uuid import UUID
+from dataclasses import astuple, dataclass
+from typing import Any, LiteralString
 
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
-_COUNTERS: tuple[LiteralString, ...] = (
-    "requests", "answers_without_usage", "input_tokens", "output_tokens", "cached_input_tokens",
-)  # fmt: skip
-_names: LiteralString = ", ".join(_COUNTERS)
-_sums: LiteralString = ", ".join(
-    name + " = u." + name + " + excluded." + name for name in _COUNTERS
-)
-_ADD: LiteralString = (
-    "INSERT INTO token_usage AS u (run_id, model_key, purpose, model_answered, " + _names
-    + ") VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) "
-    "ON CONFLICT (run_id, model_key, purpose, model_answered) DO UPDATE SET " + _sums
-)  # fmt: skip
+
+@dataclass(slots=True)
+class _Used:
+    """What a batch adds, in the order of `sql/cost_add.sql`."""
+
+    requests: int = 0
+    answers_without_usage: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+
+    def add(self, usage: dict[str, Any]) -> None:
+        """Count one answer, whose provider may not have said what it used."""
+        self.requests += 1
+        if usage["input_tokens"] is None or usage["output_tokens"] is None:
+            self.answers_without_usage += 1
+        self.input_tokens += usage["input_tokens"] or 0
+        self.output_tokens += usage["output_tokens"] or 0
+        self.cached_input_tokens += usage["cached_input_tokens"] or 0
 
 
 class Cost:
     """Token counts for each run, model, purpose and model that answered."""
 
     name: LiteralString = "cost"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (Relation("TABLE", "token_usage"), Relation("VIEW", "cost"))
     topics: frozenset[str] = frozenset({"ResponseReceived"})
+
+    def __init__(self) -> None:
+        self._add = sql_file("cost_add")
 
     def ddl(self) -> LiteralString:
         """`cost.sql`."""
@@ -36,21 +46,18 @@ class Cost:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Add up the batch, then add it to what stands."""
-        counts: dict[tuple[UUID | None, str | None, str, str | None], dict[str, int]] = {}
+        used: dict[tuple[str | None, str, str, str], _Used] = {}
         for fact in facts:
             payload = fact.payload
-            key = (
-                fact.recorded.run_id,
-                visible(payload["model_key"]),
-                payload["purpose"],
-                visible(payload["model"] or ""),
-            )
-            row = counts.setdefault(key, dict.fromkeys(_COUNTERS, 0))
-            usage = payload["usage"]
-            row["requests"] += 1
-            if usage["input_tokens"] is None or usage["output_tokens"] is None:
-                row["answers_without_usage"] += 1
-            for name in ("input_tokens", "output_tokens", "cached_input_tokens"):
-                row[name] += usage[name] or 0
-        if counts:
-            cursor.executemany(_ADD, [(*key, *row.values()) for key, row in counts.items()])
+            key = (fact.run_id, payload["model_key"], payload["purpose"], payload["model"] or "")
+            sums = used.get(key)
+            if sums is None:
+                sums = used[key] = _Used()
+            sums.add(payload["usage"])
+        cursor.executemany(
+            self._add,
+            [
+                (run_id, visible(model_key), purpose, visible(model), *astuple(sums))
+                for (run_id, model_key, purpose, model), sums in used.items()
+            ],
+        )

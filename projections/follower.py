@@ -20,9 +20,9 @@ from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
 from tenacity.wait import wait_exponential
 
+from failproof_es.store.reader import CHANNEL
 from projections.runner import catch_up, prepare
 
-CHANNEL = "failproof_events"
 _POLL_S = 0.5
 _PAUSE_S = 0.2
 """Between two batches: a little more at once is cheaper than each event alone."""

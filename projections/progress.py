@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any, LiteralString
-from uuid import UUID
 
 import orjson
 
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
-_COUNTERS: tuple[LiteralString, ...] = (
+_COUNTERS = (
     "planned", "requests", "answers", "errors", "retries", "lost_attempts", "scored",
-    "abandoned", "passed", "failed", "refused", "empty", "truncated", "other", "accuracy_sum",
+    "abandoned", "passed", "failed", "refused", "empty", "truncated", "other",
+    "accuracy_millionths",
 )  # fmt: skip
 _CLASS_COLUMN = {
     "pass": "passed",
@@ -35,29 +36,23 @@ _STATUS = {
     "RunCompleted": "completed",
     "RunFailed": "failed",
 }
-_START: LiteralString = """
-INSERT INTO runs (run_id, run_number, name, status, planned, started_at, configuration_digest)
-VALUES (%s, %s, %s, 'running', %s, %s, %s)
-"""
-_CHANGE: LiteralString = "UPDATE runs SET status = %s, reason = %s, ended_at = %s WHERE run_id = %s"
-_names: LiteralString = ", ".join(_COUNTERS)
-_places: LiteralString = ", ".join("%s" for _ in _COUNTERS)
-_sums: LiteralString = ", ".join(
-    name + " = p." + name + " + excluded." + name for name in _COUNTERS
-)
-_COUNT: LiteralString = (
-    "INSERT INTO progress AS p (run_id, model_key, " + _names + ") VALUES (%s, %s, " + _places
-    + ") ON CONFLICT (run_id, model_key) DO UPDATE SET " + _sums
-)  # fmt: skip
+
+Tally = defaultdict[tuple[str | None, str], dict[str, int]]
+"""Counts by run and model key."""
 
 
 class Progress:
     """Counters for each run and model, and the life of each run."""
 
     name: LiteralString = "progress"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (Relation("TABLE", "runs"), Relation("TABLE", "progress"))
     topics: frozenset[str] = frozenset({*_COUNTER_OF, *_STATUS, "RunStarted", "Classified"})
+
+    def __init__(self) -> None:
+        self._start = sql_file("progress_start")
+        self._change = sql_file("progress_change")
+        self._count = sql_file("progress_count")
 
     def ddl(self) -> LiteralString:
         """`progress.sql`."""
@@ -65,65 +60,65 @@ class Progress:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Add up the batch, then add it to what stands."""
-        counts: dict[tuple[UUID | None, str], dict[str, float]] = {}
+        tally: Tally = defaultdict(lambda: dict.fromkeys(_COUNTERS, 0))
         for fact in facts:
             if fact.topic == "RunStarted":
-                _start(cursor, fact, counts)
+                cursor.execute(self._start, _started(fact))
+                _plan(tally, fact)
             elif fact.topic in _STATUS:
-                _change(cursor, fact)
+                cursor.execute(self._change, _changed(fact))
             else:
-                key = (fact.recorded.run_id, str(visible(fact.payload["model_key"])))
-                _count(counts.setdefault(key, dict.fromkeys(_COUNTERS, 0)), fact)
-        if counts:
-            cursor.executemany(_COUNT, [(*key, *row.values()) for key, row in counts.items()])
+                _count(tally[fact.run_id, fact.payload["model_key"]], fact)
+        cursor.executemany(self._count, list(_rows(tally)))
 
 
-def _start(
-    cursor: Cursor, fact: Fact, counts: dict[tuple[UUID | None, str], dict[str, float]]
-) -> None:
+def _started(fact: Fact) -> tuple[Any, ...]:
     payload = fact.payload
-    cursor.execute(
-        _START,
-        (
-            fact.recorded.run_id,
-            payload["run_number"],
-            visible(payload["name"]),
-            payload["planned_evaluations"],
-            payload["timestamp"],
-            payload["configuration_digest"],
-        ),
+    return (
+        fact.run_id,
+        payload["run_number"],
+        visible(payload["name"]),
+        payload["planned_evaluations"],
+        payload["timestamp"],
+        payload["configuration_digest"],
     )
-    each = payload["planned_evaluations"] // len(payload["models"])
-    for model in payload["models"]:
-        row = counts.setdefault(
-            (fact.recorded.run_id, str(visible(model["key"]))), dict.fromkeys(_COUNTERS, 0)
+
+
+def _plan(tally: Tally, fact: Fact) -> None:
+    models = fact.payload["models"]
+    for model in models:
+        tally[fact.run_id, model["key"]]["planned"] += fact.payload["planned_evaluations"] // len(
+            models
         )
-        row["planned"] += each
 
 
-def _change(cursor: Cursor, fact: Fact) -> None:
+def _changed(fact: Fact) -> tuple[Any, ...]:
     payload = fact.payload
     reason = payload.get("reason")
     ended = fact.topic in ("RunCompleted", "RunFailed")
-    cursor.execute(
-        _CHANGE,
-        (
-            _STATUS[fact.topic],
-            None if reason is None else orjson.dumps(reason).decode(),
-            payload["timestamp"] if ended else None,
-            fact.recorded.run_id,
-        ),
+    return (
+        _STATUS[fact.topic],
+        None if reason is None else orjson.dumps(reason).decode(),
+        payload["timestamp"] if ended else None,
+        fact.run_id,
     )
 
 
-def _count(row: dict[str, float], fact: Fact) -> None:
-    payload: dict[str, Any] = fact.payload
-    if fact.topic == "Classified":
+def _count(counts: dict[str, int], fact: Fact) -> None:
+    payload = fact.payload
+    topic = fact.topic
+    if topic == "Classified":
         if payload["primary"] != "error":
-            row[_CLASS_COLUMN.get(payload["primary"], "other")] += 1
+            counts[_CLASS_COLUMN.get(payload["primary"], "other")] += 1
         return
-    row[_COUNTER_OF[fact.topic]] += 1
-    if fact.topic == "RequestSent" and payload["attempt"] > 1:
-        row["retries"] += 1
-    elif fact.topic == "Scored":
-        row["accuracy_sum"] += payload["scores"].get("accuracy") or 0.0
+    counts[_COUNTER_OF[topic]] += 1
+    if topic == "RequestSent":
+        if payload["attempt"] > 1:
+            counts["retries"] += 1
+    elif topic == "Scored":
+        counts["accuracy_millionths"] += round((payload["scores"].get("accuracy") or 0) * 1_000_000)
+
+
+def _rows(tally: Tally) -> Iterator[dict[str, Any]]:
+    for (run_id, model_key), counts in tally.items():
+        yield {"run_id": run_id, "model_key": visible(model_key), **counts}

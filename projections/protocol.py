@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -9,33 +10,28 @@ from typing import Any, LiteralString, Protocol
 
 import psycopg
 
-from failproof_es.store.reader import RecordedEvent
-
 Cursor = psycopg.Cursor[Any]
 
 
+@dataclass(slots=True)
 class Fact:
-    """One event as projections read it: its place in the log, its payload parsed once."""
+    """One event as projections read it.
 
-    __slots__ = ("_payload", "position", "recorded", "topic")
+    `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `payload`
+    is the event upcast to today's schema, as plain JSON values, parsed once for everybody:
+    not to be changed.
+    """
 
-    def __init__(self, recorded: RecordedEvent) -> None:
-        self.recorded = recorded
-        self.topic = recorded.topic
-        self.position = recorded.position
-        self._payload: dict[str, Any] | None = None
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        """The event upcast to today's schema, as plain JSON values."""
-        if self._payload is None:
-            self._payload = self.recorded.upcast_payload()
-        return self._payload
+    position: int
+    stream_id: str
+    topic: str
+    run_id: str | None
+    payload: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table or view that belongs to a projection."""
+    """A table or view that belongs to a projection: `kind` is `TABLE` or `VIEW`."""
 
     kind: LiteralString
     name: LiteralString
@@ -44,7 +40,8 @@ class Relation:
 class Projection(Protocol):
     """A read model. What `apply` writes depends on the events alone: no clock, no chance.
 
-    Its SQL names relations without a schema: the runner chooses where they live.
+    Its SQL names its relations without a schema: the runner chooses where they live. What is
+    not its own is named with its schema.
     """
 
     name: LiteralString
@@ -59,17 +56,33 @@ class Projection(Protocol):
         """The statements that create its relations."""
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Take in the next events, in order. Where a batch ends must not matter."""
+        """Take in the next events, in order: one call a transaction, never an empty one.
+
+        Where one batch ends and the next begins must not matter to the rows.
+        """
 
 
 def sql_file(name: str) -> LiteralString:
-    """The SQL in `projections/<name>.sql`."""
-    return resources.files("projections").joinpath(f"{name}.sql").read_text("utf-8")
+    """The SQL in `projections/sql/<name>.sql`."""
+    return resources.files("projections").joinpath("sql", f"{name}.sql").read_text("utf-8")
 
 
-def visible(text: str | None) -> str | None:
-    r"""Text for a `text` column, which cannot hold NUL: it is written as `\u0000`.
+_NUL = re.compile(r"(\\*)(\x00|u0000)")
 
+
+def visible(text: str) -> str:
+    r"""Text for a `text` column, which cannot hold NUL; different texts stay different.
+
+    NUL becomes `\u0000`. So that this cannot be mistaken for text that says `\u0000`, the
+    backslashes directly before either are doubled; all other text is kept as it is. Read
+    back: an odd number of backslashes before `u0000` ends in a NUL, an even number does not.
     Free text goes into `json` columns, which keep it exactly; this is for names.
     """
-    return None if text is None else text.replace("\x00", "\\u0000")
+    if "\x00" not in text and "\\u0000" not in text:
+        return text
+    return _NUL.sub(_double, text)
+
+
+def _double(found: re.Match[str]) -> str:
+    backslashes, what = found.groups()
+    return backslashes * 2 + ("\\u0000" if what == "\x00" else what)

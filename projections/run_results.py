@@ -2,200 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, LiteralString
-from uuid import UUID
 
 import orjson
 
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
-_STORE_PROMPTS: LiteralString = """
-INSERT INTO prompts (prompt_id, suite_id, case_id, category, label, severity, tags)
-SELECT * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-                     %s::json[])
-ON CONFLICT (prompt_id) DO NOTHING
-"""
 
-_COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
-    ("evaluation_id", "uuid"),
-    ("run_id", "uuid"),
-    ("prompt_id", "uuid"),
-    ("model_key", "text"),
-    ("repetition", "integer"),
-    ("status", "text"),
-    ("attempts", "integer"),
-    ("retries", "integer"),
-    ("lost_attempts", "integer"),
-    ("model_answered", "text"),
-    ("response", "json"),
-    ("finish_reason", "text"),
-    ("primary_class", "text"),
-    ("details", "json"),
-    ("scores", "json"),
-    ("accuracy", "double precision"),
-    ("error_kind", "text"),
-    ("error_message", "json"),
-    ("input_tokens", "bigint"),
-    ("output_tokens", "bigint"),
-    ("latency_ms", "double precision"),
-    ("started_at", "timestamptz"),
-    ("finished_at", "timestamptz"),
-    ("last_position", "bigint"),
+@dataclass(slots=True)
+class _Evaluation:
+    """What a batch says about one evaluation: `sql/run_results_incoming.sql`, in its order.
+
+    `None` where it says nothing; `sql/run_results_merge.sql` puts it to what stands.
+    """
+
+    evaluation_id: str
+    run_id: str | None
+    prompt_id: str
+    model_key: str
+    repetition: int
+    started_at: str
+    last_position: int
+    status: str = "running"
+    attempts: int = 0
+    retries: int = 0
+    lost_attempts: int = 0
+    response: str | None = None
+    finish_reason: str | None = None
+    model_answered: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    latency_us: int | None = None
+    error_kind: str | None = None
+    error_message: str | None = None
+    error_position: int | None = None
+    primary_class: str | None = None
+    details: str | None = None
+    scores: str | None = None
+    accuracy: float | None = None
+    finished_at: str | None = None
+
+
+_as_row: Callable[[_Evaluation], tuple[Any, ...]] = attrgetter(
+    *(field.name for field in fields(_Evaluation))
 )
-_COUNTED = ("attempts", "retries", "lost_attempts")
-_ADDED = ("input_tokens", "output_tokens", "latency_ms")
-_FIRST_KEPT = ("evaluation_id", "run_id", "prompt_id", "model_key", "repetition", "started_at")
-_ERROR = ("error_kind", "error_message")
-
-
-def _upsert() -> LiteralString:
-    """Insert the batch's rows; where a row stands already, take in what is new."""
-    columns: LiteralString = ", ".join(name for name, _ in _COLUMNS)
-    updates: list[LiteralString] = []
-    for name, _ in _COLUMNS:
-        if name in _FIRST_KEPT:
-            continue
-        if name in _COUNTED:
-            updates.append(name + " = r." + name + " + excluded." + name)
-        elif name in _ADDED:
-            updates.append(
-                name + " = CASE WHEN excluded." + name + " IS NULL THEN r." + name
-                + " ELSE coalesce(r." + name + ", 0) + excluded." + name + " END"
-            )  # fmt: skip
-        elif name in _ERROR:
-            # An answer clears the error before it; a batch that says neither keeps it.
-            updates.append(
-                name + " = CASE WHEN excluded." + name + " IS NOT NULL THEN excluded." + name
-                + " WHEN excluded.response IS NOT NULL THEN NULL ELSE r." + name + " END"
-            )  # fmt: skip
-        else:
-            updates.append(name + " = coalesce(excluded." + name + ", r." + name + ")")
-    return (
-        "INSERT INTO run_results AS r (" + columns + ", suite_id, case_id, category, severity) "
-        "SELECT n.*, p.suite_id, p.case_id, p.category, p.severity "
-        "FROM incoming n LEFT JOIN prompts p ON p.prompt_id = n.prompt_id "
-        "ON CONFLICT (evaluation_id) DO UPDATE SET " + ", ".join(updates)
-    )
-
-
-_UPSERT: LiteralString = _upsert()
-_INCOMING: LiteralString = (
-    "CREATE TEMPORARY TABLE IF NOT EXISTS incoming ("
-    + ", ".join(name + " " + kind for name, kind in _COLUMNS)
-    + ") ON COMMIT DELETE ROWS"
-)
-_COPY: LiteralString = "COPY incoming FROM STDIN"
 
 
 class RunResults:
-    """One row for each evaluation, and the facts of the cases they ask."""
+    """One row for each evaluation, and one for each case that was asked."""
 
     name: LiteralString = "run_results"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
-        Relation("TABLE", "run_results"),
+        Relation("TABLE", "evaluations"),
+        Relation("VIEW", "run_results"),
     )
-    topics: frozenset[str] = frozenset(
-        {
-            "PromptStored", "RequestSent", "ResponseReceived", "ErrorRecorded", "AttemptLost",
-            "Classified", "Scored", "EvaluationAbandoned",
-        }
-    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.topics = frozenset({"PromptStored", *_TAKE_IN})
+        self._incoming = sql_file("run_results_incoming")
+        self._merge = sql_file("run_results_merge")
+        self._prompts = sql_file("run_results_prompts")
 
     def ddl(self) -> LiteralString:
         """`run_results.sql`."""
         return sql_file("run_results")
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Fold the batch into one row for each evaluation it touches, then write them."""
-        prompts = [fact for fact in facts if fact.topic == "PromptStored"]
-        if prompts:
-            cursor.execute(_STORE_PROMPTS, _columns([_prompt(fact) for fact in prompts]))
-        rows: dict[UUID, dict[str, Any]] = {}
+        """Fold the batch into one row for each evaluation it touches, then merge them."""
+        prompts: list[tuple[Any, ...]] = []
+        evaluations: dict[str, _Evaluation] = {}
         for fact in facts:
-            if fact.topic != "PromptStored":
-                stream = fact.recorded.stream_id
-                row = rows.get(stream)
-                if row is None:
-                    row = rows[stream] = _new_row(fact)
-                _take_in(row, fact)
-        if rows:
-            cursor.execute(_INCOMING)
-            cursor.execute("TRUNCATE incoming")
-            with cursor.copy(_COPY) as copy:
-                for row in rows.values():
-                    copy.write_row(tuple(row.values()))
-            cursor.execute(_UPSERT)
-
-
-def _columns(rows: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]
+            if fact.topic == "PromptStored":
+                prompts.append(_prompt(fact))
+                continue
+            evaluation = evaluations.get(fact.stream_id)
+            if evaluation is None:
+                evaluation = evaluations[fact.stream_id] = _begin(fact)
+            evaluation.last_position = fact.position
+            _TAKE_IN[fact.topic](evaluation, fact)
+        if prompts:
+            cursor.execute(self._prompts, [list(column) for column in zip(*prompts, strict=True)])
+        if evaluations:
+            cursor.execute(self._incoming)
+            with cursor.copy("COPY incoming_evaluations FROM STDIN") as copy:
+                for evaluation in evaluations.values():
+                    copy.write_row(_as_row(evaluation))
+            cursor.execute(self._merge)
 
 
 def _prompt(fact: Fact) -> tuple[Any, ...]:
     case = fact.payload["case"]
     return (
-        fact.recorded.stream_id,
+        fact.stream_id,
         visible(case["suite_id"]),
         visible(case["case_id"]),
-        visible(case["category"]),
-        visible(case["label"]),
-        visible(case["severity"]),
+        _name(case["category"]),
+        _name(case["label"]),
+        _name(case["severity"]),
         _json(case["tags"]),
     )
 
 
-def _new_row(fact: Fact) -> dict[str, Any]:
-    row: dict[str, Any] = dict.fromkeys(name for name, _ in _COLUMNS)
-    row["evaluation_id"] = fact.recorded.stream_id
-    row["run_id"] = fact.recorded.run_id
-    row["prompt_id"] = fact.payload["prompt_id"]
-    row["model_key"] = visible(fact.payload["model_key"])
-    row["repetition"] = fact.payload["repetition"]
-    row["status"] = "running"
-    row["started_at"] = fact.payload["timestamp"]
-    for name in _COUNTED:
-        row[name] = 0
-    return row
-
-
-def _take_in(row: dict[str, Any], fact: Fact) -> None:
+def _begin(fact: Fact) -> _Evaluation:
     payload = fact.payload
-    row["last_position"] = fact.position
-    match fact.topic:
-        case "RequestSent":
-            row["attempts"] += 1
-            row["retries"] += payload["attempt"] > 1
-        case "ResponseReceived" if payload["purpose"] == "target":
-            row["response"] = _json(payload["text"])
-            row["finish_reason"] = visible(payload["finish_reason"])
-            row["model_answered"] = visible(payload["model"])
-            row["error_kind"] = row["error_message"] = None
-            usage = payload["usage"]
-            for name in ("input_tokens", "output_tokens"):
-                if usage[name] is not None:
-                    row[name] = (row[name] or 0) + usage[name]
-            row["latency_ms"] = (row["latency_ms"] or 0.0) + payload["latency_ms"]
-        case "ErrorRecorded":
-            row["error_kind"] = payload["kind"]
-            row["error_message"] = _json(payload["message"])
-        case "AttemptLost":
-            row["lost_attempts"] += 1
-        case "Classified":
-            row["primary_class"] = visible(payload["primary"])
-            row["details"] = _json(payload["details"])
-        case "Scored":
-            row["status"] = "scored"
-            row["scores"] = _json(payload["scores"])
-            row["accuracy"] = payload["scores"].get("accuracy")
-            row["finished_at"] = payload["timestamp"]
-        case "EvaluationAbandoned":
-            row["status"] = "abandoned"
-            row["error_kind"] = payload["kind"]
-            row["error_message"] = _json(payload["reason"])
-            row["finished_at"] = payload["timestamp"]
+    return _Evaluation(
+        fact.stream_id,
+        fact.run_id,
+        payload["prompt_id"],
+        visible(payload["model_key"]),
+        payload["repetition"],
+        payload["timestamp"],
+        fact.position,
+    )
+
+
+def _sent(evaluation: _Evaluation, fact: Fact) -> None:
+    evaluation.attempts += 1
+    evaluation.retries += fact.payload["attempt"] > 1
+
+
+def _answered(evaluation: _Evaluation, fact: Fact) -> None:
+    payload = fact.payload
+    # Whoever answered, target or judge: the error before it is overcome.
+    evaluation.error_kind = evaluation.error_message = None
+    evaluation.error_position = fact.position
+    if payload["purpose"] != "target":
+        return
+    evaluation.response = _json(payload["text"])
+    evaluation.finish_reason = _name(payload["finish_reason"])
+    evaluation.model_answered = _name(payload["model"])
+    usage = payload["usage"]
+    evaluation.input_tokens = _sum(evaluation.input_tokens, usage["input_tokens"])
+    evaluation.output_tokens = _sum(evaluation.output_tokens, usage["output_tokens"])
+    evaluation.latency_us = _sum(evaluation.latency_us, round(payload["latency_ms"] * 1000))
+
+
+def _failed(evaluation: _Evaluation, fact: Fact) -> None:
+    _set_error(evaluation, fact, fact.payload["message"])
+
+
+def _lost(evaluation: _Evaluation, fact: Fact) -> None:
+    evaluation.lost_attempts += 1
+
+
+def _classified(evaluation: _Evaluation, fact: Fact) -> None:
+    evaluation.primary_class = visible(fact.payload["primary"])
+    evaluation.details = _json(fact.payload["details"])
+
+
+def _scored(evaluation: _Evaluation, fact: Fact) -> None:
+    scores = fact.payload["scores"]
+    evaluation.status = "scored"
+    evaluation.scores = _json(scores)
+    evaluation.accuracy = scores.get("accuracy")
+    evaluation.finished_at = fact.payload["timestamp"]
+
+
+def _abandoned(evaluation: _Evaluation, fact: Fact) -> None:
+    evaluation.status = "abandoned"
+    evaluation.finished_at = fact.payload["timestamp"]
+    _set_error(evaluation, fact, fact.payload["reason"])
+
+
+def _set_error(evaluation: _Evaluation, fact: Fact, message: str) -> None:
+    evaluation.error_kind = visible(fact.payload["kind"])
+    evaluation.error_message = _json(message)
+    evaluation.error_position = fact.position
+
+
+_TAKE_IN: dict[str, Callable[[_Evaluation, Fact], None]] = {
+    "RequestSent": _sent,
+    "ResponseReceived": _answered,
+    "ErrorRecorded": _failed,
+    "AttemptLost": _lost,
+    "Classified": _classified,
+    "Scored": _scored,
+    "EvaluationAbandoned": _abandoned,
+}
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    return left if right is None else (left or 0) + right
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else visible(text)
 
 
 def _json(value: Any) -> str:

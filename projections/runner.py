@@ -6,35 +6,40 @@ two agree. Several processes may follow at once; a lock makes them take turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg import sql
-from psycopg.rows import args_row
 
-from failproof_es.store.reader import RecordedEvent, max_position
+from failproof_es.store.reader import max_position
 from projections import PROJECTIONS, Projection
-from projections.protocol import Fact, sql_file
+from projections.batch import Batch, read_batch
+from projections.positions import Position, create_positions, move_positions, read_positions
+from projections.relations import (
+    BUILDING,
+    LIVE,
+    begin_building,
+    create,
+    enter,
+    is_whole,
+    refuse_dependents,
+    replace,
+)
 
 Connection = psycopg.Connection[Any]
 
-LIVE: LiteralString = "projections"
-BUILDING: LiteralString = "projections_building"
-BATCH_EVENTS = 10_000
-BATCH_BYTES = 64_000_000
-
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
-
-
 _LOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_lock(hashtextextended('failproof.projections.rebuild', 0))"
 )
 _UNLOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
 )
+_SELDOM = (200_000, 20, 100)
 
 
 class OutdatedProjection(RuntimeError):
@@ -44,8 +49,8 @@ class OutdatedProjection(RuntimeError):
 class UnknownProjection(LookupError):
     """There is no projection of that name."""
 
-    def __init__(self, name: str) -> None:
-        known = ", ".join(projection.name for projection in PROJECTIONS)
+    def __init__(self, name: str, projections: Sequence[Projection]) -> None:
+        known = ", ".join(projection.name for projection in projections)
         super().__init__(f"there is no projection {name!r}; there are: {known}")
 
 
@@ -58,49 +63,56 @@ class ProjectionStatus:
     position: int
     behind: int
     updated_at: datetime | None
+    outdated: bool
+    """Whether its rows are of another version than this program's: the next run rebuilds them."""
 
 
-def status(connection: Connection) -> list[ProjectionStatus]:
-    """How every projection stands."""
+def status(
+    connection: Connection, projections: Sequence[Projection] = PROJECTIONS
+) -> list[ProjectionStatus]:
+    """How every projection stands. Writes nothing; one without its tables is at 0."""
     head = max_position(connection)
-    prepare(connection)
-    rows = connection.execute(
-        "SELECT name, version, position, updated_at FROM projections.positions"
-    ).fetchall()
-    found = {row[0]: row for row in rows}
-    return [
-        ProjectionStatus(
-            projection.name,
-            found[projection.name][1],
-            found[projection.name][2],
-            max(0, head - found[projection.name][2]),
-            found[projection.name][3],
+    positions = read_positions(connection)
+    found = []
+    for projection in projections:
+        stands = positions.get(projection.name)
+        if stands is None or not is_whole(connection, projection):
+            nothing = ProjectionStatus(projection.name, projection.version, 0, head, None, False)
+            found.append(nothing)
+            continue
+        found.append(
+            ProjectionStatus(
+                projection.name,
+                stands.version,
+                stands.position,
+                max(0, head - stands.position),
+                stands.updated_at,
+                stands.version != projection.version,
+            )
         )
-        for projection in PROJECTIONS
-    ]
+    return found
 
 
-def prepare(connection: Connection) -> None:
+def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> None:
     """Create what is missing: a projection without its tables begins again at 0.
 
     One whose version in the code is another than the one that wrote its tables does too:
-    it is rebuilt beside them, and swapped.
+    it is rebuilt beside them, and swapped. Raises `InvalidInput` as `rebuild` does.
     """
     with connection.transaction():
         connection.execute(_LOCK)
-        connection.execute(sql_file("positions"))
+        create_positions(connection)
+        positions = read_positions(connection)
         outdated = []
-        for projection in PROJECTIONS:
-            row = connection.execute(
-                "SELECT version FROM projections.positions WHERE name = %s", (projection.name,)
-            ).fetchone()
-            if row is None or not _is_whole(connection, projection):
-                _create(connection, projection, LIVE)
-                _set_position(connection, projection, 0)
-            elif row[0] != projection.version:
+        for projection in projections:
+            stands = positions.get(projection.name)
+            if stands is not None and stands.version != projection.version:
                 outdated.append(projection.name)
+            elif stands is None or not is_whole(connection, projection):
+                create(connection, projection)
+                move_positions(connection, [projection], 0)
     if outdated:
-        rebuild(connection, outdated)
+        rebuild(connection, outdated, projections=projections)
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
@@ -110,18 +122,16 @@ def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECT
     """
     with connection.transaction():
         connection.execute(_LOCK)
-        positions = {
-            projection.name: _position(connection, projection) for projection in projections
-        }
-        batch = _read_batch(connection, min(positions.values()))
-        if not batch:
+        stands = read_positions(connection)
+        positions = {p.name: _position(p, stands) for p in projections}
+        batch = read_batch(connection, min(positions.values()), _topics(projections))
+        if batch is None:
             return 0
-        _enter(connection, LIVE)
+        enter(connection, LIVE)
         _apply(connection, projections, positions, batch)
-        for projection in projections:
-            if positions[projection.name] < batch[-1].position:
-                _set_position(connection, projection, batch[-1].position)
-    return len(batch)
+        behind = [p for p in projections if positions[p.name] < batch.position]
+        move_positions(connection, behind, batch.position)
+    return batch.events
 
 
 def rebuild(
@@ -129,21 +139,19 @@ def rebuild(
     names: Sequence[str] = (),
     *,
     progress: Callable[[int, int], None] | None = None,
+    projections: Sequence[Projection] = PROJECTIONS,
 ) -> int:
     """Build the named projections (all, if none is named) anew beside the live ones, and swap.
 
-    Readers see the old rows until one transaction replaces them by the new. Interrupted, it
-    leaves the live ones as they were and can be repeated. `progress` gets the position
-    reached and the newest one. Returns the position of the swapped tables. Raises
-    `UnknownProjection`.
+    Readers see the old rows until one transaction replaces them by the new, under the same
+    grants. Interrupted, it leaves the live ones as they were and can be repeated. `progress`
+    gets the position reached and the newest one. Returns the position of the swapped tables.
+
+    Raises `UnknownProjection`, and `InvalidInput` when somebody's views depend on the tables.
     """
-    chosen = _chosen(names)
-    # One rebuild at a time, for its whole length: they share the schema they build in.
-    connection.execute(_LOCK_REBUILD)
-    try:
+    chosen = _chosen(names, projections)
+    with _alone(connection), _collecting_seldom():
         return _rebuild(connection, chosen, progress)
-    finally:
-        connection.execute(_UNLOCK_REBUILD)
 
 
 def _rebuild(
@@ -153,136 +161,85 @@ def _rebuild(
 ) -> int:
     with connection.transaction():
         connection.execute(_LOCK)
-        connection.execute(sql_file("positions"))
-        connection.execute(
-            sql.SQL("DROP SCHEMA IF EXISTS {0} CASCADE; CREATE SCHEMA {0}").format(
-                sql.Identifier(BUILDING)
-            )
-        )
-        for projection in chosen:
-            _create(connection, projection, BUILDING)
+        create_positions(connection)
+        refuse_dependents(connection, chosen)
+        begin_building(connection, chosen)
     position = 0
+    topics = _topics(chosen)
     while True:
         head = max_position(connection)
         with connection.transaction():
             # Up to here the live ones may move on; the last stretch holds them still.
-            batch = _read_batch(connection, position)
-            if not batch:
+            batch = read_batch(connection, position, topics)
+            if batch is None:
                 connection.execute(_LOCK)
-                batch = _read_batch(connection, position)
-                if not batch:
-                    _swap(connection, chosen, position)
+                batch = read_batch(connection, position, topics)
+                if batch is None:
+                    replace(connection, chosen)
+                    move_positions(connection, chosen, position)
                     return position
-            _enter(connection, BUILDING)
-            _apply(connection, chosen, dict.fromkeys((p.name for p in chosen), position), batch)
-        position = batch[-1].position
+            enter(connection, BUILDING)
+            _apply(connection, chosen, {p.name: position for p in chosen}, batch)
+        position = batch.position
         if progress is not None:
             progress(position, head)
 
 
-def _chosen(names: Sequence[str]) -> list[Projection]:
-    by_name = {projection.name: projection for projection in PROJECTIONS}
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """One rebuild at a time, for its whole length: they share the schema they build in."""
+    connection.execute(_LOCK_REBUILD)
+    try:
+        yield
+    finally:
+        if not connection.closed:  # a closed one has given its locks back
+            connection.execute(_UNLOCK_REBUILD)
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Parsed events hold no cycles: looking for some takes a tenth of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _chosen(names: Sequence[str], projections: Sequence[Projection]) -> list[Projection]:
+    known = {projection.name for projection in projections}
     for name in names:
-        if name not in by_name:
-            raise UnknownProjection(name)
-    return [p for p in PROJECTIONS if not names or p.name in names]
+        if name not in known:
+            raise UnknownProjection(name, projections)
+    return [p for p in projections if not names or p.name in names]
 
 
-def _swap(connection: Connection, projections: Sequence[Projection], position: int) -> None:
-    for projection in projections:
-        _drop(connection, projection, LIVE)
-        for relation in projection.relations:
-            connection.execute(
-                sql.SQL("ALTER {} {}.{} SET SCHEMA {}").format(
-                    sql.SQL(relation.kind),
-                    sql.Identifier(BUILDING),
-                    sql.Identifier(relation.name),
-                    sql.Identifier(LIVE),
-                )
-            )
-        _set_position(connection, projection, position)
+def _topics(projections: Sequence[Projection]) -> frozenset[str]:
+    return frozenset().union(*(projection.topics for projection in projections))
+
+
+def _position(projection: Projection, stands: Mapping[str, Position]) -> int:
+    found = stands.get(projection.name)
+    if found is None:
+        return 0
+    if found.version != projection.version:
+        raise OutdatedProjection(
+            f"{projection.name}: its tables are of version {found.version}, this program writes "
+            f"version {projection.version}"
+        )
+    return found.position
 
 
 def _apply(
     connection: Connection,
     projections: Sequence[Projection],
-    positions: dict[str, int],
-    batch: Sequence[RecordedEvent],
+    positions: Mapping[str, int],
+    batch: Batch,
 ) -> None:
-    facts = [Fact(recorded) for recorded in batch]
     with connection.cursor() as cursor:
         for projection in projections:
             position, topics = positions[projection.name], projection.topics
-            wanted = [f for f in facts if f.topic in topics and f.position > position]
+            wanted = [f for f in batch.facts if f.topic in topics and f.position > position]
             if wanted:
                 projection.apply(cursor, wanted)
-
-
-def _read_batch(connection: Connection, position: int) -> list[RecordedEvent]:
-    """The next events, bounded by number and by bytes, one at least."""
-    batch: list[RecordedEvent] = []
-    size = 0
-    with connection.cursor("projections_batch", row_factory=args_row(RecordedEvent)) as cursor:
-        cursor.itersize = 2_500
-        cursor.execute(sql_file("read_batch"), (position, BATCH_EVENTS), binary=True)
-        for recorded in cursor:
-            batch.append(recorded)
-            size += len(recorded.state)
-            if size >= BATCH_BYTES:
-                break
-    return batch
-
-
-# -- tables and positions ------------------------------------------------------------------
-
-
-def _is_whole(connection: Connection, projection: Projection) -> bool:
-    names = [f"{LIVE}.{relation.name}" for relation in projection.relations]
-    row = connection.execute(
-        "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name", (names,)
-    ).fetchone()
-    return row is not None and row[0] == len(names)
-
-
-def _create(connection: Connection, projection: Projection, schema: LiteralString) -> None:
-    _drop(connection, projection, schema)
-    _enter(connection, schema)
-    connection.execute(projection.ddl())
-
-
-def _drop(connection: Connection, projection: Projection, schema: LiteralString) -> None:
-    for relation in reversed(projection.relations):
-        connection.execute(
-            sql.SQL("DROP {} IF EXISTS {}.{} CASCADE").format(
-                sql.SQL(relation.kind), sql.Identifier(schema), sql.Identifier(relation.name)
-            )
-        )
-
-
-def _enter(connection: Connection, schema: LiteralString) -> None:
-    """Let a projection's unqualified names mean the relations in `schema`."""
-    connection.execute(sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(schema)))
-
-
-def _position(connection: Connection, projection: Projection) -> int:
-    row = connection.execute(
-        "SELECT position, version FROM projections.positions WHERE name = %s",
-        (projection.name,),
-    ).fetchone()
-    if row is None:
-        return 0
-    if row[1] != projection.version:
-        raise OutdatedProjection(
-            f"{projection.name}: its tables are of version {row[1]}, this program writes "
-            f"version {projection.version}"
-        )
-    return int(row[0])
-
-
-def _set_position(connection: Connection, projection: Projection, position: int) -> None:
-    connection.execute(
-        "INSERT INTO projections.positions (name, version, position) VALUES (%s, %s, %s) "
-        "ON CONFLICT (name) DO UPDATE SET version = excluded.version, "
-        "position = excluded.position, updated_at = clock_timestamp()",
-        (projection.name, projection.version, position),
-    )

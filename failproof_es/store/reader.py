@@ -19,6 +19,9 @@ from failproof_es.store.mapper import decode, upcast
 
 Connection = psycopg.Connection[Any]
 
+CHANNEL = "failproof_events"
+"""Readers that LISTEN here wake up after a commit; the payload is the last position."""
+
 _COLUMNS = sql.SQL(
     "notification_id AS position, originator_id AS stream_id, originator_version AS version, "
     "topic, state, run_id, recorded_at"

@@ -25,9 +25,7 @@ from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastor
 
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.migration import migrate
-
-CHANNEL = "failproof_events"
-"""Readers that LISTEN here wake up after a commit; the payload is the last position."""
+from failproof_es.store.reader import CHANNEL
 
 
 class LeaseLost(PersistenceError):

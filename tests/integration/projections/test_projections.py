@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+import projections.batch as batching
 import projections.runner as runner
 from failproof_es.case import Case, Turn, prompt_id
 from failproof_es.evaluation import EvaluationKey
@@ -199,7 +200,7 @@ def test_where_a_batch_ends_does_not_matter(
     batch: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runner, "BATCH_EVENTS", batch)
+    monkeypatch.setattr(batching, "BATCH_EVENTS", batch)
     with store.connect() as connection:
         rebuild(connection)
         assert rows(connection) == followed
@@ -238,7 +239,7 @@ def test_a_table_that_somebody_dropped_comes_back_by_itself(
     store: Store, followed: dict[str, list[tuple[Any, ...]]]
 ) -> None:
     with store.connect() as connection:
-        connection.execute("DROP TABLE projections.run_results")
+        connection.execute("DROP TABLE projections.evaluations CASCADE")
         prepare(connection)
         follow_to_the_end(connection)
         assert rows(connection) == followed
@@ -261,14 +262,14 @@ def test_another_version_in_the_code_is_rebuilt_when_next_followed(
         connection.execute("TRUNCATE projections.token_usage")
         prepare(connection)
         assert rows(connection) == followed
-        assert {s.version for s in status(connection)} == {1}
+        assert [s.version for s in status(connection)] == [p.version for p in PROJECTIONS]
 
 
 def test_a_program_of_another_version_does_not_write_into_rebuilt_tables(
     store: Store, followed: dict[str, list[tuple[Any, ...]]]
 ) -> None:
     with store.connect() as connection:
-        connection.execute("UPDATE projections.positions SET version = 2 WHERE name = 'cost'")
+        connection.execute("UPDATE projections.positions SET version = 99 WHERE name = 'cost'")
         with pytest.raises(runner.OutdatedProjection, match="cost"):
             catch_up(connection)
         assert rows(connection) == followed

@@ -1,4 +1,5 @@
--- How each run and each of its models stands.
+-- How each run and each of its models stands. accuracy_sum adds each score rounded to six decimals,
+-- exactly, so that it does not depend on the order of adding.
 CREATE TABLE runs (
     run_id uuid PRIMARY KEY,
     run_number bigint NOT NULL,
@@ -28,7 +29,7 @@ CREATE TABLE progress (
     empty bigint NOT NULL DEFAULT 0,
     truncated bigint NOT NULL DEFAULT 0,
     other bigint NOT NULL DEFAULT 0,
-    accuracy_sum double precision NOT NULL DEFAULT 0,
+    accuracy_sum numeric NOT NULL DEFAULT 0,
     in_flight bigint GENERATED ALWAYS AS (requests - answers - errors - lost_attempts) STORED,
     PRIMARY KEY (run_id, model_key)
 );

@@ -1,5 +1,6 @@
 -- What each run has used of each model. Money is never in an event: `cost` multiplies the
--- tokens by the dated prices that stand in `failproof.prices` when it is read.
+-- tokens by the dated prices that stand in `failproof.prices` when it is read. Counts come
+-- from whoever answered: numeric, because nothing bounds what a server claims.
 CREATE TABLE token_usage (
     run_id uuid NOT NULL,
     model_key text NOT NULL,
@@ -7,9 +8,9 @@ CREATE TABLE token_usage (
     model_answered text NOT NULL,
     requests bigint NOT NULL DEFAULT 0,
     answers_without_usage bigint NOT NULL DEFAULT 0,
-    input_tokens bigint NOT NULL DEFAULT 0,
-    output_tokens bigint NOT NULL DEFAULT 0,
-    cached_input_tokens bigint NOT NULL DEFAULT 0,
+    input_tokens numeric NOT NULL DEFAULT 0,
+    output_tokens numeric NOT NULL DEFAULT 0,
+    cached_input_tokens numeric NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, model_key, purpose, model_answered)
 );
 

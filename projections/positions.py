@@ -1,0 +1,49 @@
+"""How far each projection is: `projections.positions`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from psycopg.rows import class_row
+
+from projections.protocol import Projection, sql_file
+
+Connection = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Up to where which version of a projection has written its rows."""
+
+    name: str
+    version: int
+    position: int
+    updated_at: datetime
+
+
+def create_positions(connection: Connection) -> None:
+    """Make the schema and the table, where they are missing."""
+    connection.execute(sql_file("positions"))
+
+
+def read_positions(connection: Connection) -> dict[str, Position]:
+    """The position of every projection that has one. Writes nothing."""
+    row = connection.execute("SELECT to_regclass('projections.positions') IS NULL").fetchone()
+    if row == (True,):
+        return {}
+    with connection.cursor(row_factory=class_row(Position)) as cursor:
+        cursor.execute("SELECT name, version, position, updated_at FROM projections.positions")
+        return {found.name: found for found in cursor}
+
+
+def move_positions(
+    connection: Connection, projections: Sequence[Projection], position: int
+) -> None:
+    """Say that these projections, as this program writes them, have reached `position`."""
+    names = [projection.name for projection in projections]
+    versions = [projection.version for projection in projections]
+    connection.execute(sql_file("move_positions"), (names, versions, [position] * len(projections)))

@@ -1,0 +1,111 @@
+"""The tables and views of projections: made, looked for, and put in place of the live ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from failproof_es.problems import InvalidInput
+from projections.protocol import Projection, sql_file
+
+Connection = psycopg.Connection[Any]
+
+LIVE: LiteralString = "projections"
+BUILDING: LiteralString = "projections_building"
+
+
+def enter(connection: Connection, schema: LiteralString) -> None:
+    """Until the transaction ends, let unqualified names mean the relations in `schema`.
+
+    Nor does its commit wait for the disk: what a crash takes back is read from the log again.
+    """
+    connection.execute(
+        "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true)",
+        (schema,),
+    )
+
+
+def is_whole(connection: Connection, projection: Projection) -> bool:
+    """Whether every live relation of this projection is there."""
+    names = [f"{LIVE}.{relation.name}" for relation in projection.relations]
+    row = connection.execute(
+        "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name", (names,)
+    ).fetchone()
+    return row is not None and row[0] == len(names)
+
+
+def create(connection: Connection, projection: Projection) -> None:
+    """Make the live relations anew, empty. Raises `InvalidInput` as `replace` does."""
+    refuse_dependents(connection, [projection])
+    _drop(connection, projection)
+    enter(connection, LIVE)
+    connection.execute(projection.ddl())
+
+
+def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Make empty relations in the schema where nobody looks, without what a dead rebuild left."""
+    schema = sql.Identifier(BUILDING)
+    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(schema))
+    connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+    enter(connection, BUILDING)
+    for projection in projections:
+        connection.execute(projection.ddl())
+
+
+def replace(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Put what was built in the place of the live relations, under the same grants.
+
+    Raises `InvalidInput`, naming them, when views or other objects that are not ours depend
+    on the live ones: they would have to go with them.
+    """
+    refuse_dependents(connection, projections)
+    grants = connection.execute(sql_file("grants"), _named(projections)).fetchall()
+    for projection in projections:
+        _drop(connection, projection)
+        for relation in projection.relations:
+            connection.execute(
+                sql.SQL("ALTER {} {}.{} SET SCHEMA {}").format(
+                    sql.SQL(relation.kind),
+                    sql.Identifier(BUILDING),
+                    sql.Identifier(relation.name),
+                    sql.Identifier(LIVE),
+                )
+            )
+    for (grant,) in grants:
+        connection.execute(sql.SQL(grant))
+    connection.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(BUILDING)))
+
+
+def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Raise `InvalidInput` when something that is not ours hangs on the live relations."""
+    rows = connection.execute(sql_file("dependents"), _named(projections)).fetchall()
+    if rows:
+        names = ", ".join(projection.name for projection in projections)
+        raise InvalidInput.because(
+            f"{names}: the tables cannot be replaced while {', '.join(row[0] for row in rows)} "
+            "depends on them",
+            remedy="drop what depends on them, rebuild, and create it again",
+        )
+
+
+def _named(projections: Sequence[Projection]) -> dict[str, Any]:
+    names = [relation.name for projection in projections for relation in projection.relations]
+    return {"schema": LIVE, "names": names}
+
+
+def _drop(connection: Connection, projection: Projection) -> None:
+    """Without CASCADE. As what the catalog says they are: another version may have made them."""
+    rows = connection.execute(sql_file("kinds"), _named([projection])).fetchall()
+    kinds: dict[str, LiteralString] = {
+        name: "VIEW" if kind == "v" else "TABLE" for name, kind in rows
+    }
+    # A view goes before the tables it reads.
+    for name, kind in sorted(kinds.items(), key=lambda item: item[1], reverse=True):
+        connection.execute(
+            sql.SQL("DROP {} {}.{}").format(
+                sql.SQL(kind), sql.Identifier(LIVE), sql.Identifier(name)
+            )
+        )

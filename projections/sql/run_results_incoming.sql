@@ -1,0 +1,28 @@
+-- What a batch says about each evaluation it touches. Filled by COPY, emptied by the commit.
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming_evaluations (
+    evaluation_id uuid,
+    run_id uuid,
+    prompt_id uuid,
+    model_key text,
+    repetition integer,
+    started_at timestamptz,
+    last_position bigint,
+    status text,
+    attempts integer,
+    retries integer,
+    lost_attempts integer,
+    response json,
+    finish_reason text,
+    model_answered text,
+    input_tokens numeric,
+    output_tokens numeric,
+    latency_us bigint,
+    error_kind text,
+    error_message json,
+    error_position bigint,
+    primary_class text,
+    details json,
+    scores json,
+    accuracy double precision,
+    finished_at timestamptz
+) ON COMMIT DELETE ROWS

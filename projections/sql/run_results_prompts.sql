@@ -1,0 +1,4 @@
+INSERT INTO prompts (prompt_id, suite_id, case_id, category, label, severity, tags)
+SELECT * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+                     %s::json[])
+ON CONFLICT (prompt_id) DO NOTHING
