@@ -313,13 +313,13 @@ def next_action(state: Evaluation, case: Case, grading: Grading, *, retry_attemp
     error = state.last_error
     if error is not None and error.purpose == "target":
         return GiveUp(Failure(error.kind, error.message))
+    if failure is not None:  # before the judge's reply: another model than asked may have given it
+        return GiveUp(Failure("judge_failed", failure.message))
     if state.judge_reply is not None:
         return ScoreReply(state.classification, Judgement(state.judge_reply))
     messages = grading.judge_messages(case, Transcript(state.replies))
     if messages is None:
         return ScoreReply(state.classification, None)
-    if failure is not None:
-        return GiveUp(Failure("judge_failed", failure.message))
     return _send(state, "judge", len(state.replies), messages)
 
 

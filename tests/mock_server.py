@@ -99,6 +99,10 @@ class MockServer:
             return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "1"})
         if fault == "length":
             return _answer("mock", "cut", finish_reason="length")
+        if fault == "othermodel":
+            return _answer("mock-mini", "hello")
+        if fault == "snapshot":
+            return _answer("mock-2026-11-21", "hello")
         if fault == "echokey":
             key = request.headers.get("authorization", "")
             return _reply(400, orjson.dumps({"error": {"message": f"key {key} is bad"}}))

@@ -47,6 +47,7 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.waiting import wait_s
 from failproof_es.store.journal import Journal
@@ -105,11 +106,12 @@ class Interpreter:
                 await self._record([*decided, request])
                 state = evolve(state, request)
                 decided = []
-                event: EvaluationEvent = await self._exchange(stamp, state, request, target)
+                events = await self._exchange(stamp, state, request, target)
             else:
-                event = self._consequence(stamp, state, case, action)
-            decided.append(event)
-            state = evolve(state, event)
+                events = [self._consequence(stamp, state, case, action)]
+            decided.extend(events)
+            state = fold(events, state)
+            event = events[-1]
             if isinstance(event, ErrorRecorded) and event.disposition == "halting":
                 await self._record(decided)
                 raise Halted(f"{event.model_key}: {event.message}")
@@ -197,14 +199,22 @@ class Interpreter:
 
     async def _exchange(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, target: Target
-    ) -> ResponseReceived | ErrorRecorded:
-        """One attempt and its outcome. The request is on record already."""
+    ) -> list[EvaluationEvent]:
+        """One attempt and its outcome. The request is on record already.
+
+        An answer of another model than was asked is recorded whole, and as an error.
+        """
         prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"))
         try:
             answer = await target.provider.send(prepared)
         except ModelError as error:
-            return self._error(stamp, state, request, error)
-        return self._response(stamp, state, request, answer)
+            return [self._error(stamp, state, request, error)]
+        response = self._response(stamp, state, request, answer)
+        try:
+            require_model(target.model.model, target.model.version, answer.model)
+        except ModelError as error:
+            return [response, self._error(stamp, evolve(state, response), request, error)]
+        return [response]
 
     def _response(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, answer: Answer

@@ -47,7 +47,8 @@ class ModelError(Exception):
     kinds: `connection`, `timeout`, `rate_limited`, `server_error`, `authentication`,
     `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
     `provider_error` (an error object under status 200), `empty_choices`,
-    `missing_content`, `client_exception` (a user's own class raised).
+    `missing_content`, `client_exception` (a user's own class raised),
+    `model_mismatch` (another model answered than was asked).
     """
 
     def __init__(

@@ -165,6 +165,27 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
     assert replayed.exit_code == 0, replayed.output
 
 
+def test_an_answer_of_another_model_is_kept_whole_and_is_an_error(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    other, snapshot = write_faults(tmp_path, "othermodel", "snapshot")
+    write_configuration(tmp_path, mock_url, execution=EXECUTION)
+    done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
+    counts = orjson.loads(done.stdout.splitlines()[-1])["counts"]
+    assert (counts["scored"], counts["abandoned"]) == (1, 1)
+    recorded = by_prompt(store)
+    (answer,) = payloads(recorded[other], "ResponseReceived")
+    assert (answer["model"], answer["usage"]["output_tokens"]) == ("mock-mini", 5)
+    (error,) = payloads(recorded[other], "ErrorRecorded")
+    assert (error["kind"], error["disposition"]) == ("model_mismatch", "final")
+    assert "mock was asked and mock-mini answered" in error["message"]
+    assert "Traceback (most recent call last)" in error["stack_trace"]
+    assert payloads(recorded[other], "EvaluationAbandoned")[0]["kind"] == "model_mismatch"
+    assert payloads(recorded[snapshot], "ResponseReceived")[0]["model"] == "mock-2026-11-21"
+    assert payloads(recorded[snapshot], "Scored")
+    assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
+
+
 def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
     prompts = write_faults(tmp_path, "http500", "reset", "silent", "length")
     write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})

@@ -130,6 +130,23 @@ def test_given_a_judge_that_fails_then_the_evaluation_is_abandoned_not_failed() 
     assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
 
 
+def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_a_score() -> None:
+    history = History().sent().answered().failed(disposition="final")
+    action = after(history)
+    assert isinstance(action, Classify) and action.transcript.failure is not None
+    action = after(history.classified("error"))
+    assert isinstance(action, GiveUp)
+    assert fold(history.events).usage.output_tokens == 2
+
+
+def test_given_a_judgement_and_an_error_that_voids_it_then_it_is_not_scored() -> None:
+    history = History().sent().answered().classified()
+    history.sent(turn=1, purpose="judge").answered("yes", turn=1, purpose="judge")
+    history.failed(turn=1, purpose="judge", disposition="final")
+    action = after(history, judged=True)
+    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+
+
 @pytest.mark.parametrize(
     "history",
     [
