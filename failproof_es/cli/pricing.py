@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from failproof_es.cli.progress_state import Price
 from failproof_es.events import RunStarted, Usage
-from failproof_es.models.prices import usd_per_million
+from failproof_es.models.prices import PriceBook, Rates
 
 _MILLION = 1_000_000
+
+
+def rates_of(started: RunStarted) -> dict[str, Rates]:
+    """The known prices of a run's models, by model key, as they were when it began."""
+    book = PriceBook.of(started.configuration)
+    found = {model.key: book.rates(model, started.timestamp) for model in started.models}
+    return {key: rates for key, rates in found.items() if rates is not None}
 
 
 def price_of(started: RunStarted) -> Price:
@@ -14,17 +21,19 @@ def price_of(started: RunStarted) -> Price:
 
     Prices are looked up once: this is asked for every answer while a run is going.
     """
-    found = {model.key: usd_per_million(model, started.timestamp) for model in started.models}
-    rates = {
-        key: tuple(float(rate) / _MILLION for rate in per_million)
-        for key, per_million in found.items()
-        if per_million is not None
+    known = {
+        key: (
+            float(rates.input) / _MILLION,
+            float(rates.cached_input) / _MILLION,
+            float(rates.output) / _MILLION,
+        )
+        for key, rates in rates_of(started).items()
     }
 
     def price(key: str, usage: Usage) -> float | None:
-        if key not in rates or usage.input_tokens is None or usage.output_tokens is None:
+        if key not in known or usage.input_tokens is None or usage.output_tokens is None:
             return None
-        fresh, cached, output = rates[key]
+        fresh, cached, output = known[key]
         cached_tokens = usage.cached_input_tokens or 0
         return (
             (usage.input_tokens - cached_tokens) * fresh

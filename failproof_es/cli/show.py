@@ -15,7 +15,7 @@ from failproof_es.cli.output import (
     print_json,
     print_table,
 )
-from failproof_es.cli.pricing import price_of
+from failproof_es.cli.pricing import price_of, rates_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
@@ -84,6 +84,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "errors": dict(facts.errors),
         "tokens": {"input": facts.input_tokens, "output": facts.output_tokens},
         "cost_usd": facts.cost_usd,
+        "prices": {key: rates.version for key, rates in rates_of(started).items()},
         "latency_ms": {"p50": facts.latency_ms(50), "p95": facts.latency_ms(95)},
     }
 
@@ -91,7 +92,8 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
 def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     started, total = run.started, facts.total
     errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
-    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f}"
+    versions = ", ".join(sorted({rates.version for rates in rates_of(started).values()}))
+    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",

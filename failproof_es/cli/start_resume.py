@@ -49,16 +49,23 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 
 @click.command(cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY.PATH=VALUE",
+    help="Put a value over the configuration's; may be repeated. Recorded with the run.",
+)
 @quiet_option
 @format_option()
-def start(config: Path, quiet: bool, output_format: Format) -> None:
+def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: Format) -> None:
     """Start a run of the configuration file CONFIG.
 
     Everything that can be wrong with the configuration, the suites and the models is
     checked before the first request. With --json the last line of stdout is one object:
     run_id, run_number, status, counts, gates, exit_code.
     """
-    loaded = load_configuration(config)
+    loaded = load_configuration(config, settings)
     with session().open_store() as store:
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:

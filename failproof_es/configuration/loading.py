@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,25 +13,33 @@ from uuid import UUID
 
 import orjson
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from failproof_es import shipped
-from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, read_yaml
-from failproof_es.problems import InvalidInput, Problems
+from failproof_es.configuration.explain import explain
+from failproof_es.configuration.overrides import override
+from failproof_es.configuration.schema import Configuration, Model, PriceList
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, located, read_yaml
+from failproof_es.problems import InvalidInput, Problem, Problems
 
-_SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
-_LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
 _PLACEHOLDERS = ("{timestamp}", "{test_name}")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
-    """A configuration and the file it came from."""
+    """A configuration, the file it came from, and where in it everything stands."""
 
     configuration: Configuration
     path: Path
+    tree: YamlTree
+
+    def placed(self, problem: Problem) -> Problem:
+        """The problem with the file and line of its field, where it has none of its own."""
+        if problem.field is None or problem.path is not None:
+            return problem
+        path, line = self.tree.place_of(located(problem.field), self.path)
+        return replace(problem, path=path, line=line)
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -55,8 +63,11 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     return Configuration.model_validate(resolved)
 
 
-def load_configuration(path: Path) -> LoadedConfiguration:
-    """Read and check a configuration file. Raises `InvalidInput` with every problem in it."""
+def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfiguration:
+    """Read and check a configuration file, with `key.path=value` settings put over it.
+
+    Raises `InvalidInput` with every problem in all of them.
+    """
     problems = Problems()
     tree = read_yaml(path, problems)
     if tree is None:
@@ -68,96 +79,48 @@ def load_configuration(path: Path) -> LoadedConfiguration:
             remedy="see configs/quickstart.yaml",
         )
         problems.raise_errors()
+    override(tree, settings, problems)
     configuration = None
     try:
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
-        for detail in error.errors():
-            _report(path, tree, detail, problems)
+        explain(error, path, tree, Configuration, problems)
     else:
         _check_rules(path, tree, configuration, problems)
+        configuration = _with_price_file(path, tree, configuration, problems)
     problems.raise_errors()
     assert configuration is not None
-    return LoadedConfiguration(configuration, path)
+    return LoadedConfiguration(configuration, path, tree)
 
 
-# -- what the schema finds, in plain words -------------------------------------------------
-
-
-def _report(path: Path, tree: YamlTree, detail: ErrorDetails, problems: Problems) -> None:
-    location: Location = detail["loc"]
-    name = str(location[-1]) if location else ""
-    message, remedy = _plain(detail, name, location)
-    problems.error(
-        message,
-        path=path,
-        line=tree.line_of(location),
-        field=dotted(location) or None,
-        remedy=remedy,
-    )
-
-
-def _plain(detail: ErrorDetails, name: str, location: Location) -> tuple[str, str | None]:
-    context = detail.get("ctx", {})
-    if detail["type"] == "extra_forbidden":
-        return _unknown_key(name, location)
-    if detail["type"] == "missing":
-        return "is missing", f"add `{name}:`"
-    if name == "source" and detail["input"] == "database":
-        return (
-            "`database` is not available in this version",
-            "use `source: file` with a path",
-        )
-    if _SECRET.search(name):
-        return (
-            "must be the name of an environment variable",
-            "a configuration names the variable that holds the key, never the key itself",
-        )
-    if detail["type"] == "literal_error":
-        return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
-    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", None
-
-
-def _unknown_key(name: str, location: Location) -> tuple[str, str | None]:
-    if _SECRET.search(name):
-        return (
-            "keys do not belong into a configuration",
-            "put the key into an environment variable and name that in `api_key_env`",
-        )
-    known = _keys_at(location[:-1])
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return "is not a known key", f"did you mean `{close[0]}`?"
-    return "is not a known key", f"known here: {', '.join(known)}" if known else None
-
-
-def _keys_at(location: Location) -> list[str]:
-    schema: Any = Configuration.model_json_schema(by_alias=True)
-    definitions = schema.get("$defs", {})
-
-    def resolve(part: Any) -> Any:
-        for option in (part, *part.get("anyOf", [])):
-            if "$ref" in option:
-                return definitions[option["$ref"].rsplit("/", 1)[-1]]
-        return part
-
-    for step in location:
-        schema = resolve(schema)
-        schema = schema.get("items", {}) if isinstance(step, int) else schema["properties"][step]
-    return sorted(resolve(schema).get("properties", {}))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict | list):  # what is inside may be a secret
-        return "a mapping" if isinstance(value, dict) else "a list"
-    if isinstance(value, str) and _LOOKS_SECRET.search(value):
-        return "what looks like a key"
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _lower_first(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _with_price_file(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> Configuration:
+    """The configuration with the content of its price file: a run never reads a file again."""
+    prices = configuration.prices
+    if prices.file is None:
+        return configuration
+    named = Path(prices.file).expanduser()
+    folders = (Path.cwd(), path.absolute().parent)
+    file = next((found for folder in folders if (found := folder / named).is_file()), None)
+    if file is None:
+        found_in, line = tree.place_of(("prices", "file"), path)
+        looked_in = ", ".join(str(folder) for folder in folders)
+        problems.error(
+            f"there is no file {prices.file} (looked in {looked_in})",
+            path=found_in, line=line, field="prices.file", remedy="check the path",
+        )  # fmt: skip
+        return configuration
+    listed = read_yaml(file, problems)
+    if listed is None:
+        return configuration
+    try:
+        price_list = PriceList.model_validate(listed.value)
+    except ValidationError as error:
+        explain(error, file, listed, PriceList, problems)
+        return configuration
+    content = {"version": price_list.version, "models": price_list.models}
+    return configuration.model_copy(update={"prices": prices.model_copy(update=content)})
 
 
 # -- rules between values ------------------------------------------------------------------
@@ -167,9 +130,8 @@ def _check_rules(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> None:
     def error(location: Location, message: str, remedy: str | None = None) -> None:
-        problems.error(
-            message, path=path, line=tree.line_of(location), field=dotted(location), remedy=remedy
-        )
+        found_in, line = tree.place_of(location, path)
+        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
 
     if (given := configuration.test_run.id) is not None and not _is_uuid(given):
         error(("test_run", "id"), "is not a UUID", "leave it out to have one generated")
@@ -179,6 +141,17 @@ def _check_rules(
     if configuration.judge is not None:
         for name, message, remedy in _model_problems(configuration.judge):
             error(("judge", name), message, remedy)
+    prices = configuration.prices
+    if prices.file is not None and (prices.version is not None or prices.models):
+        error(("prices",), "names a file and lists prices", "keep one of them")
+    elif prices.models and prices.version is None:
+        error(("prices", "version"), "is missing", "add the day of the prices: YYYY-MM-DD")
+    for location, variable in _variables(tree.value):
+        error(
+            location,
+            f"{variable} would be sent as it stands: environment variables are not filled in",
+            "write the value; a key's variable is named in `api_key_env`",
+        )
     if configuration.output.file is not None:
         for placeholder in _PLACEHOLDER.findall(configuration.output.file.path):
             if placeholder not in _PLACEHOLDERS:
@@ -187,6 +160,25 @@ def _check_rules(
                     f"the placeholder {placeholder} is not known",
                     f"use {' or '.join(_PLACEHOLDERS)}",
                 )
+
+
+def _variables(value: Any, at: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Where a text looks like a reference to an environment variable.
+
+    Not in `prompts.options` and a model's `parameters`: what stands there is a dialect's and
+    a provider's to read.
+    """
+    if isinstance(value, str):
+        if found := _VARIABLE.search(value):
+            yield at, found[0]
+        return
+    if at == ("prompts", "options") or (at[:1] == ("models",) and at[2:] == ("parameters",)):
+        return
+    inside: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inside:
+        yield from _variables(each, (*at, key))
 
 
 _TAKEN = {

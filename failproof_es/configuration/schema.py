@@ -104,6 +104,36 @@ class Gates(Section):
     """The same over the cases of category `posix`; not met where there are none."""
 
 
+class ModelPrice(Section):
+    """What one model takes, in US dollars per million tokens."""
+
+    model: Annotated[str, Field(min_length=1)]
+    """The exact model name, as in `models`."""
+    base_url: str | None = None
+    """Only behind this URL; behind any, unless given."""
+    input_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    output_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    cached_input_usd_per_million: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
+    """Like other input, unless given."""
+
+
+class PriceList(Section):
+    """Prices that were true on a day: the content of a price file."""
+
+    version: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    """The day, as YYYY-MM-DD: recorded with every run that they are used for."""
+    models: Annotated[list[ModelPrice], Field(min_length=1)]
+
+
+class Prices(Section):
+    """Prices that come before those of the price data that is installed."""
+
+    file: Annotated[str | None, Field(min_length=1)] = None
+    """A YAML or JSON file with `version` and `models`, read once, when the run begins."""
+    version: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
+    models: list[ModelPrice] = []
+
+
 class Configuration(Section):
     """A whole run configuration."""
 
@@ -113,4 +143,5 @@ class Configuration(Section):
     prompts: Prompts
     execution: Execution = Execution()
     output: Output = Output()
+    prices: Prices = Prices()
     gates: Gates = Gates()

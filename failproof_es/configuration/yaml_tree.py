@@ -6,6 +6,7 @@ and tags are refused, so nothing is constructed and nothing explodes.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from failproof_es.problems import Problems
 
 Location = tuple[str | int, ...]
 
+_STEP = re.compile(r"\.?([^.\[\]=\s]+)|\[(\d{1,6})\]")
 _LARGEST = 1_000_000
 _DEEPEST = 50
 
@@ -29,6 +31,8 @@ class YamlTree:
 
     value: Any = None
     lines: dict[Location, int] = field(default_factory=dict)
+    overridden: set[Location] = field(default_factory=set)
+    """What a setting on the command line put there."""
 
     def line_of(self, location: Location) -> int | None:
         """The line of the value at `location`, or of the nearest one that contains it."""
@@ -36,6 +40,12 @@ class YamlTree:
             if (line := self.lines.get(location[:length])) is not None:
                 return line
         return None
+
+    def place_of(self, location: Location, path: Path) -> tuple[Path, int | None]:
+        """The file and the line of a value; `--set` for what the command line put there."""
+        if any(location[: len(each)] == each for each in self.overridden):
+            return Path("--set"), None
+        return path, self.line_of(location)
 
 
 def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> YamlTree | None:
@@ -55,10 +65,11 @@ def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> Yam
         line = raw[: error.start].count(b"\n") + 1
         problems.error("is not UTF-8", path=path, line=line, remedy="save it as UTF-8")
         return None
-    return _parse(path, text, problems)
+    return parse_yaml(path, text, problems)
 
 
-def _parse(path: Path, text: str, problems: Problems) -> YamlTree | None:
+def parse_yaml(path: Path, text: str, problems: Problems) -> YamlTree | None:
+    """The content of a YAML text, or `None` with the reasons in `problems`, found in `path`."""
     before = len(problems.errors)
     try:
         depth = 0
@@ -162,3 +173,16 @@ def dotted(location: Location) -> str:
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+def located(text: str) -> Location:
+    """The location that `dotted` writes as `text`; empty when it writes none so."""
+    location: list[str | int] = []
+    position = 0
+    while position < len(text):
+        step = _STEP.match(text, position)
+        if step is None or (not location and step[0][0] in ".["):
+            return ()
+        location.append(step[1] if step[2] is None else int(step[2]))
+        position = step.end()
+    return tuple(location)

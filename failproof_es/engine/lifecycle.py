@@ -18,7 +18,8 @@ from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CasesPlanned, RunStarted
-from failproof_es.models.prices import price_version, usd_per_million
+from failproof_es.models.prices import PriceBook
+from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
 from failproof_es.store.store import Price, Store
@@ -98,7 +99,10 @@ def _cases(loaded: LoadedConfiguration) -> tuple[Dialect, Sequence[Path]]:
         files: Sequence[Path] = case_files(prompts.path, dialect.suffixes, loaded.folders)
     else:
         dialect, files = recognise(prompts.path, loaded.folders)
-    return configured(dialect, prompts.options), files
+    try:
+        return configured(dialect, prompts.options), files
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 def _begin(
@@ -158,9 +162,11 @@ def _begin(
 
 def _prices(started: RunStarted) -> dict[str, Price]:
     """The prices known today of the run's models; unknown ones are absent."""
-    known = {}
-    for model in started.models:
-        price = usd_per_million(model, started.timestamp)
-        if price is not None:
-            known[model.key] = (*price, price_version())
-    return known
+    book = PriceBook.of(started.configuration)
+    models = (*started.models, *([started.judge] if started.judge else []))
+    found = {model.key: book.rates(model, started.timestamp) for model in models}
+    return {
+        key: (rates.input, rates.cached_input, rates.output, rates.version)
+        for key, rates in found.items()
+        if rates is not None
+    }

@@ -112,3 +112,67 @@ def test_a_file_that_is_no_configuration_is_refused(
 def test_the_database_as_a_source_belongs_to_a_later_version(tmp_path: Path) -> None:
     text = GOOD.replace("{path: suites/}", "{source: database, path: suites/}")
     assert "not available in this version" in str(problems_of(tmp_path, text)[0])
+
+
+@pytest.mark.parametrize("value", ["${HOME}", "x-${MODEL:-y}"])
+def test_a_reference_to_an_environment_variable_is_refused_not_sent(
+    tmp_path: Path, value: str
+) -> None:
+    (problem,) = problems_of(tmp_path, GOOD.replace("smollm2", f"'{value}'"))
+    assert (problem.line, problem.field) == (3, "models[0].model")
+    assert "not filled in" in str(problem)
+
+
+def test_where_a_dialect_or_a_provider_reads_it_a_dollar_is_just_text(tmp_path: Path) -> None:
+    text = GOOD.replace("{path: suites/}", "{path: suites/, options: {template: '${x}'}}").replace(
+        "temperature: 0", "parameters: {stop: '${END}'}"
+    )
+    (tmp_path / "run.yaml").write_text(text)
+    load_configuration(tmp_path / "run.yaml")
+
+
+PRICE_FILE = """\
+version: "2026-11-01"
+models:
+  - model: smollm2
+    input_usd_per_million: 0.15
+    output_usd_per_million: 0
+"""
+
+
+def test_the_content_of_a_price_file_becomes_part_of_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "prices.yaml").write_text(PRICE_FILE)
+    (tmp_path / "run.yaml").write_text(GOOD + "prices: {file: prices.yaml}\n")
+    loaded = load_configuration(tmp_path / "run.yaml")
+    (tmp_path / "prices.yaml").unlink()
+    rebuilt = configuration_from_resolved(loaded.resolved())
+    assert rebuilt == loaded.configuration
+    assert rebuilt.prices.version == "2026-11-01"
+    assert rebuilt.prices.models[0].input_usd_per_million == 0.15
+
+
+@pytest.mark.parametrize(
+    ("prices", "content", "place", "words"),
+    [
+        ("{file: absent.yaml}", "", "run.yaml:5: prices.file", "there is no file absent.yaml"),
+        ("{file: p.yaml}", "models: [", "p.yaml:1", "not YAML"),
+        ("{file: p.yaml}", PRICE_FILE.replace("0.15", "-1"), "p.yaml:4", "greater than"),
+        ("{file: p.yaml}", PRICE_FILE.replace("0.15", ".nan"), "p.yaml:4", "finite"),
+        ("{file: p.yaml}", PRICE_FILE.replace("input_", "inpt_"), "p.yaml:4", "did you mean"),
+        ("{file: p.yaml}", PRICE_FILE.replace('"2026-11-01"', "new"), "p.yaml:1", "match"),
+        ("{file: p.yaml, version: '2026-11-01'}", PRICE_FILE, "run.yaml:5: prices", "keep one"),
+        (
+            "{models: [{model: m, input_usd_per_million: 1, output_usd_per_million: 1}]}",
+            "",
+            "run.yaml:5: prices.version",
+            "is missing",
+        ),
+    ],
+)
+def test_a_defect_in_prices_is_named_with_its_place(
+    tmp_path: Path, prices: str, content: str, place: str, words: str
+) -> None:
+    (tmp_path / "p.yaml").write_text(content)
+    text = "\n".join(map(str, problems_of(tmp_path, f"{GOOD}prices: {prices}\n")))
+    assert place in text
+    assert words in text

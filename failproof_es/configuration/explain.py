@@ -1,0 +1,96 @@
+"""What is wrong with values that a schema refuses, in plain words, each with its place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.problems import Problems
+
+_SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
+_LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
+
+
+def explain(
+    error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
+) -> None:
+    """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret."""
+    for detail in error.errors():
+        location: Location = detail["loc"]
+        name = str(location[-1]) if location else ""
+        message, remedy = _plain(detail, name, location, schema)
+        found_in, line = tree.place_of(location, path)
+        problems.error(
+            message, path=found_in, line=line, field=dotted(location) or None, remedy=remedy
+        )
+
+
+def _plain(
+    detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
+) -> tuple[str, str | None]:
+    context = detail.get("ctx", {})
+    if detail["type"] == "extra_forbidden":
+        return _unknown_key(name, location, schema)
+    if detail["type"] == "missing":
+        return "is missing", f"add `{name}:`"
+    if name == "source" and detail["input"] == "database":
+        return (
+            "`database` is not available in this version",
+            "use `source: file` with a path",
+        )
+    if _SECRET.search(name):
+        return (
+            "must be the name of an environment variable",
+            "a configuration names the variable that holds the key, never the key itself",
+        )
+    if detail["type"] == "literal_error":
+        return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
+    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", None
+
+
+def _unknown_key(name: str, location: Location, owner: type[BaseModel]) -> tuple[str, str | None]:
+    if _SECRET.search(name):
+        return (
+            "keys do not belong into a configuration",
+            "put the key into an environment variable and name that in `api_key_env`",
+        )
+    known = _keys_at(location[:-1], owner)
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return "is not a known key", f"did you mean `{close[0]}`?"
+    return "is not a known key", f"known here: {', '.join(known)}" if known else None
+
+
+def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
+    schema: Any = owner.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+
+    def resolve(part: Any) -> Any:
+        for option in (part, *part.get("anyOf", [])):
+            if "$ref" in option:
+                return definitions[option["$ref"].rsplit("/", 1)[-1]]
+        return part
+
+    for step in location:
+        schema = resolve(schema)
+        schema = schema.get("items", {}) if isinstance(step, int) else schema["properties"][step]
+    return sorted(resolve(schema).get("properties", {}))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):  # what is inside may be a secret
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if isinstance(value, str) and _LOOKS_SECRET.search(value):
+        return "what looks like a key"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,109 @@
+"""`--set key.path=value` puts a value over the file's, or says why it can't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.configuration.yaml_tree import dotted, located
+from failproof_es.problems import InvalidInput, Problem
+
+TEXT = """\
+test_run: {name: smoke}
+models:
+  - {provider: local, model: smollm2}
+prompts: {path: suites/}
+judge:
+"""
+
+
+def load(folder: Path, *settings: str, text: str = TEXT) -> LoadedConfiguration:
+    path = folder / "run.yaml"
+    path.write_text(text)
+    return load_configuration(path, settings)
+
+
+def problems_of(folder: Path, *settings: str, text: str = TEXT) -> list[Problem]:
+    with pytest.raises(InvalidInput) as raised:
+        load(folder, *settings, text=text)
+    return raised.value.problems
+
+
+def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        "execution.parallel_workers=9",
+        "models[0].temperature=0.5",
+        "models[0].parameters.stop=[a, 'b=c']",
+        "prompts.path=other/",
+        "judge.provider=local",
+        "judge.model=smollm2",
+    )
+    resolved = loaded.resolved()
+    assert resolved["execution"]["parallel_workers"] == 9
+    assert resolved["models"][0]["temperature"] == 0.5
+    assert resolved["models"][0]["parameters"] == {"stop": ["a", "b=c"]}
+    assert resolved["prompts"]["path"] == "other/"
+    assert resolved["judge"]["model"] == "smollm2"
+    assert loaded.digest() != load(tmp_path).digest()
+
+
+@pytest.mark.parametrize(
+    ("setting", "field", "words"),
+    [
+        ("execution.parallel_worker=9", "execution.parallel_worker", "did you mean `parallel_work"),
+        ("execution.parallel_workers=x", "execution.parallel_workers", "integer"),
+        ("models[1].model=x", "models[1].model", "1 entries: there is no [1]"),
+        ("models.first=x", "models.first", "models is not a mapping"),
+        ("prompts[0]=x", "prompts[0]", "prompts is not a list"),
+        ("test_run.name.first=x", "test_run.name.first", "test_run.name is not a mapping"),
+        ("execution.parallel_workers=", "execution.parallel_workers", "no value"),
+        ("execution.parallel_workers", None, "is not key.path=value"),
+        ("=3", None, "is not key.path=value"),
+        ("models[x].model=3", None, "is not key.path=value"),
+        ("models[0].parameters=&a {}", None, "anchors"),
+        ("models[0].api_key=sk-s3cr3t", "models[0].api_key", "keys do not belong"),
+    ],
+)
+def test_what_can_not_be_set_is_said_to_come_from_the_command_line(
+    tmp_path: Path, setting: str, field: str | None, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, setting)
+    assert (problem.path, problem.field) == (Path("--set"), field)
+    assert words in str(problem)
+    assert "s3cr3t" not in str(problem)
+
+
+def test_all_problems_of_the_file_and_of_the_settings_are_said_at_once(tmp_path: Path) -> None:
+    found = problems_of(
+        tmp_path,
+        "execution.repetitions=0",
+        "execution.repetitions=2",
+        text=TEXT.replace("judge:", "jugde:"),
+    )
+    assert {(str(each.path), each.field, each.message[:12]) for each in found} == {
+        ("--set", "execution.repetitions", "is set twice"),
+        ("--set", "execution.repetitions", "input should"),
+        (str(tmp_path / "run.yaml"), "jugde", "is not a kno"),
+    }
+
+
+@given(st.lists(st.from_regex(r"[a-zA-Z_]\w{0,5}", fullmatch=True) | st.integers(0, 999)))
+def test_a_location_is_read_back_as_it_was_written(location: list[str | int]) -> None:
+    if location and isinstance(location[0], str):
+        assert located(dotted(tuple(location))) == tuple(location)
+
+
+def test_problems_of_a_dialects_options_get_their_place(tmp_path: Path) -> None:
+    text = TEXT.replace("judge:", "").replace(
+        "prompts: {path: suites/}", "prompts:\n  path: suites/\n  options:\n    tempalte: x"
+    )
+    loaded = load(tmp_path, text=text)
+    placed = loaded.placed(Problem("is not known", field="prompts.options.tempalte"))
+    assert (placed.path, placed.line) == (tmp_path / "run.yaml", 7)
+    own = Problem("is not known", field="prompts.options.tempalte", path=Path("x"))
+    assert loaded.placed(own) == own
