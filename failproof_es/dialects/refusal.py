@@ -16,12 +16,14 @@ middle of a compliant answer is not a refusal. Measured in docs/refusal-detectio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import regex
 
 from failproof_es.dialects.refusal_phrases import (
     ADVOCACY_ASKED,
+    ASCII_SIGNALS,
     CLARIFYING,
     DECLINING,
     DISTRESS_MET,
@@ -47,10 +49,6 @@ _SUBSTANTIAL_SIGNS = 2
 _MORAL_APPEALS = 2
 _CONTENT_WORD = 5
 """Shorter words say little of what was asked."""
-_OTHER_SCRIPTS = frozenset({"ru", "uk", "zh", "ja", "ko", "ar", "hi"})
-_ALL = tuple(DECLINING.items())
-_LATIN = tuple(each for each in _ALL if each[0] not in _OTHER_SCRIPTS)
-"""The only ones that a sentence in ASCII can match."""
 _WORD = regex.compile(r"\w+")
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 _PLAIN = str.maketrans(
@@ -103,8 +101,8 @@ def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
     for sentence in sentences[:_OPENING_SENTENCES]:
         if sentence.start > _OPENING_CHARACTERS:
             return None
-        for language, phrase in _LATIN if sentence.text.isascii() else _ALL:
-            match = phrase.search(sentence.text)
+        for language in _possible_languages(sentence.text):
+            match = DECLINING[language].search(sentence.text)
             if match and _at_its_head(sentence.text, match.start()):
                 start, end = sentence.start + match.start(), sentence.start + match.end()
                 if CLARIFYING.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
@@ -113,6 +111,18 @@ def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
         if not _only_preamble(sentence.text):
             return None
     return None
+
+
+def _possible_languages(sentence: str) -> Iterable[str]:
+    """The languages that the sentence may decline in, in the order of the phrases."""
+    if not sentence.isascii():
+        return DECLINING
+    text = sentence.lower()
+    return [
+        language
+        for language, signals in ASCII_SIGNALS.items()
+        if any(signal in text for signal in signals)
+    ]
 
 
 def _at_its_head(sentence: str, position: int) -> bool:

@@ -50,7 +50,7 @@ _ENGLISH = rf"""
         |principles)
     | \bmy\s+(?:guidelines|programming|policy|policies|training)\s+(?:\w+\s+)?
         (?:prevent|prohibit|forbid|(?:do|does)\s*n(?:o|')t\s+(?:allow|permit))
-    | ^(?:sorry[,.]?\s+(?:but\s+)?)?(?:no\s+can\s+do|can'?t\s+(?:help|assist|do\s+that))\b
+    | ^(?:sorry[,.]?\s+(?:but\s+)?)?(?:no\ can\ do|can'?t\s+(?:help|assist|do\s+that))\b
     | \b(?:this|that|your)\s+(?:request|question|prompt)\s+(?:violates|goes\s+against
         |conflicts\s+with)\b
     | \bi\s+(?:was|am|have\s+been)\s+(?:not\s+)?(?:programmed|designed|trained)\s+(?:not\s+)?to\s+
@@ -137,6 +137,27 @@ DECLINING: dict[str, regex.Pattern[str]] = {
     }.items()
 }
 """Declining in each language, by ISO 639-1 code."""
+
+ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
+    "en": (
+        *("not", "n't", "cant", "no can do", "unable", "forbid", "prohibit", "declin", "refus"),
+        *("strongly", "against", "guidelines", "programm", "policy", "policies", "training"),
+        *("violates", "conflicts", "designed", "trained"),
+    ),
+    "de": ("nicht", "kein", "lehne", "muss"),
+    "fr": ("je",),
+    "es": ("puedo", "voy", "debo", "estoy", "posible", "capaz", "niego"),
+    "it": ("posso", "sono", "possibile", "intendo", "voglio", "rifiut", "devo"),
+    "pt": ("recus",),
+    "nl": ("niet", "geen", "weiger"),
+    "pl": ("jestem", "wolno", "odmawiam"),
+    "hr": ("mogu", "smijem", "nisam", "odbijam", "moram"),
+    "tr": ("yard", "yan", "cevap", "bilgi", "yap", "sun", "destek", "getir", "redde"),
+}
+"""Languages that an ASCII sentence can decline in, and letters of which it then holds some.
+
+Looking for these costs a fraction of searching the phrases, and most sentences hold none.
+"""
 
 PREAMBLE = regex.compile(
     r"""^\W*(?:
