@@ -7,8 +7,9 @@ because labels are the ground truth that the checker is measured by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from failproof_es.configuration.yaml_tree import Location
 from failproof_es.dialects.command.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
@@ -34,23 +35,26 @@ def check_commands(
     external programs, all of a file's commands together; runs no command.
     """
     commands = [
-        (index, name, command)
-        for index, case in cases
-        for name, command in [
-            ("expected_command", case.expected_command),
-            *((f"expected_alternatives[{n}]", c) for n, c in enumerate(case.expected_alternatives)),
-        ]
+        (index, location, command) for index, case in cases for location, command in _commands(case)
     ]
     unusable = set()
     parsed = parse_many([command for _, _, command in commands])
-    for (index, name, _), script in zip(commands, parsed, strict=True):
+    for (index, location, _), script in zip(commands, parsed, strict=True):
         if isinstance(script, Unparseable):
             said = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
-            problems.error(said, **place(index, name), remedy="write one that `bash -n` accepts")
+            remedy = "write one that `bash -n` accepts"
+            problems.error(said, **place(index, location), remedy=remedy)
             unusable.add(index)
     usable = [(index, case) for index, case in cases if index not in unusable]
     _check_labels(usable, options, problems, place)
     return unusable
+
+
+def _commands(case: TestCase) -> Iterator[tuple[Location, str]]:
+    """Every command that a case calls right, and where it stands in the case."""
+    yield ("expected_command",), case.expected_command
+    for index, command in enumerate(case.expected_alternatives):
+        yield ("expected_alternatives", index), command
 
 
 def _check_labels(
@@ -69,7 +73,7 @@ def _check_labels(
                 problems.warning(
                     f"is {_word(label)}, but the checker says {_word(verdict)} "
                     f"of the expected command{because}",
-                    **place(index, name),
+                    **place(index, (name,)),
                 )
 
 

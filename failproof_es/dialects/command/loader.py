@@ -28,8 +28,8 @@ NAME = "command"
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _NOT_BLANK = ("id", "prompt", "expected_command")
 
-Place = Callable[[int, str], dict[str, Any]]
-"""From a case's index and a field to `path`, `line` and `field` of a problem."""
+Place = Callable[[int, Location], dict[str, Any]]
+"""From a case's index and a location in it to `path`, `line` and `field` of a problem."""
 CheckCommands = Callable[[Sequence[tuple[int, TestCase]], Options, Problems, Place], set[int]]
 """Looks at the commands of a file's cases; returns the indices of cases that are unusable."""
 
@@ -74,8 +74,8 @@ class _Dataset:
             if index not in unusable:
                 yield self._as_case(index, case)
 
-    def _place(self, index: int, name: str) -> dict[str, Any]:
-        return self._at((CASES, index, name) if name else (CASES, index))
+    def _place(self, index: int, location: Location = ()) -> dict[str, Any]:
+        return self._at((CASES, index, *location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         return {
@@ -123,9 +123,7 @@ class _Dataset:
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case at an index, or `None` with the reasons in `problems`."""
         if not isinstance(value, dict):
-            self.problems.error(
-                f"must be a test case, is {_shown(value)}", **self._place(index, "")
-            )
+            self.problems.error(f"must be a test case, is {_shown(value)}", **self._place(index))
             return None
         before = len(self.problems.errors)
         self._warn_unknown((CASES, index), value, TestCase.model_fields)
@@ -135,7 +133,7 @@ class _Dataset:
             self.problems.error(error.message, **self._at((CASES, index, *error.location)))
         for name in _NOT_BLANK:
             if isinstance(text := value.get(name), str) and not text.strip():
-                self.problems.error("cannot be empty", **self._place(index, name))
+                self.problems.error("cannot be empty", **self._place(index, (name,)))
         self._claim(index, value.get("id"))
         case = None
         try:
@@ -159,7 +157,7 @@ class _Dataset:
             place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
         self.problems.error(
             f"duplicate test id {_shown(case_id)}: it stands already at {place}",
-            **self._place(index, "id"),
+            **self._place(index, ("id",)),
             remedy="give each test case its own id",
         )
 
