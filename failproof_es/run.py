@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
 
@@ -85,9 +86,11 @@ def evolve_run(run: Run, event: Event) -> Run:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")
 
 
-def chunked(digests: Sequence[str]) -> list[tuple[str, ...]]:
+def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """The digests cut into the chunks that are recorded."""
-    return [tuple(digests[start : start + CHUNK]) for start in range(0, len(digests), CHUNK)]
+    remaining = iter(digests)
+    while chunk := tuple(islice(remaining, CHUNK)):
+        yield chunk
 
 
 def planned_evaluations(

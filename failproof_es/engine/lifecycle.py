@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -116,10 +116,10 @@ def _begin(
     """Put the run on record with its number and its whole plan, in one transaction."""
     configuration = loaded.configuration
     models = targets.snapshots()
-    cases = len(plan.digests)
+    cases = plan.cases
     repetitions = configuration.execution.repetitions
 
-    def describe(number: int) -> tuple[RunStarted, list[CasesPlanned]]:
+    def describe(number: int) -> tuple[RunStarted, Iterator[CasesPlanned]]:
         now = datetime.now(UTC)
         started = RunStarted(
             originator_id=run_id,
@@ -142,7 +142,7 @@ def _begin(
             who=who(),
             where=where(),
         )
-        chunks = [
+        chunks = (
             CasesPlanned(
                 originator_id=run_id,
                 originator_version=chunk + 2,
@@ -151,8 +151,8 @@ def _begin(
                 chunk=chunk,
                 digests=digests,
             )
-            for chunk, digests in enumerate(chunked(plan.digests))
-        ]
+            for chunk, digests in enumerate(chunked(plan.digests()))
+        )
         return started, chunks
 
     started = store.begin_run(run_id, describe)

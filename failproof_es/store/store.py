@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from itertools import chain
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -18,7 +19,7 @@ from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.migration import migrate
 from failproof_es.store.recorder import append_parameters, query
 
-Describe = Callable[[int], tuple[RunStarted, Sequence[CasesPlanned]]]
+Describe = Callable[[int], tuple[RunStarted, Iterable[CasesPlanned]]]
 
 Price = tuple[Decimal, Decimal, Decimal, str]
 """US dollars per million input, cached input and output tokens, and the price data's version."""
@@ -97,8 +98,10 @@ class Store:
                 (number, run_id),
             )
             started, chunks = describe(number)
-            entries = [self.log.mapper.to_stored_event(event) for event in (started, *chunks)]
-            connection.execute(query("append"), append_parameters(entries))
+            append = query("append")
+            for event in chain([started], chunks):
+                entry = self.log.mapper.to_stored_event(event)
+                connection.execute(append, append_parameters([entry]))
         return started
 
     def record_prices(self, run_id: UUID, prices: Mapping[str, Price]) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -16,36 +17,62 @@ from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.json_lines import read_objects
 from failproof_es.problems import Problems
 
-_LINE_BITS = 40
-
 
 def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
     """Yield every valid case in file order; every defect of every file goes to `problems`.
 
-    Holds one line and, for each case, a 16-byte hash and its place: 100,000 cases cost
-    about 13 MB. `case_id` is unique in its suite, over all files together.
+    Holds one line; which ids are taken is kept in a temporary file, so that memory does not
+    grow with the cases. `case_id` is unique in its suite, over all files together.
     """
-    reader = _Reader(files, problems)
-    for index, path in enumerate(files):
-        reader.unknown_keys.clear()
-        for line, document in read_objects(path, problems):
-            case = reader.case(index, line, document)
-            if case is not None:
-                yield case
+    with _Places() as places:
+        reader = _Reader(problems, places)
+        for path in files:
+            reader.unknown_keys.clear()
+            for line, document in read_objects(path, problems):
+                case = reader.case(path, line, document)
+                if case is not None:
+                    yield case
+
+
+class _Places:
+    """Where each case of each suite stands first, in a temporary database on disk."""
+
+    def __enter__(self) -> Self:
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute(
+            "CREATE TABLE places (suite, case_id, path, line, PRIMARY KEY (suite, case_id)) "
+            "WITHOUT ROWID"
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
+        """Take an id. `None`, or where it was taken before, as `file:line`."""
+        key = (suite_id.encode(), case_id.encode())
+        taken = self._database.execute(
+            "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (*key, os.fsencode(path), line),
+        )
+        if taken.rowcount:
+            return None
+        first, at = self._database.execute(
+            "SELECT path, line FROM places WHERE suite = ? AND case_id = ?", key
+        ).fetchone()
+        return f"{os.fsdecode(first)}:{at}"
 
 
 @dataclass(slots=True)
 class _Reader:
-    files: Sequence[Path]
     problems: Problems
-    places: dict[int, int] = field(default_factory=dict)
-    """Where each case stands: hash of (suite, case) to file index and line, packed."""
+    places: _Places
     unknown_keys: set[str] = field(default_factory=set)
     """Keys of the current file that have been warned about."""
 
-    def case(self, index: int, line: int, document: dict[str, Any]) -> Case | None:
+    def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
-        path = self.files[index]
         self._warn_unknown(path, line, document)
         try:
             test_case = TestCase.model_validate(document)
@@ -53,7 +80,7 @@ class _Reader:
             for name, said in defects(error):
                 self.problems.error(said, path=path, line=line, field=name)
             return None
-        unique = self._claim(index, line, test_case)
+        unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
         if prompt is None or not unique:
             return None
@@ -69,16 +96,14 @@ class _Reader:
             document=document,
         )
 
-    def _claim(self, index: int, line: int, test_case: TestCase) -> bool:
+    def _claim(self, path: Path, line: int, test_case: TestCase) -> bool:
         """Take the case's id in its suite. False, and an error, when it is taken."""
-        key = _hash(test_case.suite_id, test_case.case_id)
-        place = self.places.setdefault(key, index << _LINE_BITS | line)
-        if place == index << _LINE_BITS | line:
+        first = self.places.claim(test_case.suite_id, test_case.case_id, path, line)
+        if first is None:
             return True
-        first = f"{self.files[place >> _LINE_BITS]}:{place & (1 << _LINE_BITS) - 1}"
         self.problems.error(
             f"{test_case.case_id!r} stands already in suite {test_case.suite_id!r}, at {first}",
-            path=self.files[index],
+            path=path,
             line=line,
             field="case_id",
             remedy="give each case of a suite its own case_id",
@@ -122,8 +147,3 @@ class _Reader:
         for name in ("case_id", "suite_id", "prompt"):
             if not getattr(test_case, name).strip():
                 self.problems.warning("is empty", path=path, line=line, field=name)
-
-
-def _hash(suite_id: str, case_id: str) -> int:
-    key = f"{len(suite_id)}:{suite_id}{case_id}".encode()
-    return int.from_bytes(hashlib.blake2b(key, digest_size=16).digest(), "big")
