@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from failproof_es.case import Case
@@ -10,6 +10,7 @@ from failproof_es.cli.pricing import price_of
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
+from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation
 from failproof_es.problems import InvalidInput
 
@@ -46,17 +47,26 @@ def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
 def result_rows(run: RecordedRun, shape: str | None = None) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    For a shape of whole runs: what the run comes to so far. A shape with room for the cost
-    (`metrics.cost_usd`, specification 001 § 3.2) gets it here, where the prices are known;
-    a cost that is not known stays null.
+    For a shape of whole runs: what the run comes to so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
         yield from whole.results(run.started, ((e.case, e.state()) for e in run.evaluations()))
         return
+    yield from rows_of(run, run.evaluations(), shape)
+
+
+def rows_of(
+    run: RecordedRun, evaluations: Iterable[RecordedEvaluation], shape: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Those of some evaluations that have begun, in the dialect's own JSON shape or `shape`.
+
+    A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
+    here, where the prices are known; a cost that is not known stays null.
+    """
     as_result = shape_of(run.started.dialect, shape)
     price = price_of(run.started)
-    for recorded in run.evaluations():
+    for recorded in evaluations:
         if recorded.history:
             state = recorded.state()
             row = as_result(recorded.case, state)

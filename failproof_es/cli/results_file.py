@@ -1,63 +1,85 @@
-"""The results file of a configuration's `output.file`: complete, or not there at all."""
+"""The results file of a configuration's `output.file`: complete, or not there at all.
+
+A projection of the log like every other: written anew after a crash it says the same.
+"""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from datetime import UTC
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import orjson
+import psutil
 
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.configuration.schema import FileOutput
 
+TIMESTAMP = "{timestamp}"
+_LONGEST_HEADER = 1_000_000
+
 
 def write_results_file(run: RecordedRun) -> Path | None:
     """Write the run's results as JSON lines, a metadata header first; `None` if not asked for.
 
-    The time in the name is that of the run's start (specification 001 § 5.3), so a run
-    that was resumed writes the same file. It appears under its name when it is complete.
-    Raises `OSError` when it cannot be written.
+    A run that was resumed writes the same file. It appears under its name when it is
+    complete. Raises `OSError` when it cannot be written.
     """
-    wanted = (run.started.configuration.get("output") or {}).get("file")
-    if not wanted:
-        return None
-    output = FileOutput.model_validate(wanted)
-    if not output.enabled:
+    output = file_output(run)
+    if output is None:
         return None
     path = results_path(output.path, run)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as file:
-        try:
-            _write(run, file)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    write_lines(path, {"metadata": metadata(run)}, result_rows(run))
     return path
 
 
+def file_output(run: RecordedRun) -> FileOutput | None:
+    """What the run's configuration says of files; `None` when it wants none."""
+    wanted = (run.started.configuration.get("output") or {}).get("file")
+    output = FileOutput.model_validate(wanted) if wanted else None
+    return output if output is not None and output.enabled else None
+
+
 def results_path(pattern: str, run: RecordedRun) -> Path:
-    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name."""
-    started = run.started.timestamp.astimezone(UTC)
-    timestamp = started.strftime("%Y-%m-%d_%H-%M-%S")
-    return Path(
-        pattern.replace("{timestamp}", timestamp).replace("{test_name}", run.started.name)
-    ).expanduser()
+    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name.
+
+    The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
+    Where a run of the same name and second has its file already, the run's number is added.
+    """
+    configured = (run.started.configuration.get("test_run") or {}).get("timestamp")
+    moment = datetime.fromisoformat(configured) if configured else run.started.timestamp
+    timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
+    named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
+    path = Path(named).expanduser()
+    if TIMESTAMP in pattern and _run_id_in(path) not in (None, str(run.run_id)):
+        path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
+    return path
 
 
-def _write(run: RecordedRun, file: IO[bytes]) -> None:
-    file.write(orjson.dumps({"metadata": metadata(run)}) + b"\n")
-    for row in result_rows(run):
-        file.write(orjson.dumps(row) + b"\n")
-    file.flush()
-    os.fsync(file.fileno())
-    os.fchmod(file.fileno(), 0o644)
+def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> None:
+    """Write JSON lines so that `path` holds all of them or what it held before.
+
+    Survives a power cut, too. Raises `OSError`; nothing half-written stays behind, not even
+    of a process that was killed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(orjson.dumps(header) + b"\n")
+            for row in rows:
+                file.write(orjson.dumps(row) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
@@ -76,3 +98,30 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
         "planned_evaluations": manifest.planned_evaluations,
         "code_version": manifest.code_version,
     }
+
+
+def _run_id_in(path: Path) -> str | None:
+    """The run that a results file is of; `None` where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            found = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return str(found)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What processes that are gone had begun to write."""
+    for leftover in path.parent.glob(f".{path.name}.*.partial"):
+        process = leftover.name.removesuffix(".partial").rpartition(".")[2]
+        if process.isdigit() and not psutil.pid_exists(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import click
 
+from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
@@ -103,8 +104,13 @@ def _carry_out(
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     progress = progress_for(state, quiet=quiet)
-    with Follower(store.url) as follower:
-        outcome = asyncio.run(_until_stopped(drive, state.observe, progress))
+    with Follower(store.url) as follower, CheckpointWriter(store) as checkpoints:
+
+        def observe(event: Event) -> None:
+            state.observe(event)
+            checkpoints.observe(event)
+
+        outcome = asyncio.run(_until_stopped(drive, observe, progress))
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
@@ -113,7 +119,7 @@ def _carry_out(
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
-        if outcome.status == "completed" and not _write_file(run, quiet):
+        if not _write_files(run, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             _print_outcome(outcome, gather(run, price_of(run.started)))
@@ -163,10 +169,11 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
     }
 
 
-def _write_file(run: RecordedRun, quiet: bool) -> bool:
-    """Write the results file if one is wanted; false when that failed, which is said."""
+def _write_files(run: RecordedRun, quiet: bool) -> bool:
+    """Write the files that are wanted and due; false when that failed, which is said."""
     try:
-        path = write_results_file(run)
+        Checkpoints(run).write_due()
+        path = write_results_file(run) if run.run.ended else None
     except OSError as error:
         say(
             f"error: the results file cannot be written: {error}. The results are on record: "

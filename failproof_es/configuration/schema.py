@@ -68,11 +68,13 @@ class Execution(Section):
 
 
 class FileOutput(Section):
-    """A results file, written from the log when the run ends."""
+    """A results file, written from the log when the run ends, and parts of it before."""
 
     enabled: bool = True
     format: Literal["jsonl"] = "jsonl"
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
+    checkpoint_every: Annotated[int | None, Field(ge=1)] = 100
+    """So many finished evaluations go into one checkpoint file; null writes none."""
 
 
 class DatabaseOutput(Section):

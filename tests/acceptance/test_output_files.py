@@ -1,0 +1,158 @@
+"""Files are projections of the log: complete or absent, every evaluation once, same bytes."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import (
+    begin,
+    invoke,
+    kill_group,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
+
+CASES = 230
+EVERY = 10
+KILLS = 20
+SEED = 20261121
+NAME = re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_acceptance(\.checkpoint-\d{5})?\.jsonl")
+
+
+def finished_run(store: Store, url: str, folder: Path, cases: int, **file: Any) -> Path:
+    """The folder of a run's files, after the run has ended."""
+    write_suite(folder, cases, prompt="Say {n}. " + "All of it. " * 100)
+    output = {"file": {"path": "out/{timestamp}_{test_name}.jsonl", **file}}
+    write_configuration(folder, url, output=output)
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+    assert done.exit_code == 0, done.output
+    return folder / "out"
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    content = file.read_bytes()
+    assert content.endswith(b"\n")
+    return [orjson.loads(line) for line in content.splitlines()]
+
+
+def visible(out: Path) -> list[Path]:
+    return sorted(file for file in out.iterdir() if not file.name.startswith("."))
+
+
+def check(file: Path, cases: int) -> list[str]:
+    """A file that has its name is whole; returns the ids of its cases."""
+    assert NAME.fullmatch(file.name), file.name
+    header, *rows = lines(file)
+    assert header["metadata"]["run_number"] == 1
+    if "checkpoint" in header:
+        assert header["checkpoint"]["evaluations"] == len(rows) == EVERY
+    else:
+        assert len(rows) == cases
+    return [row["case_id"] for row in rows]
+
+
+def test_checkpoint_files_hold_each_finished_evaluation_once(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    out = finished_run(store, mock_url, tmp_path, 35, checkpoint_every=EVERY)
+    *checkpoints, results = visible(out)
+    assert [file.name[-11:] for file in checkpoints] == [f"{n:05}.jsonl" for n in (1, 2, 3)]
+    seen = [case for file in checkpoints for case in check(file, 35)]
+    assert len(seen) == len(set(seen)) == 30
+    assert sorted(check(results, 35)) == sorted({*seen, *check(results, 35)})
+    assert [lines(file)[0]["checkpoint"]["finished_before"] for file in checkpoints] == [0, 10, 20]
+
+
+def test_no_checkpoint_file_is_written_where_none_is_wanted(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    assert len(visible(finished_run(store, mock_url, tmp_path, 12, checkpoint_every=None))) == 1
+
+
+def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(
+        tmp_path,
+        mock_url,
+        test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
+        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl"}},
+    )
+    for _ in range(2):
+        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert [file.name for file in visible(tmp_path / "out")] == [
+        "2026-11-21_08-10-11_same.jsonl",
+        "2026-11-21_08-10-11_same_run-2.jsonl",
+    ]
+
+
+def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_same(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    out = finished_run(store, mock_url, tmp_path, CASES, checkpoint_every=EVERY)
+    wanted = {file.name: file.read_bytes() for file in visible(out)}
+    assert len(wanted) == CASES // EVERY + 1
+    moments = random.Random(SEED)
+    killed_in_the_middle = 0
+    for _ in range(KILLS):
+        if len(visible(out)) == len(wanted):
+            for file in visible(out):
+                file.unlink()
+        before = set(out.iterdir())
+        process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+        wait_for_another_file(out, before)
+        time.sleep(moments.uniform(0.0, 0.03))
+        kill_group(process)
+        for file in visible(out):
+            check(file, CASES)
+            assert file.read_bytes() == wanted[file.name]
+        killed_in_the_middle += len(visible(out)) < len(wanted)
+    assert killed_in_the_middle >= KILLS // 4
+    done = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == wanted
+
+
+def test_killed_while_it_runs_and_resumed_the_checkpoints_hold_everything_once(
+    store: Store, tmp_path: Path
+) -> None:
+    cases = 120
+    write_suite(tmp_path, cases)
+    output = {"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": EVERY}}
+    out = tmp_path / "out"
+    out.mkdir()
+    moments = random.Random(SEED)
+    with mock_server(latency_ms=30) as url:
+        write_configuration(tmp_path, url, output=output, execution={"parallel_workers": 4})
+        command = ("start", "run.yaml")
+        for _ in range(4):
+            process = begin(store.url, *command, "--quiet", cwd=tmp_path)
+            wait_for_another_file(out, set(out.iterdir()))
+            time.sleep(moments.uniform(0.0, 0.1))
+            kill_group(process)
+            command = ("resume", "latest")
+        done = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *checkpoints, results = sorted(out.iterdir())
+    seen = [case for file in checkpoints for case in check(file, cases)]
+    assert len(checkpoints) == cases // EVERY
+    assert len(seen) == len(set(seen)) == cases
+    assert set(check(results, cases)) == set(seen)
+
+
+def wait_for_another_file(out: Path, before: set[Path]) -> None:
+    """Until a file is there that was not, be it half-written."""
+    deadline = time.monotonic() + 60
+    while set(out.iterdir()) <= before:
+        assert time.monotonic() < deadline, "no file was begun"
+        time.sleep(0.001)
