@@ -8,6 +8,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,45 @@ def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(
     report = json.loads(program("replay", 1, "--as-of", first_score, "--json").stdout)
     assert (report["agree"], report["not_finished"]) == (1, 2)
     assert "1 finished of 3 planned" in program("replay", 1, "--as-of", first_score).stdout
+
+
+A_STRICTER_RULE = """
+import sys
+from failproof_es.cli import main
+from failproof_es.dialects.failproof import classifier
+
+by_the_old_rule = classifier._grade
+
+def graded(text, refused, expected):
+    primary, details = by_the_old_rule(text, refused, expected)
+    return ("fail" if text.startswith("2") else primary), details
+
+classifier._grade = graded
+main(sys.argv[1:])
+"""
+
+
+def test_replay_under_a_changed_rule_names_exactly_the_evaluations_that_differ(
+    program: Program,
+    configuration: Write,
+    model_server: ModelServer,
+    environment: dict[str, str],
+) -> None:
+    cases = [(f"sum-{n}", f"what is {n}?", str(n)) for n in range(18, 33)]
+    model_server.answers = {prompt: expected for _, prompt, expected in cases}
+    assert program("start", configuration(cases)).returncode == 0
+    asked = len(model_server.requests)
+    replayed = subprocess.run(
+        [sys.executable, "-c", A_STRICTER_RULE, "replay", "latest", "--json"],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert replayed.returncode == 1, replayed.stderr
+    report = json.loads(replayed.stdout)
+    differing = [difference["case_id"] for difference in report["differences"]]
+    assert differing == [f"sum-{n}" for n in range(20, 30)]
+    assert report["agree"] == len(cases) - len(differing)
+    assert program("replay", "latest").returncode == 0, "the record itself is untouched"
+    assert len(model_server.requests) == asked
 
 
 def log_lines(program: Program, *arguments: str) -> list[str]:
