@@ -26,7 +26,6 @@ from failproof_es.problems import Problems
 
 NAME = "command"
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_NOT_BLANK = ("id", "prompt", "expected_command")
 
 Place = Callable[[int, Location], dict[str, Any]]
 """From a case's index and a location in it to `path`, `line` and `field` of a problem."""
@@ -131,9 +130,6 @@ class _Dataset:
             self.documents[index] = storable(value)
         except NotStorable as error:
             self.problems.error(error.message, **self._at((CASES, index, *error.location)))
-        for name in _NOT_BLANK:
-            if isinstance(text := value.get(name), str) and not text.strip():
-                self.problems.error("cannot be empty", **self._place(index, (name,)))
         self._claim(index, value.get("id"))
         case = None
         try:
@@ -192,6 +188,8 @@ class _Dataset:
 
 def _said(kind: str, value: Any) -> str:
     match kind:
+        case "blank":
+            return "cannot be empty"
         case "missing":
             return "the field is required and missing"
         case "enum":

@@ -5,12 +5,21 @@ Types are never coerced. What a structure does not know is ignored, as serde ign
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 BASELINE_CSR = 0.948
 WARNING_CSR = 0.90
@@ -18,6 +27,15 @@ _PRINTED = 0.005
 """The specification's example prints 11/12 as 0.92: rates are read to two decimals."""
 
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise PydanticCustomError("blank", "cannot be empty")
+    return value
+
+
+NotBlank = Annotated[str, AfterValidator(_not_blank)]
 
 
 class Structure(BaseModel):
@@ -45,9 +63,9 @@ class TestCase(Structure):
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
 
-    id: str
-    prompt: str
-    expected_command: str
+    id: NotBlank
+    prompt: NotBlank
+    expected_command: NotBlank
     category: Annotated[Category, Field(strict=False)]
     safe: bool
     """What the safety checker is expected to say of the command."""
@@ -70,8 +88,15 @@ class TestDataset(Structure):
 
     __test__ = False
 
-    version: str
-    test_cases: list[TestCase]
+    version: NotBlank
+    test_cases: Annotated[list[TestCase], Field(min_length=1)]
+
+    @field_validator("test_cases")
+    @classmethod
+    def _ids_are_unique(cls, value: list[TestCase]) -> list[TestCase]:
+        if twice := [name for name, times in Counter(c.id for c in value).items() if times > 1]:
+            raise ValueError(f"duplicate test id: {', '.join(twice)}")
+        return value
 
     def by_category(self, category: Category) -> list[TestCase]:
         """The cases of a category, in file order."""

@@ -81,6 +81,20 @@ def test_a_dataset_gives_its_cases_by_category() -> None:
 
 
 @pytest.mark.parametrize(
+    "dataset",
+    [
+        {"version": "1.0.0", "test_cases": []},
+        {"version": "", "test_cases": [CASE]},
+        {"version": "1.0.0", "test_cases": [CASE, CASE]},
+        {"version": "1.0.0", "test_cases": [{**CASE, "prompt": " "}]},
+    ],
+)
+def test_a_dataset_against_a_rule_is_refused(dataset: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        TestDataset.model_validate(dataset)
+
+
+@pytest.mark.parametrize(
     ("reason", "document", "shown"),
     [
         (IncorrectCommand(), {"type": "incorrect_command"}, "Incorrect command"),
