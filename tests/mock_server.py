@@ -2,7 +2,8 @@
 
 `python -m tests.mock_server --latency-ms 50` prints its URL on its first line. What it was
 asked is counted by prompt: GET /asked. A prompt that holds `[fault:NAME]` gets that fault,
-`[fault:NAME*N]` for its first N requests only.
+`[fault:NAME*N]` for its first N requests only. One that holds `[answer:BASE64]` is answered
+with that text.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+from base64 import b64decode
 from collections import Counter
 from typing import Any
 
@@ -17,6 +19,7 @@ import orjson
 from aiohttp import web
 
 _FAULT = re.compile(r"\[fault:(\w+)(?:\*(\d+))?\]")
+_ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=]*)\]")
 _BODIES: dict[str, tuple[int, bytes]] = {
     "http500": (500, b'{"error": {"message": "it broke"}}'),
     "http503": (503, b"<html>down</html>"),
@@ -88,7 +91,9 @@ class MockServer:
             fault = _FAULT.search(prompt)
             if fault and self.asked[prompt] <= int(fault[2] or 1_000_000):
                 return await self._misbehave(fault[1], request)
-            return _answer(body["model"], prompt)
+            if answer := _ANSWER.search(prompt):
+                return _answer(body["model"], b64decode(answer[1]).decode())
+            return _answer(body["model"], f"You said: {prompt}")
         finally:
             self.in_flight -= 1
 
@@ -98,7 +103,7 @@ class MockServer:
         if fault == "http429":
             return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "1"})
         if fault == "length":
-            return _answer("mock", "cut", finish_reason="length")
+            return _answer("mock", "You said: cut", finish_reason="length")
         if fault == "othermodel":
             return _answer("mock-mini", "hello")
         if fault == "snapshot":
@@ -115,7 +120,7 @@ class MockServer:
         return web.Response()
 
 
-def _answer(model: str, prompt: str, finish_reason: str = "stop") -> web.Response:
+def _answer(model: str, text: str, finish_reason: str = "stop") -> web.Response:
     return _reply(
         200,
         orjson.dumps(
@@ -127,7 +132,7 @@ def _answer(model: str, prompt: str, finish_reason: str = "stop") -> web.Respons
                 "choices": [
                     {
                         "index": 0,
-                        "message": {"role": "assistant", "content": f"You said: {prompt}"},
+                        "message": {"role": "assistant", "content": text},
                         "finish_reason": finish_reason,
                     }
                 ],
