@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.dialects import case_files, dialect_named, names, recognise, registry
+from failproof_es.dialects import case_files, configured, dialect_named, names, recognise, registry
 from failproof_es.problems import InvalidInput
 
 LINE = '{"case_id": "a", "suite_id": "s", "prompt": "?"}\n'
@@ -90,3 +90,11 @@ def test_a_file_of_no_dialect_is_an_error_that_says_what_to_set(tmp_path: Path) 
     (tmp_path / "x.txt").write_text("nonsense")
     with pytest.raises(InvalidInput, match=r"set prompts\.dialect"):
         recognise("x.txt", [tmp_path])
+
+
+def test_options_of_a_dialect_that_has_none_are_an_error() -> None:
+    dialect = dialect_named("failproof")
+    assert configured(dialect, {}) is dialect
+    with pytest.raises(InvalidInput, match="has no options") as raised:
+        configured(dialect, {"template": []})
+    assert [problem.field for problem in raised.value.problems] == ["prompts.options"]
