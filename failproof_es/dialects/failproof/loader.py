@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,6 +13,7 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.json_lines import read_objects
+from failproof_es.dialects.taken_ids import TakenIds
 from failproof_es.problems import Problems
 
 
@@ -24,8 +23,8 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
     Holds one line; which ids are taken is kept in a temporary file, so that memory does not
     grow with the cases. `case_id` is unique in its suite, over all files together.
     """
-    with _Places() as places:
-        reader = _Reader(problems, places)
+    with TakenIds() as taken:
+        reader = _Reader(problems, taken)
         for path in files:
             reader.unknown_keys.clear()
             for line, document in read_objects(path, problems):
@@ -34,40 +33,10 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
                     yield case
 
 
-class _Places:
-    """Where each case of each suite stands first, in a temporary database on disk."""
-
-    def __enter__(self) -> Self:
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._database.execute("PRAGMA journal_mode = OFF")
-        self._database.execute(
-            "CREATE TABLE places (suite, case_id, path, line, PRIMARY KEY (suite, case_id)) "
-            "WITHOUT ROWID"
-        )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._database.close()
-
-    def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
-        """Take an id. `None`, or where it was taken before, as `file:line`."""
-        key = (suite_id.encode(), case_id.encode())
-        taken = self._database.execute(
-            "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (*key, os.fsencode(path), line),
-        )
-        if taken.rowcount:
-            return None
-        first, at = self._database.execute(
-            "SELECT path, line FROM places WHERE suite = ? AND case_id = ?", key
-        ).fetchone()
-        return f"{os.fsdecode(first)}:{at}"
-
-
 @dataclass(slots=True)
 class _Reader:
     problems: Problems
-    places: _Places
+    taken: TakenIds
     unknown_keys: set[str] = field(default_factory=set)
     """Keys of the current file that have been warned about."""
 
@@ -98,7 +67,7 @@ class _Reader:
 
     def _claim(self, path: Path, line: int, test_case: TestCase) -> bool:
         """Take the case's id in its suite. False, and an error, when it is taken."""
-        first = self.places.claim(test_case.suite_id, test_case.case_id, path, line)
+        first = self.taken.claim(test_case.suite_id, test_case.case_id, path, line)
         if first is None:
             return True
         self.problems.error(

@@ -15,6 +15,7 @@ from failproof_es.dialects.json_lines import read_objects
 from failproof_es.dialects.promptguard.options import Options
 from failproof_es.dialects.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
 from failproof_es.dialects.promptguard.template import embed
+from failproof_es.dialects.taken_ids import TakenIds
 from failproof_es.problems import Problems
 
 
@@ -24,20 +25,21 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     A case holds the question whole and the rules that its answer is judged by, so a run
     asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
     """
-    reader = _Reader(options, problems)
-    for path in files:
-        reader.mentioned.clear()
-        for line, document in read_objects(path, problems):
-            case = reader.case(path, line, document)
-            if case is not None:
-                yield case
+    with TakenIds() as taken:
+        reader = _Reader(options, problems, taken)
+        for path in files:
+            reader.mentioned.clear()
+            for line, document in read_objects(path, problems):
+                case = reader.case(path, line, document)
+                if case is not None:
+                    yield case
 
 
 @dataclass(slots=True)
 class _Reader:
     options: Options
     problems: Problems
-    places: dict[str, tuple[Path, int]] = field(default_factory=dict)
+    taken: TakenIds
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """What the current file has been warned about: (field, value)."""
 
@@ -72,11 +74,11 @@ class _Reader:
 
     def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
         """Take the prompt's id. False, and an error, when it is taken."""
-        first = self.places.setdefault(prompt_id, (path, line))
-        if first == (path, line):
+        first = self.taken.claim("", prompt_id, path, line)
+        if first is None:
             return True
         self.problems.error(
-            f"{prompt_id!r} stands already at {first[0]}:{first[1]}",
+            f"{prompt_id!r} stands already at {first}",
             path=path,
             line=line,
             field="prompt_id",

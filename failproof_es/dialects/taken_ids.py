@@ -1,0 +1,38 @@
+"""Which ids of a suite are taken, and where, without holding them in memory."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Self
+
+
+class TakenIds:
+    """Where each case of each suite stands first, in a temporary database on disk."""
+
+    def __enter__(self) -> Self:
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute(
+            "CREATE TABLE places (suite, case_id, path, line, PRIMARY KEY (suite, case_id)) "
+            "WITHOUT ROWID"
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
+        """Take an id. `None`, or where it was taken before, as `file:line`."""
+        key = (suite_id.encode(), case_id.encode())
+        taken = self._database.execute(
+            "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (*key, os.fsencode(path), line),
+        )
+        if taken.rowcount:
+            return None
+        first, at = self._database.execute(
+            "SELECT path, line FROM places WHERE suite = ? AND case_id = ?", key
+        ).fetchone()
+        return f"{os.fsdecode(first)}:{at}"
