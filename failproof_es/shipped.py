@@ -10,3 +10,19 @@ def folder() -> Path:
     package = Path(__file__).parent
     installed = package / "data"
     return installed if installed.is_dir() else package.parent
+
+
+def configuration(path: Path) -> Path:
+    """The file itself where there is one, else the configuration of that name that ships.
+
+    `quickstart` and `configs/quickstart.yaml` both name a configuration that ships.
+    """
+    if path.is_absolute() or path.exists():
+        return path
+    candidates = (folder() / path, folder() / "configs" / path.with_suffix(".yaml"))
+    return next((found for found in candidates if found.is_file()), path)
+
+
+def configuration_names() -> list[str]:
+    """The names of the configurations that ship."""
+    return sorted(file.stem for file in (folder() / "configs").glob("*.yaml"))

@@ -60,7 +60,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 @quiet_option
 @format_option()
 def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: Format) -> None:
-    """Start a run of the configuration file CONFIG.
+    """Start a run of the configuration CONFIG: a file, or the name of one that ships.
 
     Everything that can be wrong with the configuration, the suites and the models is
     checked before the first request. With --json the last line of stdout is one object:

@@ -66,9 +66,15 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
 def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfiguration:
     """Read and check a configuration file, with `key.path=value` settings put over it.
 
-    Raises `InvalidInput` with every problem in all of them.
+    A configuration that ships can be given by its name. Raises `InvalidInput` with every
+    problem in all of them.
     """
     problems = Problems()
+    path = shipped.configuration(path)
+    if not path.exists():
+        names = ", ".join(shipped.configuration_names())
+        remedy = f"check the path, or name one that ships: {names}"
+        raise InvalidInput([Problem("does not exist", path=path, remedy=remedy)])
     tree = read_yaml(path, problems)
     if tree is None:
         raise InvalidInput(problems.errors)

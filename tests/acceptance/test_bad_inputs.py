@@ -13,6 +13,7 @@ import click.testing
 import orjson
 import pytest
 
+from failproof_es.configuration.loading import load_configuration
 from failproof_es.store.embedded import EmbeddedServer
 from tests.acceptance.commands import asked, invoke
 from tests.acceptance.conftest import RecordedLog
@@ -336,9 +337,19 @@ def test_all_defects_of_a_configuration_are_told_at_once(tmp_path: Path) -> None
 
 def test_a_configuration_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
-    for name, reason in (("absent.yaml", "No such file"), ("folder.yaml", "Is a directory")):
-        done = invoke("", "start", name, cwd=tmp_path)
-        check_paragraph(done, 2, f"{name}: cannot be read: {reason}", "check the path")
+    folder = invoke("", "start", "folder.yaml", cwd=tmp_path)
+    check_paragraph(folder, 2, "folder.yaml: cannot be read: Is a directory", "check the path")
+    absent = invoke("", "start", "absent.yaml", cwd=tmp_path)
+    check_paragraph(absent, 2, "absent.yaml: does not exist", "one that ships", "quickstart")
+
+
+def test_a_configuration_that_ships_is_found_by_its_name_unless_a_file_has_it(
+    tmp_path: Path,
+) -> None:
+    assert load_configuration(Path("quickstart")).configuration.test_run.name == "quickstart"
+    assert load_configuration(Path("configs/quickstart.yaml")).path.is_file()
+    (tmp_path / "quickstart").write_text("not: a configuration")
+    check_paragraph(invoke("", "start", "quickstart", cwd=tmp_path), 2, "quickstart:1: ")
 
 
 KEYS = {
