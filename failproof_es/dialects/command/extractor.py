@@ -6,11 +6,11 @@ order, whatever of it is there:
 1. `reasoning`    a `<think>...</think>` block.
 2. `fence`        a Markdown code block: the first one that says it is shell, or that does not
                   say what it is; else the first. What stands around it is `explanation`.
-3. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
+3. `label`        `Command:` and the like before the command.
+4. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
                   line is a command by itself.
-4. `output`, `prompt_sign`  where lines begin with `$ ` or `user@host:dir$ `, those are the
+5. `output`, `prompt_sign`  where lines begin with `$ ` or `user@host:dir$ `, those are the
                   commands and every other line is what they printed.
-5. `label`        `Command:` and the like before the command.
 6. `explanation`  sentences before the command; the first sentence, list item or blank line
                   behind it, and all that follows. Not inside a here-document.
 7. `quotes`       one pair of quotation marks around all of it.
@@ -23,6 +23,8 @@ inside the command is touched. `strict` extraction takes off nothing at all.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,7 +58,7 @@ _LABEL = re.compile(
     r"\A[*_]*(?:command|cmd|answer|bash|shell|terminal|solution)[*_]*:[*_]*(?:[ \t]+|$)",
     re.I | re.M,
 )
-_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)(\w+)\1")
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
 _CAPITALISED = re.compile(r"[A-Z][a-z]*(?:['’][a-z]+)?[,.:;!?]?")
 _WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*[,.:;!?]*|`[^`]*`[,.:;!?]*")
 _OPTION = re.compile(r"--?[A-Za-z0-9]")
@@ -90,7 +92,7 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     if reasoning := _REASONING.match(text):
         removed.append(Removed("reasoning", reasoning[0]))
         text = text[reasoning.end() :]
-    for take_off in (_unfenced, _unspanned, _without_signs, _unlabelled, _unexplained, _unquoted):
+    for take_off in (_unfenced, _unlabelled, _unspanned, _without_signs, _unexplained, _unquoted):
         text = take_off(text.strip("\n"), removed)
     return Extraction(text.strip(), tuple(removed))
 
@@ -129,19 +131,37 @@ def _without_signs(text: str, removed: list[Removed]) -> str:
     lines = text.splitlines()
     if not any(_SIGN.match(line) for line in lines):
         return text
+    ends = _ends(lines)
     kept: list[str] = []
-    continued = False
-    for line in lines:
-        sign = _SIGN.match(line)
-        if sign:
-            removed.append(Removed("prompt_sign", sign[0]))
-            kept.append(line[sign.end() :])
-        elif continued:
-            kept.append(line)
-        elif line.strip():
-            removed.append(Removed("output", line))
-        continued = line.endswith("\\") and (sign is not None or continued)
+    index = 0
+    while index < len(lines):
+        sign = _SIGN.match(lines[index])
+        if sign is None:
+            if lines[index].strip():
+                removed.append(Removed("output", lines[index]))
+            index += 1
+            continue
+        removed.append(Removed("prompt_sign", sign[0]))
+        end = ends[index]
+        while end < len(lines) and lines[end - 1].endswith("\\"):
+            end += 1
+        kept += [lines[index][sign.end() :], *lines[index + 1 : end]]
+        index = end
     return "\n".join(kept)
+
+
+def _ends(lines: Sequence[str]) -> list[int]:
+    """For each line the one behind it, or behind the here-document that it opens."""
+    places: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        places.setdefault(line.strip(), []).append(index)
+    ends = []
+    for index, line in enumerate(lines):
+        opened = _HERE_DOCUMENT.search(line)
+        closing = places.get(opened[2], []) if opened else []
+        nearest = bisect_right(closing, index)
+        ends.append(closing[nearest] + 1 if nearest < len(closing) else index + 1)
+    return ends
 
 
 def _unlabelled(text: str, removed: list[Removed]) -> str:
@@ -159,16 +179,9 @@ def _unexplained(text: str, removed: list[Removed]) -> str:
     while first < len(lines) and (not lines[first].strip() or _is_sentence(lines[first])):
         first += 1
     last = first
-    delimiter: str | None = None
-    while last < len(lines):
-        line = lines[last]
-        if delimiter is not None:
-            delimiter = None if line.strip() == delimiter else delimiter
-        elif not line.strip() or _is_sentence(line):
-            break
-        elif opened := _HERE_DOCUMENT.search(line):
-            delimiter = opened[2]
-        last += 1
+    ends = _ends(lines)
+    while last < len(lines) and lines[last].strip() and not _is_sentence(lines[last]):
+        last = ends[last]
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
             removed.append(Removed("explanation", around.strip()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +37,11 @@ LENIENT = {
     "variable": ("$EDITOR notes.txt", "$EDITOR notes.txt", []),
     "label": ("Command: ls -la", "ls -la", ["label"]),
     "bold label": ("**Command:** `ls -la`", "ls -la", ["label", "code_span"]),
+    "label before a substitution": ("Command: cat `which ls`", "cat `which ls`", ["label"]),
+    "a shift": ("echo $((1 << x))\n\nThis shifts one bit.", "echo $((1 << x))", ["explanation"]),
+    "a here-document behind a sign": (
+        "$ cat <<EOF\n$x\nEOF\n1", "cat <<EOF\n$x\nEOF", ["prompt_sign", "output"],
+    ),
     "label on its own line": ("Answer:\nls", "ls", ["label"]),
     "sentences around": (
         "You can use this command:\nls -la\nThis lists all files.", "ls -la",
@@ -92,3 +99,10 @@ def test_any_text_gives_a_command_that_stands_in_it(reply: str) -> None:
 @given(st.lists(st.sampled_from(["`", "```", "\n", "$ ", "ls -la", "The file is here", "<<EOF"])))
 def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
     extract("".join(parts))
+
+
+def test_a_long_reply_is_read_in_no_time() -> None:
+    reply = "cat <<A\n" * 50_000 + "$ x \\\n" * 50_000
+    began = time.perf_counter()
+    extract(reply)
+    assert time.perf_counter() - began < 5
