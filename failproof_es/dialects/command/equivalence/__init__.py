@@ -1,0 +1,99 @@
+"""Whether two shell commands do the same, decided without running either.
+
+Both are parsed and brought into a normal form; equal forms are equal commands. The rules are
+described in `docs/command-equivalence.md`. What is not known to be equal is not called equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from failproof_es.dialects.command.equivalence.calls import call_form
+from failproof_es.dialects.command.equivalence.statements import (
+    Context,
+    Statements,
+    redefined_names,
+)
+from failproof_es.dialects.command.equivalence.words import Form
+from failproof_es.dialects.command.shell import Unparseable, parse, tool_version
+
+RULES_VERSION = "1"
+
+
+class Verdict(StrEnum):
+    """What is known of two commands."""
+
+    EQUAL = "EQUAL"
+    DIFFERENT = "DIFFERENT"
+    UNDECIDED = "UNDECIDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`) and why."""
+
+    verdict: Verdict
+    tier: str
+    reasons: tuple[str, ...]
+    version: str
+
+
+def equivalent(expected: str, actual: str) -> Equivalence:
+    """Compare two commands as bash would read them.
+
+    EQUAL is a promise: the rules know no circumstances in which the two differ in output,
+    files or success. DIFFERENT says that the normal forms differ and every program in them
+    is known. UNDECIDED is everything else: text that is not a command, programs without
+    rules, commands that are computed. Runs nothing but the parser.
+    """
+    version = f"equivalence-{RULES_VERSION} {tool_version()}"
+    refusals = [
+        f"{side}: {refusal.code}: {refusal.reason}"
+        for side, command in (("expected", expected), ("actual", actual))
+        if (refusal := _refusal(command)) is not None
+    ]
+    if refusals:
+        return Equivalence(Verdict.UNDECIDED, "unparseable", tuple(refusals), version)
+    if expected == actual:
+        return Equivalence(Verdict.EQUAL, "text", ("the same text",), version)
+    one, other = normal_form(expected), normal_form(actual)
+    if one == other:
+        return Equivalence(Verdict.EQUAL, "normal_form", ("the same normal form",), version)
+    unknown = sorted(_unknown(one) ^ _unknown(other), key=repr)
+    if unknown:
+        reasons = tuple(dict.fromkeys(f"can't be judged: {each[1]}" for each in unknown))
+        return Equivalence(Verdict.UNDECIDED, "normal_form", reasons, version)
+    return Equivalence(Verdict.DIFFERENT, "normal_form", ("normal forms differ",), version)
+
+
+@lru_cache(maxsize=1024)
+def normal_form(command: str) -> Form:
+    """The normal form of a command. Raises `shell.Unparseable`."""
+    tree = parse(command).tree
+    redefined = redefined_names(tree)
+    if "POSIXLY_CORRECT" in command:
+        redefined |= {""}  # option parsing follows other rules throughout
+    return Statements(Context(redefined=redefined), call_form).script(tree["Stmts"])
+
+
+def _refusal(command: str) -> Unparseable | None:
+    try:
+        normal_form(command)
+    except Unparseable as refusal:
+        return refusal
+    return None
+
+
+def _unknown(form: Form) -> set[tuple[Form, ...]]:
+    """The commands in a form that no rule is known for."""
+    found: set[tuple[Form, ...]] = set()
+    pending = [form]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, tuple):
+            if each[:1] == ("unknown",):
+                found.add(each)
+            pending += each
+    return found

@@ -1,0 +1,151 @@
+"""What is known of each program's options: names from `--help`, meaning from `utilities.toml`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+Argument = Literal["none", "required", "optional"]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One name of an option: the option it belongs to and whether it takes a value."""
+
+    option: str
+    argument: Argument
+
+
+@dataclass(frozen=True)
+class Utility:
+    """A program's command line, as `utilities.toml` describes its fields."""
+
+    names: Mapping[str, Name]
+    free: bool = False
+    permutes: bool = True
+    number: str | None = None
+    script: tuple[str, ...] = ()
+    operands: int | None = None
+    default: str | None = None
+    command: int | None = None
+    last: tuple[frozenset[str], ...] = ()
+    groups: tuple[frozenset[str], ...] = ()
+    any_order: frozenset[str] = frozenset()
+    counts: frozenset[str] = frozenset()
+    last_value: frozenset[str] = frozenset()
+    signals: frozenset[str] = frozenset()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    means: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
+
+    def conflict(self, one: str, other: str) -> bool:
+        """Whether the order of two options may mean something."""
+        if not self.free:
+            return True
+        if one == other:
+            return one not in self.any_order
+        return any(one in group and other in group for group in self.groups)
+
+    def long_name(self, written: str) -> Name | None:
+        """The option of a long name, which may be cut short where it stays unique."""
+        if written in self.names:
+            return self.names[written]
+        found = {name.option: name for key, name in self.names.items() if key.startswith(written)}
+        return next(iter(found.values())) if len(found) == 1 else None
+
+
+def utility(name: str) -> Utility | None:
+    """What is known of a program, or nothing."""
+    return _utilities().get(name)
+
+
+def alias(name: str) -> tuple[str, ...] | None:
+    """The program and options that a name such as `egrep` stands for."""
+    return _aliases().get(name)
+
+
+@cache
+def _data() -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]]]:
+    folder = resources.files(__package__)
+    table = json.loads(folder.joinpath("option_table.json").read_text(encoding="utf-8"))
+    return table, tomllib.loads(folder.joinpath("utilities.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _aliases() -> dict[str, tuple[str, ...]]:
+    return {name: tuple(entry["alias"]) for name, entry in _data()[1].items() if "alias" in entry}
+
+
+@cache
+def _utilities() -> dict[str, Utility]:
+    table, entries = _data()
+    return {
+        name: _utility({} if entry.get("names_only") else table.get(name, {}), entry)
+        for name, entry in entries.items()
+        if "alias" not in entry
+    }
+
+
+def _utility(listed: dict[str, str], entry: dict[str, Any]) -> Utility:
+    names = _names(listed) | _names(entry.get("options", {}))
+
+    def option(written: str) -> str:
+        return names[written].option
+
+    def options(key: str) -> frozenset[str]:
+        return frozenset(option(each) for each in entry.get(key, ()))
+
+    def groups(key: str) -> tuple[frozenset[str], ...]:
+        return tuple(frozenset(map(option, group)) for group in entry.get(key, ()))
+
+    def spelled(written: str) -> tuple[str, str | None]:
+        name, equals, value = written.partition("=")
+        return option(name), value if equals else None
+
+    means = {
+        _key(*spelled(written)): tuple(map(spelled, instead))
+        for written, instead in entry.get("means", {}).items()
+    }
+    return Utility(
+        names=names,
+        free=entry.get("order") == "free",
+        permutes=entry.get("permutes", True),
+        number=option(entry["number"]) if "number" in entry else None,
+        script=tuple(map(option, entry.get("script", ()))),
+        operands=entry.get("operands"),
+        default=entry.get("default"),
+        command=entry.get("command"),
+        last=groups("last"),
+        groups=groups("ordered") + groups("last"),
+        any_order=options("any_order"),
+        counts=options("counts"),
+        last_value=options("last_value"),
+        signals=options("signals"),
+        defaults={option(name): value for name, value in entry.get("defaults", {}).items()},
+        means=means,
+    )
+
+
+def _key(option: str, value: str | None) -> str:
+    return option if value is None else f"{option}={value}"
+
+
+def _names(options: dict[str, str]) -> dict[str, Name]:
+    """Names to options, each option called by the first of its names.
+
+    A name that is listed twice with two meanings belongs to neither.
+    """
+    found: dict[str, Name] = {}
+    for written, kinds in options.items():
+        names = written.split()
+        arguments = kinds.split() * (1 if " " in kinds else len(names))
+        for name, argument in zip(names, arguments, strict=True):
+            if argument not in ("none", "required", "optional"):
+                raise ValueError(f"{written}: {argument}")
+            # mypy does not narrow a string to the literals it was compared with.
+            found[name] = Name(names[0], argument)  # type: ignore[arg-type]
+    return found
