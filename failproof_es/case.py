@@ -55,6 +55,11 @@ def prompt_id(digest: str) -> UUID:
     return digest_uuid(bytes.fromhex(digest))
 
 
+def collection_id(name: str) -> UUID:
+    """The stream of a collection of prompts: the same for the same name, on every machine."""
+    return digest_uuid(hashlib.sha256(f"collection\n{name}".encode()).digest())
+
+
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
     value = int.from_bytes(digest[:16], "big")

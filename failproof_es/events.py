@@ -48,6 +48,21 @@ class PromptStored(Event):
     case: Case
 
 
+# -- collection streams --------------------------------------------------------------------
+
+
+class PromptsImported(Event):
+    """Stored prompts belong to a collection now, in this order (specification 001 § 4.1)."""
+
+    collection: str
+    dialect: str
+    path: str
+    sha256: str
+    digests: tuple[str, ...]
+    who: str
+    where: str
+
+
 # -- run streams: lifecycle only ---------------------------------------------------------
 
 
@@ -252,6 +267,7 @@ EVENTS: dict[str, type[Event]] = {
     kind.__name__: kind
     for kind in (
         PromptStored,
+        PromptsImported,
         RunStarted,
         CasesPlanned,
         RunPaused,

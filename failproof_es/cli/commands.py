@@ -9,6 +9,7 @@ from failproof_es.cli.log import log
 from failproof_es.cli.models import models
 from failproof_es.cli.program import Program
 from failproof_es.cli.projections import projections
+from failproof_es.cli.prompts import prompts
 from failproof_es.cli.replay import replay
 from failproof_es.cli.results import results
 from failproof_es.cli.runs import runs
@@ -39,6 +40,7 @@ for command in (
     log,
     projections,
     suites,
+    prompts,
     models,
     db,
 ):

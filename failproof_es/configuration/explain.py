@@ -39,11 +39,6 @@ def _plain(
         return _unknown_key(name, location, schema)
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
-    if name == "source" and detail["input"] == "database":
-        return (
-            "`database` is not available in this version",
-            "use `source: file` with a path",
-        )
     if _SECRET.search(name):
         return (
             "must be the name of an environment variable",

@@ -147,6 +147,12 @@ def _check_rules(
     if configuration.judge is not None:
         for name, message, remedy in _model_problems(configuration.judge):
             error(("judge", name), message, remedy)
+    prompts = configuration.prompts
+    wanted, other = ("path", "collection") if prompts.source == "file" else ("collection", "path")
+    if getattr(prompts, wanted) is None:
+        error(("prompts", wanted), f"is missing: source `{prompts.source}` needs it")
+    if getattr(prompts, other) is not None:
+        error(("prompts", other), f"means nothing to source `{prompts.source}`", "take it out")
     prices = configuration.prices
     if prices.file is not None and (prices.version is not None or prices.models):
         error(("prices",), "names a file and lists prices", "keep one of them")

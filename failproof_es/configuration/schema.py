@@ -47,11 +47,23 @@ class Model(Section):
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
 
 
-class Prompts(Section):
-    """Which cases to run: a file, a folder, a glob, or a list of them."""
+class Filters(Section):
+    """Which of the cases to run: those that have one of the values of every list given."""
 
-    source: Literal["file"] = "file"
-    path: str | list[str]
+    category: Annotated[list[str] | None, Field(min_length=1)] = None
+    expected_label: Annotated[list[str] | None, Field(min_length=1)] = None
+    source: Annotated[list[str] | None, Field(min_length=1)] = None
+
+
+class Prompts(Section):
+    """Which cases to run: those of files, or of a collection that was imported."""
+
+    source: Literal["file", "database"] = "file"
+    path: str | list[str] | None = None
+    """For `file`: a file, a folder, a glob, or a list of them."""
+    collection: Annotated[str | None, Field(min_length=1)] = None
+    """For `database`: the name that was given to `failproof-es prompts import`."""
+    filters: Filters = Filters()
     dialect: str | None = None
     options: dict[str, Any] = {}
     """What the dialect lets one choose; its documentation says what that is."""

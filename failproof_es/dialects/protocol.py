@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from failproof_es.case import Case, Turn
 from failproof_es.evaluation import (
@@ -69,6 +69,22 @@ class Configurable(Protocol):
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
+
+
+@runtime_checkable
+class Reasking(Protocol):
+    """A dialect whose options say how a stored prompt is asked about."""
+
+    def asked_anew(self, case: Case) -> Case:
+        """The case as these options ask about it, made of what its file said."""
+
+
+@runtime_checkable
+class Deliberate(Protocol):
+    """A dialect whose `classify` waits for other programs: the engine calls it in a thread,
+    so that nobody's latency is measured longer than it was."""
+
+    classify_waits: Literal[True]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
-from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
+from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CasesPlanned, RunStarted
 from failproof_es.models.prices import PriceBook
@@ -42,18 +41,25 @@ async def start(
     people.
     """
     configuration = loaded.configuration
-    dialect, files = _cases(loaded)
+    source = await asyncio.to_thread(source_of, loaded, store)
     targets = Targets(configuration)
     try:
         for remark in await targets.check():
             say(remark)
-        plan = await asyncio.to_thread(store_plan, store, dialect, files)
+        try:
+            plan = await asyncio.to_thread(store_plan, store, source)
+        except InvalidInput as error:
+            raise InvalidInput([loaded.placed(each) for each in error.problems]) from None
         for warning in plan.warnings:
             say(f"warning: {warning}")
         run_id = UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
-            observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
+            observe(
+                await asyncio.to_thread(
+                    _begin, store, run_id, loaded, source.dialect, targets, plan
+                )
+            )
             del plan
             driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
             return await driver.drive(resumed=False)
@@ -90,19 +96,6 @@ async def resume(
             return await driver.drive(resumed=True)
     finally:
         await targets.close()
-
-
-def _cases(loaded: LoadedConfiguration) -> tuple[Dialect, Sequence[Path]]:
-    prompts = loaded.configuration.prompts
-    if prompts.dialect is not None:
-        dialect = dialect_named(prompts.dialect)
-        files: Sequence[Path] = case_files(prompts.path, dialect.suffixes, loaded.folders)
-    else:
-        dialect, files = recognise(prompts.path, loaded.folders)
-    try:
-        return configured(dialect, prompts.options), files
-    except InvalidInput as error:
-        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 def _begin(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 from uuid import UUID
 
 from eventsourcing.persistence import IntegrityError
@@ -18,12 +19,35 @@ from eventsourcing.persistence import IntegrityError
 from failproof_es.case import Case, prompt_id
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.events import PromptStored, SuiteSnapshot
-from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.problems import Problem, Problems
 from failproof_es.store.reader import existing_streams
 from failproof_es.store.store import Store
 
 _BATCH = 500
 _DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file or collection: what it is called, the SHA-256 of what it held, its cases."""
+
+    path: str
+    sha256: str
+    cases: Iterator[Case]
+
+
+class Source(Protocol):
+    """Where cases come from. What is read twice is the same twice, or an error."""
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of all the cases."""
+
+    def check(self) -> tuple[Problem, ...]:
+        """Read everything; return the warnings. Raises `InvalidInput` with every error."""
+
+    def parts(self) -> Iterator[Part]:
+        """Everything in order. Raises `InvalidInput` when a file is not what it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +82,19 @@ def check_files(dialect: Dialect, files: Sequence[Path]) -> tuple[Problem, ...]:
     return tuple(problems.warnings)
 
 
-def store_plan(store: Store, dialect: Dialect, files: Sequence[Path]) -> Plan:
-    """Check every file, then store every prompt that the log does not hold yet."""
-    before = [_sha256(file) for file in files]
-    warnings = check_files(dialect, files)
+def store_plan(store: Store, source: Source) -> Plan:
+    """Check every case, then store every prompt that the log does not hold yet."""
+    warnings = source.check()
     packed = bytearray()
     suites = []
-    for file, sha256 in zip(files, before, strict=True):
+    for part in source.parts():
         cases = 0
-        for batch in _batches(dialect.load([file], Problems())):
+        for batch in _batches(part.cases):
             cases += len(batch)
-            packed += bytes.fromhex("".join(_store_prompts(store, batch)))
+            packed += bytes.fromhex("".join(store_prompts(store, batch)))
+        dialect = source.dialect.name
         suites.append(
-            SuiteSnapshot(path=str(file), sha256=sha256, dialect=dialect.name, cases=cases)
-        )
-    if changed := [f for f, sha256 in zip(files, before, strict=True) if _sha256(f) != sha256]:
-        raise InvalidInput(
-            [
-                Problem("the file changed while it was read", path=file, remedy="start again")
-                for file in changed
-            ]
+            SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=cases)
         )
     return Plan(bytes(packed), tuple(suites), warnings)
 
@@ -87,7 +104,7 @@ def _batches(cases: Iterator[Case]) -> Iterator[Sequence[Case]]:
         yield batch
 
 
-def _store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
+def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
     """Store what is new of `cases`; return all their digests, in order."""
     by_stream = {}
     digests = []
@@ -121,6 +138,7 @@ def _prompt_stored(digest: str, case: Case) -> PromptStored:
     )
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """SHA-256, in hexadecimal, of a file's bytes."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -60,7 +60,7 @@ def read_evaluations(
 ) -> list[RecordedEvaluation]:
     """These evaluations in the order given, with their events up to a position."""
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
-    cases = {stream: _stored_case(rows) for stream, rows in prompts.items()}
+    cases = {stream: stored_case(rows) for stream, rows in prompts.items()}
     histories = read_streams(connection, [key.evaluation_id for key in keys])
     return [
         RecordedEvaluation(
@@ -99,7 +99,8 @@ def recorded_evaluations(
             yield from read_evaluations(connection, window, up_to=up_to)
 
 
-def _stored_case(rows: Sequence[RecordedEvent]) -> Case:
+def stored_case(rows: Sequence[RecordedEvent]) -> Case:
+    """The case that a prompt's stream holds."""
     event = rows[0].event()
     if not isinstance(event, PromptStored):
         raise ImpossibleHistory(f"stream {event.originator_id} does not begin with PromptStored")

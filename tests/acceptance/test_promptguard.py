@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
+from click.testing import Result
 from jsonschema import Draft7Validator
 
 from failproof_es.store.store import Store
@@ -177,3 +179,105 @@ def test_options_of_the_dialect_are_wrong_by_file_line_and_field(
     assert "did you mean `at_least`?" in done.stderr
     assert "run.yaml:8: prompts.options.tempalte" in done.stderr
     assert "--set: prompts.options.decision[0].G" in done.stderr
+
+
+# -- prompts from the database ---------------------------------------------------------------
+
+
+def prompt(number: int, **fields: Any) -> dict[str, Any]:
+    answer = b64encode(GOOD.encode()).decode()
+    return {
+        "prompt_id": f"q-{number}",
+        "content": f"prompt {number} [answer:{answer}]",
+        "category": "odd" if number % 2 else "even",
+        "expected_label": "manipulative",
+        **fields,
+    }
+
+
+def import_file(store: Store, folder: Path, *prompts: dict[str, Any]) -> None:
+    (folder / "import.jsonl").write_bytes(b"\n".join(map(orjson.dumps, prompts)))
+    done = invoke(
+        store.url, "prompts", "import", "import.jsonl", "--collection", "calibration", cwd=folder
+    )
+    assert done.exit_code == 0, done.output
+
+
+def start_collection(store: Store, url: str, folder: Path, **prompts: Any) -> Result:
+    configure(folder, url)
+    configuration = orjson.loads((folder / "run.yaml").read_bytes())
+    configuration["prompts"] = {"source": "database", "collection": "calibration", **prompts}
+    (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
+    return invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=folder)
+
+
+def full_prompts(store: Store, folder: Path) -> dict[str, str]:
+    shown = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=folder).stdout
+    records = [json.loads(line) for line in shown.splitlines()]
+    return {record["prompt_id"]: record["request"]["full_prompt"] for record in records}
+
+
+def test_a_collection_is_run_from_the_database_without_its_file(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    import_file(store, tmp_path, *(prompt(n) for n in range(4)))
+    import_file(store, tmp_path, prompt(1, content="changed"), prompt(9))
+    import_file(store, tmp_path, prompt(1))
+    (tmp_path / "import.jsonl").unlink()
+    listed = invoke(store.url, "prompts", "list", "--json", cwd=tmp_path).stdout
+    assert json.loads(listed) == [
+        {"collection": "calibration", "dialect": "promptguard", "prompts": 5}
+    ]
+    done = start_collection(store, mock_url, tmp_path)
+    assert done.exit_code == 0, done.output
+    asked_about = full_prompts(store, tmp_path)
+    assert list(asked_about) == ["q-0", "q-1", "q-2", "q-3", "q-9"]
+    assert all(prompt(int(key[2:]))["content"] in text for key, text in asked_about.items())
+
+
+def test_filters_choose_and_the_template_of_the_run_asks(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    import_file(store, tmp_path, *(prompt(n) for n in range(4)))
+    template = "T, I, F of {{delimiter}} {{prompt}} {{delimiter}}?"
+    done = start_collection(
+        store,
+        mock_url,
+        tmp_path,
+        filters={"category": ["odd"], "expected_label": ["manipulative"]},
+        options={"template": template},
+    )
+    assert done.exit_code == 0, done.output
+    assert "leaves 2 of 4 cases" in done.stderr
+    asked_about = full_prompts(store, tmp_path)
+    assert list(asked_about) == ["q-1", "q-3"]
+    assert all(text.startswith("T, I, F of ") for text in asked_about.values())
+
+
+@pytest.mark.parametrize(
+    ("prompts", "words"),
+    [
+        ({"collection": "calibratoin"}, "prompts.collection: there is no collection 'calibratoin'"),
+        ({"filters": {"category": ["od"]}}, "prompts.filters.category: no case has category 'od'"),
+        (
+            {"filters": {"category": ["odd"], "source": ["other.jsonl"]}},
+            "prompts.filters: none of 2 cases match all filters",
+        ),
+    ],
+)
+def test_what_is_not_in_the_database_is_said_with_what_is(
+    store: Store, mock_url: str, tmp_path: Path, prompts: dict[str, Any], words: str
+) -> None:
+    import_file(store, tmp_path, prompt(1), prompt(2, source="other.jsonl"))
+    done = start_collection(store, mock_url, tmp_path, **prompts)
+    assert done.exit_code == 2
+    assert f"run.yaml:1: {words}" in done.stderr
+    if "collection" in prompts:
+        assert "did you mean 'calibration'?" in done.stderr
+
+
+def test_an_import_with_a_defect_imports_nothing(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(orjson.dumps(prompt(1)) + b"\n{}\n")
+    arguments = ("prompts", "import", "bad.jsonl", "--collection", "c")
+    assert invoke(store.url, *arguments, cwd=tmp_path).exit_code == 2
+    assert invoke(store.url, "prompts", "list", "--format", "jsonl", cwd=tmp_path).stdout == ""

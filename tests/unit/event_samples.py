@@ -20,6 +20,7 @@ from failproof_es.events import (
     EvaluationAbandoned,
     Event,
     ModelSnapshot,
+    PromptsImported,
     PromptStored,
     RequestSent,
     ResponseReceived,
@@ -80,6 +81,11 @@ SAMPLES: tuple[Event, ...] = (
     PromptStored(
         originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
         digest=CASE.digest(), case=CASE,
+    ),
+    PromptsImported(
+        originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
+        collection="calibration_480", dialect="promptguard", path="prompts.jsonl", sha256="cd",
+        digests=("aa", "bb"), who="someone", where="host",
     ),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, configuration={"models": []},

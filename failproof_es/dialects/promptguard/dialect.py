@@ -11,8 +11,9 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
-from failproof_es.dialects.promptguard.loader import load
+from failproof_es.dialects.promptguard.loader import as_case, load
 from failproof_es.dialects.promptguard.metrics import AGREEMENT
+from failproof_es.dialects.promptguard.stored_prompt import StoredPrompt
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.evaluation import (
     Classification,
@@ -53,6 +54,11 @@ class PromptGuard:
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
         return load(files, self._options, problems)
+
+    def asked_anew(self, case: Case) -> Case:
+        """See `loader.as_case`."""
+        prompt = StoredPrompt.model_validate(case.document)
+        return as_case(prompt, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """The one question; nothing once it is answered."""

@@ -35,6 +35,30 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
                     yield case
 
 
+def as_case(
+    prompt: StoredPrompt,
+    document: dict[str, Any],
+    suite_id: str,
+    source: str | None,
+    options: Options,
+) -> Case:
+    """A stored prompt as a case: the whole question, and the rules for its answer."""
+    return Case(
+        dialect="promptguard",
+        case_id=prompt.prompt_id,
+        suite_id=suite_id,
+        turns=(Turn(role="user", content=embed(options.template, prompt.content)),),
+        expectation={
+            "expected_label": prompt.expected_label,
+            "decision": [rule.as_json() for rule in options.rules],
+        },
+        category=prompt.category,
+        label=prompt.expected_label,
+        source=source,
+        document=document,
+    )
+
+
 @dataclass(slots=True)
 class _Reader:
     options: Options
@@ -57,20 +81,8 @@ class _Reader:
         if not self._claim(path, line, prompt.prompt_id):
             return None
         self._warn_label(path, line, prompt.expected_label)
-        return Case(
-            dialect="promptguard",
-            case_id=prompt.prompt_id,
-            suite_id=path.stem,
-            turns=(Turn(role="user", content=embed(self.options.template, prompt.content)),),
-            expectation={
-                "expected_label": prompt.expected_label,
-                "decision": [rule.as_json() for rule in self.options.rules],
-            },
-            category=prompt.category,
-            label=prompt.expected_label,
-            source=path.name if prompt.source is None else prompt.source,
-            document=document,
-        )
+        source = path.name if prompt.source is None else prompt.source
+        return as_case(prompt, document, path.stem, source, self.options)
 
     def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
         """Take the prompt's id. False, and an error, when it is taken."""

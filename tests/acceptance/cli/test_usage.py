@@ -26,7 +26,8 @@ def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[
 def test_the_commands_are_those_of_the_contract() -> None:
     assert {" ".join(path) for path in paths(main)} >= {
         "start", "resume", "replay", "runs", "show", "results", "log",
-        "projections status", "projections rebuild", "suites validate", "models",
+        "projections status", "projections rebuild", "suites validate", "prompts import",
+        "prompts list", "models",
         "models install", "db start", "db stop", "db status", "db url", "db shell",
     }  # fmt: skip
 

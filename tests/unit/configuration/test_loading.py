@@ -109,9 +109,26 @@ def test_a_file_that_is_no_configuration_is_refused(
     assert words in "\n".join(str(problem) for problem in problems_of(tmp_path, text))
 
 
-def test_the_database_as_a_source_belongs_to_a_later_version(tmp_path: Path) -> None:
-    text = GOOD.replace("{path: suites/}", "{source: database, path: suites/}")
-    assert "not available in this version" in str(problems_of(tmp_path, text)[0])
+@pytest.mark.parametrize(
+    ("prompts", "field", "words"),
+    [
+        ("{source: database}", "prompts.collection", "is missing: source `database` needs it"),
+        ("{source: database, collection: c, path: x}", "prompts.path", "means nothing"),
+        ("{path: x, collection: c}", "prompts.collection", "means nothing to source `file`"),
+        ("{source: file}", "prompts.path", "is missing: source `file` needs it"),
+        ("{source: databse, path: x}", "prompts.source", "'file' or 'database'"),
+        ("{path: x, filters: {categry: [a]}}", "prompts.filters.categry", "did you mean `categ"),
+        ("{path: x, filters: {category: a}}", "prompts.filters.category", "list"),
+        ("{path: x, filters: {category: []}}", "prompts.filters.category", "at least 1"),
+    ],
+)
+def test_the_source_of_prompts_has_what_it_needs_and_nothing_else(
+    tmp_path: Path, prompts: str, field: str, words: str
+) -> None:
+    text = GOOD.replace("{path: suites/}", prompts)
+    (problem,) = problems_of(tmp_path, text)
+    assert (problem.line, problem.field) == (4, field)
+    assert words in str(problem)
 
 
 @pytest.mark.parametrize("value", ["${HOME}", "x-${MODEL:-y}"])

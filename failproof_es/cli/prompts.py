@@ -1,0 +1,61 @@
+"""`prompts`: put prompts into the log, to be run from there."""
+
+from __future__ import annotations
+
+import click
+
+from failproof_es.cli.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.program import Group, session
+from failproof_es.cli.sanitise import one_line
+from failproof_es.dialects import case_files, dialect_named
+from failproof_es.engine.collections import collection_names, import_prompts
+
+_COLUMNS = (
+    Column("collection", "collection"),
+    Column("dialect", "dialect"),
+    Column("prompts", "prompts", right=True),
+)
+
+
+@click.group(cls=Group)
+def prompts() -> None:
+    """Work with collections of prompts in the log."""
+
+
+@prompts.command("import")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--collection", required=True, metavar="NAME", help="The collection to add to.")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    default="promptguard",
+    show_default=True,
+    help="Read the files as this dialect.",
+)
+@format_option()
+def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format: Format) -> None:
+    """Store the prompts of files, complete, in a collection.
+
+    A configuration runs them with `prompts: {source: database, collection: NAME}`. Of
+    prompts with the same id the one imported last counts. All are imported, or none.
+    """
+    chosen = dialect_named(dialect)
+    files = case_files(list(paths), chosen.suffixes)
+    with session().open_store() as store:
+        count, warnings = import_prompts(store, chosen, files, collection)
+    for warning in warnings:
+        say(f"warning: {one_line(warning)}")
+    row = {"collection": collection, "dialect": chosen.name, "prompts": count}
+    print_rows([row], _COLUMNS, output_format)
+
+
+@prompts.command("list")
+@format_option()
+def list_(output_format: Format) -> None:
+    """List the collections: their dialect, and how many prompts each holds."""
+    with session().open_store() as store, store.connect() as connection:
+        rows = [
+            {"collection": name, "dialect": dialect, "prompts": count}
+            for name, (dialect, count) in collection_names(connection).items()
+        ]
+    print_rows(rows, _COLUMNS, output_format)

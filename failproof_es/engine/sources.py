@@ -1,0 +1,137 @@
+"""Where a run's cases come from: files, or a collection in the log; and which of them are run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from failproof_es.case import Case
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.configuration.schema import Filters
+from failproof_es.dialects import case_files, configured, dialect_named, recognise
+from failproof_es.dialects.protocol import Dialect, Reasking
+from failproof_es.engine.collections import collected_digests, collection_dialect, read_cases
+from failproof_es.engine.planner import Part, Source, check_files, sha256_of
+from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.store.store import Store
+
+
+def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
+    """The source that a configuration names. Raises `InvalidInput`."""
+    prompts = loaded.configuration.prompts
+    try:
+        if prompts.collection is not None:
+            with store.connect() as connection:
+                name = prompts.dialect or collection_dialect(connection, prompts.collection)
+                digests = collected_digests(connection, prompts.collection)
+            dialect = configured(dialect_named(name), prompts.options)
+            return _Collection(dialect, prompts.filters, store, prompts.collection, digests)
+        paths = prompts.path or []
+        if prompts.dialect is not None:
+            dialect = dialect_named(prompts.dialect)
+            files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folders)
+        else:
+            dialect, files = recognise(paths, loaded.folders)
+        before = [sha256_of(file) for file in files]
+        return _Files(configured(dialect, prompts.options), prompts.filters, files, before)
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    dialect: Dialect
+    filters: Filters
+    files: Sequence[Path]
+    before: Sequence[str]
+    """The SHA-256 of every file when it was first opened."""
+
+    def check(self) -> tuple[Problem, ...]:
+        """See `Source.check`."""
+        warnings = check_files(self.dialect, self.files)
+        return (*warnings, *_filtered(self.filters, self.dialect.load(self.files, Problems())))
+
+    def parts(self) -> Iterator[Part]:
+        """See `Source.parts`."""
+        for file, sha256 in zip(self.files, self.before, strict=True):
+            cases = self.dialect.load([file], Problems())
+            yield Part(str(file), sha256, wanted(self.filters, cases))
+        changed = [
+            Problem("the file changed while it was read", path=file, remedy="start again")
+            for file, sha256 in zip(self.files, self.before, strict=True)
+            if sha256_of(file) != sha256
+        ]
+        if changed:
+            raise InvalidInput(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Collection:
+    dialect: Dialect
+    filters: Filters
+    store: Store
+    name: str
+    digests: Sequence[str]
+
+    def check(self) -> tuple[Problem, ...]:
+        """See `Source.check`."""
+        return _filtered(self.filters, self._cases())
+
+    def parts(self) -> Iterator[Part]:
+        """See `Source.parts`."""
+        sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
+        yield Part(f"collection {self.name}", sha256, wanted(self.filters, self._cases()))
+
+    def _cases(self) -> Iterator[Case]:
+        with self.store.connect() as connection:
+            for case in read_cases(connection, self.digests):
+                dialect = self.dialect
+                yield dialect.asked_anew(case) if isinstance(dialect, Reasking) else case
+
+
+# -- filters -------------------------------------------------------------------------------
+
+
+def wanted(filters: Filters, cases: Iterator[Case]) -> Iterator[Case]:
+    """The cases that have one of the values of every filter given."""
+    given = _given(filters)
+    return (case for case in cases if all(_value(case, name) in given[name] for name in given))
+
+
+def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
+    """What the filters leave out, said, not silent. Raises `InvalidInput` where it is all."""
+    given = _given(filters)
+    if not given:
+        return ()
+    seen: dict[str, Counter[str | None]] = {name: Counter() for name in given}
+    kept = total = 0
+    for case in cases:
+        total += 1
+        kept += all(_value(case, name) in given[name] for name in given)
+        for name in given:
+            seen[name][_value(case, name)] += 1
+    problems = Problems()
+    for name, values in given.items():
+        for value in values:
+            if value not in seen[name]:
+                there = ", ".join(sorted(str(each) for each in seen[name])[:20])
+                said = f"no case has {name} {value!r}"
+                field = f"prompts.filters.{name}"
+                problems.error(said, field=field, remedy=f"there are: {there}")
+    if not kept and not problems.errors:
+        problems.error(f"none of {total} cases match all filters", field="prompts.filters")
+    problems.raise_errors()
+    problems.warning(f"prompts.filters leaves {kept} of {total} cases to run")
+    return tuple(problems.warnings)
+
+
+def _given(filters: Filters) -> dict[str, list[str]]:
+    return {name: values for name, values in filters.model_dump().items() if values is not None}
+
+
+def _value(case: Case, name: str) -> str | None:
+    values = {"category": case.category, "expected_label": case.label, "source": case.source}
+    return values[name]
