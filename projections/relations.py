@@ -47,12 +47,18 @@ def create(connection: Connection, projection: Projection) -> None:
 
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
     """Make empty relations in the schema where nobody looks, without what a dead rebuild left."""
-    schema = sql.Identifier(BUILDING)
-    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(schema))
-    connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+    discard_building(connection)
+    connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(BUILDING)))
     enter(connection, BUILDING)
     for projection in projections:
         connection.execute(projection.ddl())
+
+
+def discard_building(connection: Connection) -> None:
+    """Take away what a rebuild began and did not end."""
+    connection.execute(
+        sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(BUILDING))
+    )
 
 
 def replace(connection: Connection, projections: Sequence[Projection]) -> None:

@@ -24,6 +24,7 @@ from projections.relations import (
     LIVE,
     begin_building,
     create,
+    discard_building,
     enter,
     is_whole,
     refuse_dependents,
@@ -39,7 +40,8 @@ _LOCK_REBUILD: LiteralString = (
 _UNLOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
 )
-_SELDOM = (200_000, 20, 100)
+COLLECT_SELDOM = (200_000, 20, 100)
+"""Thresholds of `gc`: parsed events hold no cycles, and looking for some takes time."""
 
 
 class OutdatedProjection(RuntimeError):
@@ -187,10 +189,17 @@ def _rebuild(
 
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
-    """One rebuild at a time, for its whole length: they share the schema they build in."""
+    """One rebuild at a time, for its whole length: they share the schema they build in.
+
+    One that fails leaves nothing there.
+    """
     connection.execute(_LOCK_REBUILD)
     try:
         yield
+    except BaseException:
+        if not connection.closed:
+            discard_building(connection)
+        raise
     finally:
         if not connection.closed:  # a closed one has given its locks back
             connection.execute(_UNLOCK_REBUILD)
@@ -198,9 +207,8 @@ def _alone(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _collecting_seldom() -> Iterator[None]:
-    """Parsed events hold no cycles: looking for some takes a tenth of the time."""
     before = gc.get_threshold()
-    gc.set_threshold(*_SELDOM)
+    gc.set_threshold(*COLLECT_SELDOM)
     try:
         yield
     finally:

@@ -7,3 +7,12 @@ CREATE TABLE audit_trail (
     details json NOT NULL
 );
 CREATE INDEX audit_trail_run_idx ON audit_trail (test_run_id, position);
+
+COMMENT ON TABLE audit_trail IS
+    'The life of runs, and everything in them that did not go as planned.';
+COMMENT ON COLUMN audit_trail.position IS 'The event''s position in the log.';
+COMMENT ON COLUMN audit_trail.event IS 'What happened; a repeated request is a RetrySent.';
+COMMENT ON COLUMN audit_trail."timestamp" IS 'When, by the clock of the process that recorded it.';
+COMMENT ON COLUMN audit_trail.test_run_id IS 'The run.';
+COMMENT ON COLUMN audit_trail.details IS
+    'The rest of the event, with its stream_id; bodies and stack traces are in the log alone.';

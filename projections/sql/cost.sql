@@ -26,3 +26,18 @@ SELECT
     p.price_version
 FROM token_usage u
 LEFT JOIN failproof.prices p USING (run_id, model_key);
+
+COMMENT ON TABLE token_usage IS 'The counts that cost is made of. Read that.';
+
+COMMENT ON VIEW cost IS 'What each run used of each model, and what that costs.';
+COMMENT ON COLUMN cost.run_id IS 'The run.';
+COMMENT ON COLUMN cost.model_key IS 'The configured model.';
+COMMENT ON COLUMN cost.purpose IS 'target or judge.';
+COMMENT ON COLUMN cost.model_answered IS 'The model as it named itself; empty when it did not.';
+COMMENT ON COLUMN cost.requests IS 'Answers counted.';
+COMMENT ON COLUMN cost.answers_without_usage IS 'Those of them that did not say their tokens.';
+COMMENT ON COLUMN cost.input_tokens IS 'Tokens read.';
+COMMENT ON COLUMN cost.output_tokens IS 'Tokens written.';
+COMMENT ON COLUMN cost.cached_input_tokens IS 'Those of the tokens read that came from a cache.';
+COMMENT ON COLUMN cost.cost_usd IS 'US dollars; null when a price or a token count is unknown.';
+COMMENT ON COLUMN cost.price_version IS 'Which price data was used.';

@@ -74,3 +74,51 @@ SELECT
     e.last_position
 FROM evaluations e
 LEFT JOIN prompts p USING (prompt_id);
+
+COMMENT ON TABLE prompts IS 'One row for each case that was ever stored.';
+COMMENT ON COLUMN prompts.prompt_id IS 'The case''s stream in the log.';
+COMMENT ON COLUMN prompts.suite_id IS 'Its suite.';
+COMMENT ON COLUMN prompts.case_id IS 'Its id.';
+COMMENT ON COLUMN prompts.category IS 'Its category.';
+COMMENT ON COLUMN prompts.label IS 'Its label.';
+COMMENT ON COLUMN prompts.severity IS 'Its severity.';
+COMMENT ON COLUMN prompts.tags IS 'Its tags, a JSON list.';
+
+COMMENT ON TABLE evaluations IS 'What run_results is made of. Read that.';
+
+COMMENT ON VIEW run_results IS
+    'One row for each evaluation that has begun, with the case it asks. Current while the run goes.';
+COMMENT ON COLUMN run_results.evaluation_id IS 'The evaluation''s stream in the log.';
+COMMENT ON COLUMN run_results.run_id IS 'The run.';
+COMMENT ON COLUMN run_results.prompt_id IS 'The case''s stream in the log; see prompts.';
+COMMENT ON COLUMN run_results.suite_id IS 'The suite of the case.';
+COMMENT ON COLUMN run_results.case_id IS 'The case.';
+COMMENT ON COLUMN run_results.category IS 'The case''s category.';
+COMMENT ON COLUMN run_results.severity IS 'The case''s severity.';
+COMMENT ON COLUMN run_results.model_key IS 'The configured model that was asked.';
+COMMENT ON COLUMN run_results.repetition IS 'Which repetition of the case, from 1.';
+COMMENT ON COLUMN run_results.status IS 'running, scored or abandoned.';
+COMMENT ON COLUMN run_results.attempts IS 'Requests sent, to the model and to the judge.';
+COMMENT ON COLUMN run_results.retries IS 'Those of them that repeated a failed one.';
+COMMENT ON COLUMN run_results.lost_attempts IS
+    'Requests whose outcome nobody recorded, because the process died.';
+COMMENT ON COLUMN run_results.model_answered IS 'The model as the last answer named itself.';
+COMMENT ON COLUMN run_results.response IS 'The last answer''s text, as a JSON string.';
+COMMENT ON COLUMN run_results.finish_reason IS 'Why the last answer ended, if it said so.';
+COMMENT ON COLUMN run_results.primary_class IS
+    'pass, fail, refusal, empty, truncated, error, or another class of the dialect.';
+COMMENT ON COLUMN run_results.details IS 'What the classifier saw and which rule decided.';
+COMMENT ON COLUMN run_results.scores IS 'Every score by its name.';
+COMMENT ON COLUMN run_results.accuracy IS 'The score named accuracy.';
+COMMENT ON COLUMN run_results.error_kind IS
+    'The error that no later answer made good, if there is one.';
+COMMENT ON COLUMN run_results.error_message IS 'Its message, as a JSON string.';
+COMMENT ON COLUMN run_results.input_tokens IS
+    'Tokens of all turns, of the model alone; null when never said.';
+COMMENT ON COLUMN run_results.output_tokens IS
+    'Tokens of all turns, of the model alone; null when never said.';
+COMMENT ON COLUMN run_results.latency_ms IS
+    'Milliseconds from request to answer, exact sum over all turns, each to the microsecond.';
+COMMENT ON COLUMN run_results.started_at IS 'When its first event was recorded.';
+COMMENT ON COLUMN run_results.finished_at IS 'When it was scored or abandoned.';
+COMMENT ON COLUMN run_results.last_position IS 'The position of its newest event in the log.';

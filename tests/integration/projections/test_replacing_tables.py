@@ -1,0 +1,193 @@
+"""What a rebuild may and may not do to the database of somebody who uses it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.store import Store
+from projections import PROJECTIONS
+from projections.follower import Follower
+from projections.runner import prepare, rebuild, status
+from tests.integration.projections.world import Rows, World, follow_to_the_end, record, rows
+
+_SLOW_REBUILD = """
+import sys, time, psycopg
+import projections.batch as batch
+from projections.runner import rebuild
+
+batch.BATCH_EVENTS = 50
+
+def progress(position, newest):
+    if position > newest // 2:
+        print("halfway", flush=True)
+        time.sleep(60)
+
+with psycopg.connect(sys.stdin.readline().strip(), autocommit=True) as connection:
+    rebuild(connection, progress=progress)
+"""
+
+
+def building_schemas(store: Store) -> int:
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_namespace WHERE nspname = 'projections_building'"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_rebuild_killed_halfway_leaves_the_live_rows_and_the_next_one_succeeds(
+    store: Store, followed: Rows
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _SLOW_REBUILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(store.url + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "halfway\n"
+        process.send_signal(signal.SIGKILL)
+    assert building_schemas(store) == 1
+    with store.connect() as connection:
+        assert rows(connection) == followed
+        rebuild(connection)
+        assert rows(connection) == followed
+    assert building_schemas(store) == 0
+
+
+def test_two_followers_at_once_write_every_row_once(store: Store, world: World) -> None:
+    with Follower(store.url) as one, Follower(store.url) as other:
+        for start in range(0, len(world.events), 13):
+            record(store, world.events[start : start + 13])
+    assert one.kept_up and other.kept_up
+    with store.connect() as connection:
+        live = rows(connection)
+        assert {stands.behind for stands in status(connection)} == {0}
+        rebuild(connection)
+        assert rows(connection) == live
+
+
+def test_a_rebuild_leaves_no_schema_behind(store: Store, followed: Rows) -> None:
+    with store.connect() as connection:
+        rebuild(connection, ["cost"])
+    assert building_schemas(store) == 0
+
+
+@pytest.mark.parametrize("relation", ["evaluations", "run_results", "cost", "runs"])
+def test_a_rebuild_that_would_take_somebody_elses_view_away_names_it_and_changes_nothing(
+    store: Store, followed: Rows, relation: str
+) -> None:
+    with store.connect() as connection:
+        connection.execute(
+            sql.SQL("CREATE VIEW public.mine AS SELECT * FROM projections.{}").format(
+                sql.Identifier(relation)
+            )
+        )
+        with pytest.raises(InvalidInput, match=r"view (public\.)?mine depends on them"):
+            rebuild(connection)
+        assert rows(connection) == followed
+        connection.execute("SELECT * FROM public.mine")
+    assert building_schemas(store) == 0
+
+
+def test_a_foreign_key_to_a_projection_is_named_like_a_view(store: Store, followed: Rows) -> None:
+    with store.connect() as connection:
+        connection.execute(
+            "CREATE TABLE public.notes (evaluation uuid REFERENCES projections.evaluations)"
+        )
+        with pytest.raises(InvalidInput, match="notes"):
+            rebuild(connection, ["run_results"])
+        rebuild(connection, ["cost"])
+
+
+def test_a_view_made_while_the_rebuild_goes_on_is_not_taken_away_either(
+    store: Store, followed: Rows
+) -> None:
+    def intrude(position: int, newest: int) -> None:
+        with store.connect() as other:
+            other.execute("CREATE OR REPLACE VIEW public.mine AS SELECT * FROM projections.runs")
+
+    with store.connect() as connection:
+        with pytest.raises(InvalidInput, match="mine"):
+            rebuild(connection, progress=intrude)
+        assert rows(connection) == followed
+    assert building_schemas(store) == 0
+
+
+def test_who_may_read_a_table_may_read_it_after_a_rebuild(store: Store, followed: Rows) -> None:
+    with store.connect() as connection:
+        connection.execute("DROP ROLE IF EXISTS projection_reader")
+        connection.execute("CREATE ROLE projection_reader")
+        try:
+            connection.execute("GRANT SELECT ON projections.run_results TO projection_reader")
+            rebuild(connection)
+            may = connection.execute(
+                "SELECT has_table_privilege('projection_reader', 'projections.run_results', %s), "
+                "has_table_privilege('projection_reader', 'projections.run_results', 'INSERT'), "
+                "has_table_privilege('projection_reader', 'projections.runs', 'SELECT')",
+                ("SELECT",),
+            ).fetchone()
+            assert may == (True, False, False)
+        finally:
+            connection.execute("DROP OWNED BY projection_reader")
+            connection.execute("DROP ROLE projection_reader")
+
+
+def test_the_tables_of_another_version_are_replaced_whatever_they_were(
+    store: Store, followed: Rows
+) -> None:
+    with store.connect() as connection:
+        connection.execute("DROP VIEW projections.run_results")
+        connection.execute("CREATE TABLE projections.run_results (old text)")
+        connection.execute(
+            "UPDATE projections.positions SET version = 1 WHERE name = 'run_results'"
+        )
+        prepare(connection)
+        assert rows(connection) == followed
+
+
+# -- status only looks -----------------------------------------------------------------------
+
+
+def read_only(store: Store) -> psycopg.Connection[tuple[object, ...]]:
+    return store.connect(options="-c default_transaction_read_only=on")
+
+
+def test_status_writes_nothing_where_nothing_is(store: Store, world: World) -> None:
+    record(store, world.events)
+    with read_only(store) as connection:
+        found = status(connection)
+        assert {(s.position, s.behind, s.updated_at) for s in found} == {
+            (0, len(world.events), None)
+        }
+        assert [s.name for s in found] == [p.name for p in PROJECTIONS]
+        schemas = connection.execute("SELECT to_regnamespace('projections')").fetchone()
+        assert schemas == (None,)
+
+
+def test_status_says_what_is_outdated_and_rebuilds_nothing(store: Store, followed: Rows) -> None:
+    with store.connect() as connection:
+        connection.execute("UPDATE projections.positions SET version = 0 WHERE name = 'cost'")
+        connection.execute("TRUNCATE projections.token_usage")
+    with read_only(store) as connection:
+        assert [s.name for s in status(connection) if s.outdated] == ["cost"]
+        assert rows(connection)["token_usage"] == []
+
+
+def test_status_is_current_after_following(store: Store, world: World) -> None:
+    record(store, world.events)
+    with store.connect() as connection:
+        prepare(connection)
+        follow_to_the_end(connection)
+        found = status(connection)
+    assert {(s.behind, s.outdated) for s in found} == {(0, False)}

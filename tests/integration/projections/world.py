@@ -1,0 +1,175 @@
+"""A run in which everything happens that can, and what projections make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import (
+    AttemptLost,
+    CasesPlanned,
+    Classified,
+    Counts,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    Event,
+    ModelSnapshot,
+    PromptStored,
+    RequestSent,
+    ResponseReceived,
+    RunCompleted,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    Scored,
+    SuiteSnapshot,
+    Usage,
+)
+from failproof_es.store.store import Store
+from projections import PROJECTIONS
+from projections.runner import catch_up
+
+RUN = UUID(int=7)
+WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+MODELS = ("small", "large")
+
+
+class World:
+    """A run in which everything happens that can: errors, retries, kills, odd text."""
+
+    def __init__(self, cases: int) -> None:
+        self.events: list[Event] = []
+        self._versions: dict[UUID, int] = {}
+        self._cases = [self._case(number) for number in range(cases)]
+        for case in self._cases:
+            self._add(PromptStored, prompt_id(case.digest()), None, digest=case.digest(), case=case)
+        self._start(cases)
+        for number, case in enumerate(self._cases):
+            for model in MODELS:
+                self._evaluate(number, case, model)
+        counts = Counts(planned=cases * 2, finished=cases * 2, scored=cases, abandoned=0)
+        self._add(RunPaused, RUN, RUN, reason="stopped \x00 on request", counts=counts)
+        self._add(RunResumed, RUN, RUN, who="w", where="h", code_version="1")
+        self._add(RunCompleted, RUN, RUN, counts=counts)
+
+    def _case(self, number: int) -> Case:
+        return Case(
+            dialect="failproof",
+            case_id=f"case-{number}\x00",
+            suite_id="suite",
+            turns=(Turn(role="user", content=f"q{number}"),),
+            tags=("a\x00", "b"),
+            category="c",
+            severity="S1",
+        )
+
+    def _add(self, event: type[Event], stream: UUID, run_id: UUID | None, /, **fields: Any) -> None:
+        version = self._versions.get(stream, 0) + 1
+        self._versions[stream] = version
+        self.events.append(
+            event(
+                originator_id=stream,
+                originator_version=version,
+                run_id=run_id,
+                timestamp=WHEN + timedelta(milliseconds=len(self.events)),
+                **fields,
+            )
+        )
+
+    def _start(self, cases: int) -> None:
+        self._add(
+            RunStarted, RUN, RUN, name="world", run_number=1, configuration={},
+            configuration_digest="d",
+            models=tuple(ModelSnapshot(key=m, provider="openai", model=m) for m in MODELS),
+            suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=cases),),
+            dialect="failproof", planned_cases=cases, planned_evaluations=cases * 2,
+            code_version="1", packages={}, who="w", where="h",
+        )  # fmt: skip
+        digests = tuple(case.digest() for case in self._cases)
+        self._add(CasesPlanned, RUN, RUN, chunk=0, digests=digests)
+
+    def _evaluate(self, number: int, case: Case, model: str) -> None:
+        prompt = prompt_id(case.digest())
+        stream = EvaluationKey(RUN, prompt, model).evaluation_id
+
+        def add(event: type[Event], /, **fields: Any) -> None:
+            identity = {"prompt_id": prompt, "model_key": model, "repetition": 1}
+            self._add(event, stream, RUN, **identity, **fields)
+
+        def sent(attempt: int, purpose: str = "target") -> dict[str, Any]:
+            which = {"purpose": purpose, "turn": 0, "attempt": attempt}
+            add(
+                RequestSent, **which, model=model, parameters={}, endpoint="e", body="b",
+                body_sha256="s",
+            )  # fmt: skip
+            return which
+
+        def failed(which: dict[str, Any]) -> None:
+            add(
+                ErrorRecorded, **which, kind="timeout", message="late \x00", stack_trace="t",
+                disposition="transient", body="raw",
+            )  # fmt: skip
+
+        def answered(which: dict[str, Any], usage: Usage) -> None:
+            add(
+                ResponseReceived, **which, status=200, headers={}, body="raw",
+                text="odd \x00 \u202e \U0001f600", finish_reason="stop", model=f"{model}-1",
+                latency_ms=12.25, usage=usage,
+            )  # fmt: skip
+
+        attempt = 1
+        if number % 3 == 1:
+            failed(sent(attempt))
+            attempt += 1
+        if number % 4 == 2:
+            add(AttemptLost, **sent(attempt), reason="killed")
+            attempt += 1
+        if number % 5 == 4:
+            failed(sent(attempt))
+            add(Classified, primary="error", details={}, classifier="c", classifier_version="1")
+            add(EvaluationAbandoned, kind="timeout", reason="late")
+            return
+        usage = Usage() if number % 7 == 6 else Usage(input_tokens=5, output_tokens=3)
+        answered(sent(attempt), usage)
+        if number % 6 == 5:
+            return  # still running
+        primary = ("pass", "fail", "refusal", "empty", "truncated", "odd")[number % 6]
+        add(Classified, primary=primary, details={"x": "\x00"}, classifier="c",
+            classifier_version="1")  # fmt: skip
+        if number % 2:
+            answered(sent(1, "judge"), Usage(input_tokens=1, output_tokens=1))
+        add(
+            Scored, scores={"accuracy": float(primary == "pass")}, reason="", scorer="s",
+            scorer_version="1",
+        )  # fmt: skip
+
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+def rows(connection: psycopg.Connection[Any]) -> Rows:
+    """Every row of every relation of every projection, as text, in a fixed order."""
+    found = {}
+    for projection in PROJECTIONS:
+        for relation in projection.relations:
+            statement = sql.SQL("SELECT r::text FROM projections.{} r ORDER BY 1").format(
+                sql.Identifier(relation.name)
+            )
+            found[relation.name] = connection.execute(statement).fetchall()
+    return found
+
+
+def record(store: Store, events: Sequence[Event]) -> None:
+    store.log.events.put(list(events))
+
+
+def follow_to_the_end(connection: psycopg.Connection[Any]) -> None:
+    while catch_up(connection):
+        pass
