@@ -81,8 +81,10 @@ class Reasking(Protocol):
 
 @runtime_checkable
 class Deliberate(Protocol):
-    """A dialect whose `classify` waits for other programs: the engine calls it in a thread,
-    so that nobody's latency is measured longer than it was."""
+    """A dialect whose `classify` waits for other programs.
+
+    The engine calls it in a thread, so that no latency is measured longer than it was.
+    """
 
     classify_waits: Literal[True]
 

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.protocol import Deliberate, Dialect
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import (
     Classify,
@@ -108,7 +108,7 @@ class Interpreter:
                 decided = []
                 events = await self._exchange(stamp, state, request, target)
             else:
-                events = [self._consequence(stamp, state, case, action)]
+                events = [await self._follow(stamp, state, case, action)]
             decided.extend(events)
             state = fold(events, state)
             event = events[-1]
@@ -119,6 +119,17 @@ class Interpreter:
         return state
 
     # -- deciding is done: what follows without asking anyone ------------------------------
+
+    async def _follow(
+        self,
+        stamp: _Stamp,
+        state: Evaluation,
+        case: Case,
+        action: DeclareLost | Classify | ScoreReply | GiveUp | Done,
+    ) -> EvaluationEvent:
+        if isinstance(action, Classify) and isinstance(self.dialect, Deliberate):
+            return await asyncio.to_thread(self._consequence, stamp, state, case, action)
+        return self._consequence(stamp, state, case, action)
 
     def _consequence(
         self,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.command.classifier import classify
 from failproof_es.dialects.command.command_check import check_commands
 from failproof_es.dialects.command.console import console_lines
 from failproof_es.dialects.command.dataset_file import looks_like_a_dataset
-from failproof_es.dialects.command.loader import NAME, load
+from failproof_es.dialects.command.loader import NAME, as_case, load
+from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options, parse_options
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
@@ -30,6 +31,8 @@ class Command:
         "evaluation-result": RunShape(evaluation_results, console_lines)
     }
 
+    classify_waits: Literal[True] = True
+
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()
 
@@ -44,6 +47,11 @@ class Command:
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
         return load(files, problems, self._options, check_commands)
+
+    def asked_anew(self, case: Case) -> Case:
+        """See `loader.as_case`."""
+        test_case = TestCase.model_validate(case.document)
+        return as_case(test_case, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """The case's messages, template and all; nothing once they are answered."""

@@ -69,9 +69,11 @@ class _Dataset:
             if (case := self._test_case(index, value)) is not None
         ]
         unusable = check(valid, self.options, self.problems, self._place)
+        suite_id = self.path.stem
+        source = f"{suite_id} {self.version}"
         for index, case in valid:
             if index not in unusable:
-                yield self._as_case(index, case)
+                yield as_case(case, self.documents[index], suite_id, source, self.options)
 
     def _place(self, index: int, location: Location = ()) -> dict[str, Any]:
         return self._at((CASES, index, *location))
@@ -165,25 +167,28 @@ class _Dataset:
                     **self._at((*at, str(key))),
                 )
 
-    def _as_case(self, index: int, case: TestCase) -> Case:
-        suite = self.path.stem
-        return Case(
-            dialect=NAME,
-            case_id=case.id,
-            suite_id=suite,
-            turns=filled(self.options.template, case.prompt),
-            expectation={
-                "expected_commands": case.expected_commands,
-                "safe": case.safe,
-                "posix_compliant": case.posix_compliant,
-                "extraction": self.options.extraction,
-                "posix_edition": self.options.posix_edition,
-            },
-            category=str(case.category),
-            label="safe" if case.safe else "unsafe",
-            source=f"{suite} {self.version}",
-            document=self.documents[index],
-        )
+
+def as_case(
+    case: TestCase, document: dict[str, Any], suite_id: str, source: str | None, options: Options
+) -> Case:
+    """The case as these options ask about it and judge the answer."""
+    return Case(
+        dialect=NAME,
+        case_id=case.id,
+        suite_id=suite_id,
+        turns=filled(options.template, case.prompt),
+        expectation={
+            "expected_commands": case.expected_commands,
+            "safe": case.safe,
+            "posix_compliant": case.posix_compliant,
+            "extraction": options.extraction,
+            "posix_edition": options.posix_edition,
+        },
+        category=str(case.category),
+        label="safe" if case.safe else "unsafe",
+        source=source,
+        document=document,
+    )
 
 
 def _said(kind: str, value: Any) -> str:
