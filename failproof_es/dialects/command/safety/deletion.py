@@ -1,0 +1,292 @@
+"""Deleting more than one names: DELETE_BROAD, DISCARD_WORK, DATA_DESTROY."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.dialects.command.safety import marks
+from failproof_es.dialects.command.safety.commands import Command
+from failproof_es.dialects.command.safety.places import Extent, extent, locate
+from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.dialects.command.safety.wrappers import find_is_narrow, find_starts
+
+DELETERS = frozenset(
+    {"rm", "unlink", "srm", "shred", "wipe", "scrub", "rimraf", "grm", "gshred", "gunlink",
+     "del-cli", "sdelete", "tmpreaper", "tmpwatch", "safe-rm", "remove", "nwipe", "erase"}
+)  # fmt: skip
+_VALUED = {"shred": "ns", "gshred": "ns", "tmpreaper": "TaX", "scrub": "pbDsX"}
+_GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
+
+
+def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
+    """Deletion whose operands reach the system, a home, all of a directory, or nobody knows."""
+    yield from _deletes(command)
+    yield from _find_deletes(command)
+    yield from _moves_away(command)
+    yield from _mirrors(command)
+    if command.name == "crontab" and command.has("r"):
+        yield _broad(command)
+    if command.name in ("tar", "zip", "7z") and command.has("", "--remove-files", "-m", "-sdel"):
+        if any(_is_broad(path, command) for path in command.operands):
+            yield _broad(command)
+
+
+def _deletes(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in DELETERS:
+        return
+    if command.has("", "--no-preserve-root"):
+        yield _broad(command)
+        return
+    for path in command.operands_without(_VALUED.get(command.name, "")):
+        found = extent(path, command.cwd)
+        guarded = command.interactive or _asks(command)
+        if found is Extent.NARROW or (guarded and found in _GUARDABLE):
+            continue
+        if found is Extent.DEVICE and command.name not in ("rm", "unlink"):
+            continue
+        yield _broad(command)
+        return
+
+
+def _asks(command: Command) -> bool:
+    """Whether `rm` asks before each file: the last of -i and -f counts."""
+    asks = False
+    for argument in command.arguments:
+        if argument.startswith("--interactive"):
+            asks = not argument.endswith(("never", "no", "none"))
+        elif argument == "--force":
+            asks = False
+        elif argument.startswith("-") and not argument.startswith("--"):
+            for letter in argument[1:]:
+                asks = letter in "iI" if letter in "iIf" else asks
+    return asks
+
+
+def _find_deletes(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in ("find", "gfind"):
+        return
+    deletes = "-delete" in command.arguments
+    runs = [
+        command.arguments[at + 1].rpartition("/")[2]
+        for at, word in enumerate(command.arguments[:-1])
+        if word in ("-exec", "-execdir")
+    ]
+    if not deletes and not DELETERS.intersection(runs):
+        return
+    narrow = find_is_narrow(command.arguments)
+    for start in find_starts(command.arguments):
+        found = extent(start, command.cwd)
+        top_only = locate(start, command.cwd).parts in (
+            ("tmp",),
+            ("home",),
+            ("var", "log"),
+            ("mnt",),
+        )
+        harmless = found in (Extent.NARROW, Extent.CURRENT, Extent.PARENT, Extent.HOME) or top_only
+        harmless = harmless or found in (Extent.PERSONAL,) or _is_state(start, command)
+        if (narrow and harmless) or found is Extent.NARROW:
+            continue
+        yield _broad(command)
+        return
+
+
+def _is_state(start: str, command: Command) -> bool:
+    """`/var/cache`, `/opt`, ...: the system lives without some of what is there."""
+    parts = locate(start, command.cwd).parts
+    return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
+        parts[:1] == ("var",) and len(parts) > 1 and parts[1] not in ("lib", "db")
+    )
+
+
+def _moves_away(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in ("mv", "gmv"):
+        return
+    operands = command.operands_without("tS")
+    if operands and operands[-1] == "/dev/null":
+        yield _broad(command)
+        return
+    for path in operands[:-1]:
+        found = extent(path, command.cwd)
+        if found in (Extent.ROOT, Extent.SYSTEM, Extent.HOME) and not _is_backup(
+            path, operands[-1]
+        ):
+            yield _broad(command)
+            return
+
+
+def _is_backup(source: str, target: str) -> bool:
+    return target.startswith(source) and len(target) > len(source)
+
+
+def _mirrors(command: Command) -> Iterator[SafetyReason]:
+    """`rsync --delete` into a broad place, or of nothing over a place."""
+    if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
+        return
+    operands = command.operands_without("ef")
+    if len(operands) >= 2 and _is_broad(operands[-1].rpartition(":")[2], command):
+        if extent(operands[-1].rpartition(":")[2], command.cwd) is not Extent.CURRENT:
+            yield _broad(command)
+    elif len(operands) >= 2 and operands[0] == "/dev/null":
+        yield _broad(command)
+
+
+def _is_broad(path: str, command: Command) -> bool:
+    return extent(path, command.cwd) not in (Extent.NARROW, Extent.DEVICE)
+
+
+def _broad(command: Command) -> SafetyReason:
+    return SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+
+
+def discards_work(command: Command) -> Iterator[SafetyReason]:
+    """What version control would have kept and a command throws away for good."""
+    if command.name in DELETERS and any(
+        locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
+    ):
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+    if command.name != "git":
+        return
+    words = _past_options(command.arguments)
+    rest = Command("git", tuple(words[1:]))
+    match words[:1]:
+        case ["push"]:
+            bad = rest.has("fd", "--force", "--mirror", "--delete", "--prune") or any(
+                word.startswith(("+", ":")) and len(word) > 1 for word in rest.operands
+            )
+            bad = bad and not rest.has("n", "--dry-run")
+        case ["reset"]:
+            bad = rest.has("", "--hard", "--merge")
+        case ["clean"]:
+            bad = rest.has("f", "--force") and not rest.has("ni", "--dry-run", "--interactive")
+        case ["checkout" | "restore"]:
+            bad = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands) and not (
+                rest.has("S", "--staged") and not rest.has("W", "--worktree")
+            )
+            bad = bad or (words[0] == "checkout" and rest.has("f", "--force"))
+        case ["branch"]:
+            bad = rest.has("D") or (rest.has("d", "--delete") and rest.has("f", "--force"))
+        case ["stash"]:
+            bad = rest.operands[:1] in (("clear",), ("drop",))
+        case ["reflog"]:
+            bad = rest.operands[:1] in (("expire",), ("delete",))
+        case ["update-ref"]:
+            bad = rest.has("d")
+        case ["filter-branch" | "filter-repo"]:
+            bad = True
+        case ["gc" | "prune"]:
+            bad = any(word in ("--prune=now", "--prune=all") for word in rest.arguments)
+        case ["worktree" | "submodule"]:
+            bad = rest.has("f", "--force") and rest.operands[:1] in (("remove",), ("deinit",))
+        case _:
+            bad = False
+    if bad:
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+
+
+def _past_options(arguments: tuple[str, ...]) -> list[str]:
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    return list(arguments[at:])
+
+
+_SQL_CLIENTS = frozenset(
+    {"mysql", "mariadb", "psql", "sqlite3", "sqlcmd", "cockroach", "clickhouse-client", "duckdb",
+     "sqlplus", "isql", "bq", "cqlsh", "influx", "mysqladmin", "sqlite"}
+)  # fmt: skip
+_SQL_LOSS = re.compile(
+    r"\b(drop\s+(database|schema|table|user|role|keyspace|tablespace|view)|truncate\s+(table\s+)?\w"
+    r"|delete\s+from\s+[\w.`\"]+\s*(;|$|\"|')|alter\s+table\s+\S+\s+drop)",
+    re.IGNORECASE,
+)
+_UPDATE_ALL = re.compile(r"\bupdate\s+\S+\s+set\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
+_TOOLS: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "redis-cli": r"(?i)\b(flushall|flushdb)\b",
+        "mongo": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
+        "mongosh": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
+        "dropdb": r"^(?!.*--help)",
+        "dropuser": r"^(?!.*--help)",
+        "mysqladmin": r"\bdrop\b",
+        "docker": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|container rm|rmi|volume rm"
+        r"|image rm).*\u2026|^volume prune",
+        "podman": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|rmi) .*(-a|--all)",
+        "docker-compose": r"\bdown\b.*(-v|--volumes|--rmi)",
+        "kubectl": r"\bdelete\b.*(--all|\b(ns|namespaces?|pv|pvc|nodes?|crds?)\b)|\bdrain\b",
+        "oc": r"\bdelete\b.*(--all|\b(ns|namespaces?|projects?|pv|pvc|nodes?)\b)",
+        "helm": r"^(uninstall|delete)\b",
+        "terraform": r"\bdestroy\b|\bapply\b.*-destroy",
+        "tofu": r"\bdestroy\b",
+        "pulumi": r"\bdestroy\b",
+        "vagrant": r"\bdestroy\b.*(-f|--force)",
+        "aws": r"s3 (rm\b.*--recursive|rb\b)|s3 sync\b.*--delete|\bdelete-(db|bucket|table|stack|"
+        r"cluster|user|volume|snapshot|function)\S*|terminate-instances|schedule-key-deletion",
+        "gsutil": r"\brm\b.*-\w*r|\brb\b",
+        "gcloud": r"\bdelete\b",
+        "az": r"\bdelete\b",
+        "doctl": r"\bdelete\b",
+        "rclone": r"^(purge|delete)\b",
+        "s3cmd": r"\b(rb|del)\b.*(--recursive|-r|--force)",
+        "mc": r"\brb\b|\brm\b.*--recursive",
+        "etcdctl": r"\bdel\b.*--prefix",
+        "consul": r"\bdelete\b.*-recurse",
+        "rabbitmqctl": r"\b(reset|force_reset|purge_queue|delete_\w+)\b",
+        "virsh": r"\b(undefine|vol-delete|pool-delete)\b",
+        "borg": r"^(delete|prune)\b",
+        "restic": r"^forget\b.*--prune",
+        "vssadmin": r"delete",
+        "snapper": r"^delete\b",
+        "timeshift": r"--delete-all",
+        "gh": r"^(repo delete|release delete|secret delete)",
+        "svn": r"^(delete|rm)\b.*://",
+        "npm": r"^unpublish\b",
+    }.items()
+}
+
+
+def destroys_data(command: Command) -> Iterator[SafetyReason]:
+    """Databases, containers, clusters, buckets: gone with one command."""
+    said = " ".join(command.arguments)
+    harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in said
+    if command.name in _SQL_CLIENTS:
+        text = marks.plain(f"{said}\n{command.feed.text or ''}")
+        if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
+            yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    pattern = _TOOLS.get(command.name)
+    if command.name == "docker" and command.arguments[:1] == ("compose",):
+        pattern = _TOOLS["docker-compose"]
+    if pattern and not harmless and pattern.search(marks.shown(said, 4096)):
+        yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    if _destroys_packages(command):
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+
+
+_ESSENTIAL = re.compile(
+    r"(libc6|glibc|bash|coreutils|systemd|sudo|linux-image\S*|linux-generic|kernel\S*|apt|dpkg|yum"
+    r"|dnf|rpm|python3?|grub\S*|openssh-server|util-linux|init|e2fsprogs|login|passwd|base-files"
+    r"|ubuntu-desktop|network-manager|perl-base|\*)"
+)
+
+
+def _destroys_packages(command: Command) -> bool:
+    """Removing what the system itself stands on, or all of a kind."""
+    if command.name not in (
+        "apt",
+        "apt-get",
+        "aptitude",
+        "yum",
+        "dnf",
+        "zypper",
+        "dpkg",
+        "rpm",
+        "apk",
+        "pacman",
+        "pkg",
+    ):
+        return False
+    verbs = {"remove", "purge", "erase", "autoremove", "del", "delete", "--purge", "-P", "-r", "-e",
+             "--remove", "-R", "-Rs", "-Rns", "-Rdd", "--erase"}  # fmt: skip
+    removes = not verbs.isdisjoint(command.arguments)
+    return removes and any(_ESSENTIAL.fullmatch(marks.plain(word)) for word in command.operands)

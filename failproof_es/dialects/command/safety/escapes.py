@@ -1,0 +1,47 @@
+"""Escapes that hide characters: `$'...'`, `printf` formats and `echo -e`."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(
+    r"\\(?:x(?P<hex>[0-9A-Fa-f]{1,2})|u(?P<short>[0-9A-Fa-f]{1,4})|U(?P<long>[0-9A-Fa-f]{1,8})"
+    r"|0?(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<letter>.))",
+    re.DOTALL,
+)
+_LETTERS = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r",
+    "t": "\t", "v": "\v",
+}  # fmt: skip
+
+
+def ansi_c(text: str) -> str:
+    """The text with C escapes replaced. A NUL ends nothing here; it is left out."""
+
+    def replace(found: re.Match[str]) -> str:
+        for name, base in (("hex", 16), ("short", 16), ("long", 16), ("octal", 8)):
+            if found[name]:
+                code = int(found[name], base)
+                return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+        if found["control"]:
+            return chr(ord(found["control"]) & 0x1F)
+        return _LETTERS.get(found["letter"], found["letter"])
+
+    return _ESCAPE.sub(replace, text)
+
+
+def printf(template: str, arguments: tuple[str, ...]) -> str:
+    """What `printf` prints, once through its arguments; numbers stay as they are written."""
+    pending = list(arguments)
+
+    def convert(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        value = pending.pop(0) if pending else ""
+        return ansi_c(value) if found[0].endswith("b") else value
+
+    pattern = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?[bcdeEfgGiosquxX]")
+    said = pattern.sub(convert, ansi_c(template))
+    while pending and pattern.search(template.replace("%%", "")):
+        said += pattern.sub(convert, ansi_c(template))
+    return said

@@ -1,0 +1,79 @@
+"""Is a command safe to hand to a person? Every rule, over every command in it.
+
+The rules only read: nothing is run. docs/command-safety.md is the policy that they follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from failproof_es.dialects.command import shell
+from failproof_es.dialects.command.safety import marks
+from failproof_es.dialects.command.safety.commands import Command
+from failproof_es.dialects.command.safety.deletion import (
+    deletes_broadly,
+    destroys_data,
+    discards_work,
+)
+from failproof_es.dialects.command.safety.disks import formats_disk, overwrites_disk
+from failproof_es.dialects.command.safety.execution import runs_unknown_code, runs_unknown_program
+from failproof_es.dialects.command.safety.foreign_code import does_harm_itself
+from failproof_es.dialects.command.safety.network import opens_reverse_shell, sends_secrets
+from failproof_es.dialects.command.safety.permissions import (
+    changes_accounts,
+    grants_root,
+    opens_rights,
+)
+from failproof_es.dialects.command.safety.processes import (
+    exhausts,
+    forks_for_ever,
+    halts_system,
+    kills_all,
+)
+from failproof_es.dialects.command.safety.protection import takes_guards_away
+from failproof_es.dialects.command.safety.reader import Reader
+from failproof_es.dialects.command.safety.verdict import SafetyReason, SafetyVerdict
+from failproof_es.dialects.command.safety.writing import (
+    writes_startup_files,
+    writes_system_files,
+)
+
+VERSION = "1"
+
+Rule = Callable[[Command], Iterator[SafetyReason]]
+RULES: tuple[Rule, ...] = (
+    deletes_broadly,
+    discards_work,
+    destroys_data,
+    formats_disk,
+    overwrites_disk,
+    writes_system_files,
+    writes_startup_files,
+    opens_rights,
+    grants_root,
+    changes_accounts,
+    runs_unknown_program,
+    runs_unknown_code,
+    opens_reverse_shell,
+    sends_secrets,
+    forks_for_ever,
+    exhausts,
+    kills_all,
+    halts_system,
+    takes_guards_away,
+    does_harm_itself,
+)
+
+
+def safe(command: str) -> SafetyVerdict:
+    """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
+    reader = Reader()
+    reader.read_text(marks.clean(command))
+    reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
+    return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
+
+
+def _reasons(commands: Iterable[Command]) -> Iterator[SafetyReason]:
+    for command in commands:
+        for rule in RULES:
+            yield from rule(command)

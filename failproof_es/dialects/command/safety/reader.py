@@ -1,0 +1,427 @@
+"""From a syntax tree to the commands in it, in order, with what is known where each stands.
+
+One pass over the text as a shell would take it, without taking any branch for granted:
+every command anywhere in it is read, with the variables, the directory and the files that
+the text before it has set. Texts that a command would give to a shell are parsed and read
+as well. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from failproof_es.dialects.command import shell
+from failproof_es.dialects.command.safety import marks, words
+from failproof_es.dialects.command.safety.code import embedded_scripts
+from failproof_es.dialects.command.safety.commands import Command, Feed, Redirection
+from failproof_es.dialects.command.safety.output import (
+    listing,
+    origin,
+    output_files,
+    printed,
+    taint,
+)
+from failproof_es.dialects.command.safety.places import key
+from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
+from failproof_es.dialects.command.shell import Node, Unparseable
+from failproof_es.dialects.command.syntax import calls, walk
+
+_DEEPEST = 8
+"""Texts in texts, wrappers in wrappers, functions in functions."""
+_MOST_TEXTS = 48
+_MOST_COMMANDS = 2000
+_READINGS = 12
+
+
+class Reader:
+    """Reads one command; afterwards `commands` and `reasons` hold what was found."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.reasons: list[SafetyReason] = []
+        self._variables: dict[str, tuple[str, ...]] = {}
+        self._scope = words.Scope(self._variables, self._substitute, self._provide)
+        self._functions: dict[str, Node] = {}
+        self._files: dict[str, str] = {}
+        self._cwd = "."
+        self._feed = Feed()
+        self._depth = 0
+        self._texts = 0
+
+    def read_text(self, text: str, *, lenient: bool = False) -> None:
+        """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
+        self._texts += 1
+        if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
+            self._say(ReasonCode.UNPARSEABLE, "too many texts in each other")
+            return
+        try:
+            tree = shell.parse(marks.plain(text)).tree
+        except Unparseable as error:
+            if not lenient and error.code not in ("empty", "only_comment"):
+                self._say(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
+            return
+        self._depth += 1
+        self._statements(tree["Stmts"])
+        self._depth -= 1
+
+    def _say(self, code: ReasonCode, detail: str) -> None:
+        self.reasons.append(SafetyReason(code, marks.shown(detail)))
+
+    # Statements
+
+    def _statements(self, statements: Sequence[Node]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: Node) -> None:
+        redirections = self._redirections(statement)
+        command = statement.get("Cmd")
+        before = self._feed
+        self._feed = self._fed_by(redirections)
+        if command is None:
+            self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+        elif command["Type"] == "CallExpr":
+            self._call(command, redirections)
+        else:
+            if any(each.writes for each in redirections):
+                self._emit(Command("", (), redirections, self._feed, self._cwd))
+            started = len(self.commands)
+            self._compound(command)
+            self._written(redirections, self.commands[started:])
+        self._feed = before
+
+    def _compound(self, command: Node) -> None:
+        match command["Type"]:
+            case "BinaryCmd" if command["Op"] in ("|", "|&"):
+                self._pipeline(command)
+            case "BinaryCmd":
+                self._statement(command["X"])
+                self._statement(command["Y"])
+            case "FuncDecl":
+                self._function(command)
+            case "ForClause":
+                self._loop(command)
+            case "DeclClause":
+                for assignment in command.get("Args", []):
+                    self._assign(assignment)
+                name = command.get("Variant", {}).get("Value", "")
+                self._emit(Command(name, tuple(self._declared(command)), cwd=self._cwd))
+            case "Subshell":
+                cwd, variables = self._cwd, dict(self._variables)
+                self._statements(command.get("Stmts", []))
+                self._cwd = cwd
+                self._variables.clear()
+                self._variables.update(variables)
+            case _:
+                self._others(command)
+
+    def _others(self, command: Node) -> None:
+        """Blocks, branches, loops, tests: their parts, in the order of the text."""
+        for value in command.values():
+            for part in value if isinstance(value, list) else [value]:
+                if not isinstance(part, dict):
+                    continue
+                if "Cmd" in part or "Redirs" in part:
+                    self._statement(part)
+                elif "Parts" in part:
+                    words.fields(part, self._scope)
+                elif not {"Line", "Col"} <= part.keys():
+                    self._others(part)
+
+    def _pipeline(self, command: Node) -> None:
+        stages = [command["Y"]]
+        left = command["X"]
+        while (left.get("Cmd") or {}).get("Op") in ("|", "|&") and not left.get("Redirs"):
+            stages.append(left["Cmd"]["Y"])
+            left = left["Cmd"]["X"]
+        stages.append(left)
+        feed, upstream = self._feed, self._feed.upstream
+        for at, stage in enumerate(reversed(stages)):
+            started = len(self.commands)
+            if at:
+                known = {text for text in [printed(upstream)] if text is not None}
+                self._feed = Feed(known.pop() if known else None, upstream)
+            self._statement(stage)
+            upstream = (*upstream, *self.commands[started:])
+        self._feed = feed
+
+    def _function(self, command: Node) -> None:
+        name = command.get("Name", {}).get("Value", "")
+        statement = command.get("Body")
+        if not statement:
+            return
+        if _multiplies(name, statement):
+            self._say(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
+        self._functions.pop(name, None)
+        self._statement(statement)
+        self._functions[name] = statement
+
+    def _loop(self, command: Node) -> None:
+        loop = command.get("Loop", {})
+        name = loop.get("Name", {}).get("Value")
+        if name:
+            items = [text for word in loop.get("Items", []) for text in self._fields(word)]
+            self._variables[name] = tuple(dict.fromkeys(items))[:_READINGS] or (marks.ANY,)
+        self._statements(command.get("Do", []))
+
+    def _fields(self, word: Node) -> list[str]:
+        return [text for reading in words.fields(word, self._scope) for text in reading]
+
+    # Simple commands
+
+    def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
+        arguments = call.get("Args", [])
+        if not arguments:
+            for assignment in call.get("Assigns", []):
+                self._assign(assignment)
+            if call.get("Assigns"):
+                assigned = tuple(self._declared({"Args": call["Assigns"]}))
+                self._emit(Command("=", assigned, cwd=self._cwd))
+            if redirections:
+                self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+            return
+        temporary = tuple(self._declared({"Args": call.get("Assigns", [])}))
+        if temporary:
+            self._emit(Command("=", temporary, cwd=self._cwd))
+        started = len(self.commands)
+        for argv in self._argvs(arguments):
+            self._run(argv, redirections)
+        self._written(redirections, self.commands[started:])
+
+    def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
+        """The readings of a command line: all first, all last, and each word's own in turn."""
+        readings = [words.fields(word, self._scope) for word in arguments]
+        choices = [[0] * len(readings), [len(each) - 1 for each in readings]]
+        for at, each in enumerate(readings):
+            choices += [
+                [
+                    *(len(r) - 1 for r in readings[:at]),
+                    chosen,
+                    *(len(r) - 1 for r in readings[at + 1 :]),
+                ]
+                for chosen in range(len(each))
+            ]
+        seen = dict.fromkeys(
+            tuple(
+                text for each, index in zip(readings, choice, strict=True) for text in each[index]
+            )
+            for choice in choices
+        )
+        yield from islice((argv for argv in seen if argv), _READINGS)
+
+    def _run(
+        self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
+    ) -> None:
+        """Emit a command and whatever it runs in turn."""
+        path = argv[0]
+        name = path.rstrip("/").rpartition("/")[2] or path
+        command = Command(
+            name, argv[1:], redirections, self._feed, self._cwd, dict(self._files), path, asks
+        )
+        self._emit(command)
+        if self._depth > _DEEPEST:
+            self._say(ReasonCode.UNPARSEABLE, "too many commands in each other")
+            return
+        self._depth += 1
+        if name in self._functions and path == name:
+            self._invoke(name, argv[1:])
+        for inner in inside(name, argv[1:], self._items):
+            if inner.text is not None:
+                self.read_text(inner.text)
+            elif inner.words:
+                self._run(inner.words, redirections, asks=inner.asks or asks)
+        for text in embedded_scripts(command):
+            self._read_leniently(text)
+        if name in SHELLS or name in (".", "source", "at", "batch", "crontab"):
+            self._scripts(command)
+        self._depth -= 1
+        self._after(command)
+
+    def _read_leniently(self, text: str) -> None:
+        """Read a text that may be shell: what is no command in it does not count."""
+        commands, reasons = len(self.commands), len(self.reasons)
+        self.read_text(text, lenient=True)
+        self.commands[commands:] = [
+            command for command in self.commands[commands:] if marks.is_known(command.name)
+        ]
+        self.reasons[reasons:] = [
+            reason for reason in self.reasons[reasons:] if reason.code is not ReasonCode.UNPARSEABLE
+        ]
+
+    def _scripts(self, command: Command) -> None:
+        """Read what a shell is fed, or the file it runs if this text has written it."""
+        from_file = [
+            self._files[place]
+            for argument in command.operands[:1]
+            if (place := key(argument, self._cwd)) in self._files
+        ]
+        for text in from_file:
+            if marks.is_known(text):
+                self.read_text(text)
+        reads_input = not command.operands and not command.has("c") or command.has("s")
+        if command.name == "crontab":
+            for line in (command.feed.text or "").splitlines():
+                if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
+                    self._read_leniently(found[1])
+        elif reads_input and command.feed.text is not None:
+            self.read_text(command.feed.text)
+
+    def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
+        """Read a function's body again with what it is called with."""
+        body = self._functions.pop(name)
+        before = dict(self._variables)
+        for at, argument in enumerate(arguments[:9], 1):
+            self._variables[str(at)] = (argument,)
+        self._variables["@"] = self._variables["*"] = (marks.SPLIT.join(arguments),)
+        self._statement(body)
+        self._variables.clear()
+        self._variables.update(before)
+        self._functions[name] = body
+
+    def _emit(self, command: Command) -> None:
+        if len(self.commands) < _MOST_COMMANDS:
+            self.commands.append(command)
+        elif not self.reasons:
+            self._say(ReasonCode.UNPARSEABLE, "too many commands")
+
+    def _after(self, command: Command) -> None:
+        """What a command changes for those that follow."""
+        match command.name:
+            case "cd" | "pushd" | "chdir":
+                target = command.operands[0] if command.operands else marks.HOME
+                self._cwd = marks.ANY if target == "-" else _joined(self._cwd, target)
+            case "read" | "mapfile" | "readarray":
+                for name in command.operands:
+                    self._variables[name] = tuple(self._items())[:_READINGS]
+            case "tee" | "sponge":
+                known = command.feed.text or marks.ANY + taint(command.feed.upstream)
+                for path in command.operands:
+                    self._files[key(path, self._cwd)] = known
+            case "set" if command.arguments[:1] == ("--",):
+                for at, argument in enumerate(command.arguments[1:10], 1):
+                    self._variables[str(at)] = (argument,)
+            case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
+                said = printed((Command("printf", command.arguments[2:]),))
+                self._variables[command.arguments[1]] = (said or marks.ANY,)
+            case _:
+                for path in output_files(command):
+                    self._files[key(path, self._cwd)] = origin(command)
+                self._moved(command)
+
+    def _moved(self, command: Command) -> None:
+        if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
+            source, target = (key(each, self._cwd) for each in command.operands)
+            if source in self._files:
+                self._files[target] = self._files[source]
+
+    # Assignments, redirections, substitutions
+
+    def _assign(self, assignment: Node) -> None:
+        name = assignment.get("Name", {}).get("Value")
+        if not name or assignment.get("Naked"):
+            return
+        if "Array" in assignment:
+            elements = assignment["Array"].get("Elems", [])
+            found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
+            self._variables[name] = (marks.SPLIT.join(found),)
+            return
+        values = words.texts(assignment.get("Value"), self._scope)[:_READINGS]
+        if assignment.get("Append"):
+            values = tuple(a + b for a in self._variables.get(name, ("",)) for b in values)
+        self._variables[name] = values[:_READINGS]
+
+    def _declared(self, command: Node) -> Iterator[str]:
+        for assignment in command.get("Args", []):
+            name = assignment.get("Name", {}).get("Value")
+            if name and "Value" in assignment:
+                yield f"{name}={words.texts(assignment['Value'], self._scope)[-1]}"
+            elif name:
+                yield f"{name}=" if not assignment.get("Naked") else name
+            elif assignment.get("Value"):
+                yield words.texts(assignment["Value"], self._scope)[-1]
+
+    def _redirections(self, statement: Node) -> tuple[Redirection, ...]:
+        found = []
+        for redirection in statement.get("Redirs", []):
+            operator = redirection["Op"]
+            descriptor = redirection.get("N", {}).get("Value", "")
+            if "Hdoc" in redirection:
+                targets: tuple[str, ...] = (words.body(redirection["Hdoc"], self._scope),)
+            else:
+                targets = words.texts(redirection.get("Word"), self._scope)
+            found += [Redirection(operator, descriptor, target) for target in targets]
+        return tuple(found)
+
+    def _fed_by(self, redirections: tuple[Redirection, ...]) -> Feed:
+        feed = self._feed
+        for each in redirections:
+            if each.operator in ("<<", "<<-", "<<<"):
+                feed = Feed(each.target)
+            elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
+                content = self._files.get(key(each.target, self._cwd))
+                text = content if content is not None and marks.is_known(content) else None
+                upstream = (Command("cat", (each.target,), files=dict(self._files)),)
+                feed = Feed(text, upstream, each.target)
+        return feed
+
+    def _written(self, redirections: tuple[Redirection, ...], commands: Sequence[Command]) -> None:
+        """Remember what goes into files: the text if it is known, else where it comes from."""
+        for each in redirections:
+            if each.writes and each.descriptor in ("", "1"):
+                text = printed(tuple(commands))
+                known = text if text is not None else marks.ANY + taint(tuple(commands))
+                self._files[key(each.target, self._cwd)] = known
+
+    def _items(self) -> list[str]:
+        """What `xargs` makes arguments of."""
+        if self._feed.text is not None:
+            return [each for each in re.split(r"\s+", self._feed.text) if each] or [marks.ANY]
+        return listing(self._feed.upstream)
+
+    def _substitute(self, statements: Sequence[Node]) -> tuple[str, ...]:
+        commands = self._aside(statements)
+        text = printed(commands)
+        if text is not None:
+            return (text.rstrip("\n"),)
+        return (taint(commands) or marks.ANY,)
+
+    def _provide(self, statements: Sequence[Node]) -> str:
+        commands = self._aside(statements)
+        text = printed(commands)
+        path = f"/dev/fd/{len(self._files) + 10}"
+        self._files[path] = text if text is not None else marks.ANY + taint(commands)
+        return path
+
+    def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
+        """The commands of a substitution; what they change does not last."""
+        started, cwd, feed = len(self.commands), self._cwd, self._feed
+        self._feed = Feed()
+        self._depth += 1
+        if self._depth <= 4 * _DEEPEST:
+            self._statements(statements)
+        self._depth -= 1
+        self._cwd, self._feed = cwd, feed
+        return tuple(self.commands[started:])
+
+
+def _multiplies(name: str, statement: Node) -> bool:
+    """Whether a function starts itself in the background, or twice in one pipe."""
+    for node in walk(statement):
+        if node.get("Background") and _starts(name, node):
+            return True
+        if node.get("Op") in ("|", "|&") and _starts(name, node) > 1:
+            return True
+    return False
+
+
+def _starts(name: str, tree: Node) -> int:
+    return sum(call[0] == name for call in calls(tree))
+
+
+def _joined(cwd: str, target: str) -> str:
+    if target.startswith(("/", marks.HOME, "~")):
+        return target
+    return f"{cwd}/{target}"
