@@ -25,8 +25,12 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
     try:
         if prompts.collection is not None:
             with store.connect() as connection:
-                name = prompts.dialect or collection_dialect(connection, prompts.collection)
+                name = collection_dialect(connection, prompts.collection)
                 digests = collected_digests(connection, prompts.collection)
+            if prompts.dialect not in (None, name):
+                reason = f"collection {prompts.collection!r} is of the dialect {name!r}"
+                problem = Problem(reason, field="prompts.dialect", remedy="leave it out")
+                raise InvalidInput([problem])
             dialect = configured(dialect_named(name), prompts.options)
             return _Collection(dialect, prompts.filters, store, prompts.collection, digests)
         paths = prompts.path or []

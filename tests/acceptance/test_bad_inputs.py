@@ -287,9 +287,9 @@ CONFIGURATIONS = {
     "no such suite": spoiled("suite.jsonl", "absent.jsonl", "prompts.path: no such file or folder"),
     "prompts from a database": spoiled(
         "path: suite.jsonl",
-        "path: suite.jsonl\n  source: database",
-        "`database` is not available in this version",
-        "source: file",
+        "source: database\n  collection: none",
+        "prompts.collection: there is no collection 'none'",
+        "failproof-es prompts import",
     ),
     "a name that is a path": spoiled("spoiled", "../../etc", "run.yaml:2: test_run.name"),
     "an id that is none": spoiled("name: spoiled", "name: a\n  id: seven", "test_run.id", "UUID"),

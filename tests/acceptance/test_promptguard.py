@@ -258,6 +258,7 @@ def test_filters_choose_and_the_template_of_the_run_asks(
     ("prompts", "words"),
     [
         ({"collection": "calibratoin"}, "prompts.collection: there is no collection 'calibratoin'"),
+        ({"dialect": "failproof"}, "prompts.dialect: collection 'calibration' is of the dialect"),
         ({"filters": {"category": ["od"]}}, "prompts.filters.category: no case has category 'od'"),
         (
             {"filters": {"category": ["odd"], "source": ["other.jsonl"]}},
