@@ -1,0 +1,70 @@
+"""Checkpoints (C2SP tlog-checkpoint): a signed note that says how large the tree is and its root.
+
+<origin: which log>
+<size, in decimal>
+<root, in base64>
+[extension lines, none of them empty]
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from failproof_es.ledger import note
+from failproof_es.ledger.merkle import EMPTY_ROOT, HASH_BYTES
+from failproof_es.ledger.note import Note, NoteError, PublicKey, SigningKey
+
+_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A tree as a note's text tells of it."""
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The note's text."""
+        lines = (self.origin, str(self.size), base64.b64encode(self.root).decode("ascii"))
+        return "".join(f"{line}\n" for line in (*lines, *self.extensions))
+
+    def signed(self, key: SigningKey) -> Note:
+        """The checkpoint as the log itself signs it: the key is named as the origin is."""
+        if key.name != self.origin:
+            raise NoteError(f"a key named {key.name!r} does not sign for {self.origin!r}")
+        return note.sign(self.text(), key.sign(self.text()))
+
+
+def parse(text: str) -> Checkpoint:
+    """The checkpoint in a note's text. Raises `NoteError`."""
+    lines = text.split("\n")
+    if len(lines) < 4 or lines.pop() or not all(lines):
+        raise NoteError("a checkpoint is an origin, a size, a root and no empty line")
+    origin, size, root, *extensions = lines
+    if not _SIZE.fullmatch(size):
+        raise NoteError(f"not a tree's size: {size!r}")
+    try:
+        decoded = base64.b64decode(root, validate=True)
+    except (ValueError, binascii.Error):
+        raise NoteError("the root is not base64") from None
+    checkpoint = Checkpoint(origin, int(size), decoded, tuple(extensions))
+    if len(decoded) != HASH_BYTES or checkpoint.text() != text:
+        raise NoteError("the root is not 32 bytes in canonical base64")
+    if not checkpoint.size and decoded != EMPTY_ROOT:
+        raise NoteError("an empty tree has another root")
+    return checkpoint
+
+
+def opened(signed: Note, key: PublicKey) -> Checkpoint:
+    """The checkpoint in a note that `key` signed for its own origin. Raises `NoteError`."""
+    signed.verify(key)
+    checkpoint = parse(signed.text)
+    if checkpoint.origin != key.name:
+        raise NoteError(f"{key.name!r} signed a checkpoint of {checkpoint.origin!r}")
+    return checkpoint

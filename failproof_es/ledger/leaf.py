@@ -1,0 +1,36 @@
+"""What a leaf of the tree commits to: one event, exactly as its row holds it.
+
+    0x00 || "failproof-es/event/1\\n" || stream id (16) || version (8)
+         || length of the topic (2) || topic in UTF-8
+         || length of the state (8) || SHA-256 of the state's bytes (32)
+
+Integers are unsigned and big-endian. Computed by the writer before the insert and computed
+again from the row by whoever reads it; never by the database, never over JSON that was
+parsed and written again. `recorded_at` and the position are not in it: the database gives
+them after the writer let go of the event.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+_PREFIX = b"\x00failproof-es/event/1\n"
+_VERSION_AND_TOPIC = struct.Struct(">QH")
+_STATE = struct.Struct(">Q32s")
+
+
+def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> bytes:
+    """The leaf's hash. `stream_id` is 16 bytes; the state's bytes are exactly those stored.
+
+    Raises `struct.error` for a version below 0 or beyond 64 bits, or a topic beyond 64 KiB.
+    """
+    if len(stream_id) != 16:
+        raise ValueError("a stream id is 16 bytes long")
+    return hashlib.sha256(
+        _PREFIX
+        + stream_id
+        + _VERSION_AND_TOPIC.pack(version, len(topic))
+        + topic
+        + _STATE.pack(len(state), hashlib.sha256(state).digest())
+    ).digest()

@@ -1,0 +1,264 @@
+"""Signed notes (C2SP signed-note): text that carries its signatures below itself.
+
+    <text, ending in a newline>
+    <empty line>
+    — <key name> <base64 of key id || signature>
+
+Two kinds of signature are known: plain Ed25519 (a log's own), and a witness's cosignature/v1
+(C2SP tlog-cosignature), which also says when the witness saw the text. Lines of other keys
+are kept and not judged.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+ED25519: Final = 0x01
+COSIGNATURE: Final = 0x04
+Kind = Literal[0x01, 0x04]
+
+_MARK = "— "
+_MAX_SIGNATURES = 100
+_KEY_ID_BYTES = 4
+_SIGNATURE_BYTES = 64
+_TIME = struct.Struct(">Q")
+_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
+_HEX_ID = re.compile(r"[0-9a-f]{8}")
+
+
+class NoteError(Exception):
+    """Text that is no signed note, no key, or not signed by the key it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A key's name and its public half. `kind` says what signatures of it look like."""
+
+    name: str
+    public: bytes
+    kind: Kind = ED25519
+
+    @property
+    def key_id(self) -> bytes:
+        """Four bytes by which a signature line names its key."""
+        named = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
+        return hashlib.sha256(named).digest()[:_KEY_ID_BYTES]
+
+    def __str__(self) -> str:
+        """The key as people pass it on: `name+id+base64`."""
+        material = base64.b64encode(bytes([self.kind]) + self.public).decode("ascii")
+        return f"{self.name}+{self.key_id.hex()}+{material}"
+
+    @classmethod
+    def parse(cls, text: str) -> PublicKey:
+        """The key in that form. Raises `NoteError`."""
+        name, key_id, kind, public = _read_key(text.strip())
+        key = cls(name, public, kind)
+        if key.key_id.hex() != key_id:
+            raise NoteError(f"the key {name!r} does not have the id {key_id}")
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key's name and its secret half, which `repr` never shows."""
+
+    name: str
+    secret: Ed25519PrivateKey
+    kind: Kind = ED25519
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.public})"
+
+    @property
+    def public(self) -> PublicKey:
+        """What others check signatures with."""
+        return PublicKey(self.name, self.secret.public_key().public_bytes_raw(), self.kind)
+
+    @classmethod
+    def generate(cls, name: str, kind: Kind = ED25519) -> SigningKey:
+        """A new key. Raises `NoteError` for a name that a note can't carry."""
+        return cls(_checked_name(name), Ed25519PrivateKey.generate(), kind)
+
+    def dump(self) -> str:
+        """The secret key as text: for a file that only its owner can read."""
+        material = base64.b64encode(bytes([self.kind]) + self.secret.private_bytes_raw())
+        return f"PRIVATE+KEY+{self.name}+{self.public.key_id.hex()}+{material.decode('ascii')}"
+
+    @classmethod
+    def parse(cls, text: str) -> SigningKey:
+        """The key in that form. Raises `NoteError`, which never quotes it."""
+        prefix, found, rest = text.strip().partition("PRIVATE+KEY+")
+        if prefix or not found:
+            raise NoteError("a signing key begins with PRIVATE+KEY+")
+        name, key_id, kind, seed = _read_key(rest)
+        key = cls(name, Ed25519PrivateKey.from_private_bytes(seed), kind)
+        if key.public.key_id.hex() != key_id:
+            raise NoteError(f"the signing key {name!r} does not have the id {key_id}")
+        return key
+
+    def sign(self, text: str, *, at: int | None = None) -> Signature:
+        """This key's signature under `text`; a cosigner says when, in seconds since 1970."""
+        if (at is not None) != (self.kind == COSIGNATURE):
+            raise NoteError("a cosignature says when it was made, a plain signature does not")
+        payload = self.secret.sign(_message(text, at))
+        stamp = b"" if at is None else _TIME.pack(at)
+        return Signature(self.name, self.public.key_id, stamp + payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One signature line. `payload` is what follows the key id."""
+
+    name: str
+    key_id: bytes
+    payload: bytes
+
+    def __str__(self) -> str:
+        encoded = base64.b64encode(self.key_id + self.payload).decode("ascii")
+        return f"{_MARK}{self.name} {encoded}"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text and the signatures below it, none of them checked yet."""
+
+    text: str
+    signatures: tuple[Signature, ...]
+
+    def __str__(self) -> str:
+        return self.text + "\n" + "".join(f"{signature}\n" for signature in self.signatures)
+
+    def signed(self, *signatures: Signature) -> Note:
+        """The note with more signatures; one of a key that signed already takes its place."""
+        keys = {(each.name, each.key_id) for each in signatures}
+        kept = tuple(s for s in self.signatures if (s.name, s.key_id) not in keys)
+        return replace(self, signatures=(*kept, *signatures))
+
+    def verify(self, key: PublicKey) -> int | None:
+        """Check `key`'s signature; return when it was made, where it says so.
+
+        Raises `NoteError` when the key did not sign this text.
+        """
+        of_key = [s for s in self.signatures if (s.name, s.key_id) == (key.name, key.key_id)]
+        if not of_key:
+            raise NoteError(f"not signed by {key.name}+{key.key_id.hex()}")
+        at: int | None = None
+        for signature in of_key:
+            stamp, payload = _parts(signature.payload, key.kind)
+            at = None if stamp is None else _TIME.unpack(stamp)[0]
+            try:
+                Ed25519PublicKey.from_public_bytes(key.public).verify(
+                    payload, _message(self.text, at)
+                )
+            except InvalidSignature:
+                raise NoteError(f"the signature of {key.name} is not of this text") from None
+        return at
+
+
+def sign(text: str, *signatures: Signature) -> Note:
+    """A note of `text` with these signatures. Raises `NoteError` for text that can't be one."""
+    return Note(_checked_text(text), signatures)
+
+
+def parse(document: str) -> Note:
+    """The note in `document`, which is one and nothing besides. Raises `NoteError`."""
+    body, separator, below = document.rpartition("\n\n")
+    if not separator or not below.endswith("\n"):
+        raise NoteError("a signed note ends in an empty line and its signature lines")
+    lines = below[:-1].split("\n")
+    if len(lines) > _MAX_SIGNATURES:
+        raise NoteError(f"more than {_MAX_SIGNATURES} signatures")
+    note = Note(_checked_text(body + "\n"), tuple(_signature(line) for line in lines))
+    if str(note) != document:
+        raise NoteError("the note is not written in its one canonical form")
+    return note
+
+
+def signed_by(note: Note, keys: Iterable[PublicKey]) -> dict[str, int | None]:
+    """The names of those of `keys` that signed, and when they say they did.
+
+    Raises `NoteError` when one of them signed something else.
+    """
+    present = {(signature.name, signature.key_id) for signature in note.signatures}
+    return {key.name: note.verify(key) for key in keys if (key.name, key.key_id) in present}
+
+
+def known(keys: Sequence[str]) -> tuple[PublicKey, ...]:
+    """Public keys out of their texts. Raises `NoteError`."""
+    return tuple(PublicKey.parse(text) for text in keys)
+
+
+def _message(text: str, at: int | None) -> bytes:
+    """What is signed: the text, or the text under a cosigner's time."""
+    stamp = "" if at is None else f"cosignature/v1\ntime {at}\n"
+    return (stamp + text).encode()
+
+
+def _parts(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
+    """A payload's time stamp, where its kind has one, and its signature."""
+    stamp_bytes = _TIME.size if kind == COSIGNATURE else 0
+    if len(payload) != stamp_bytes + _SIGNATURE_BYTES:
+        raise NoteError("a signature has the wrong length")
+    return payload[:stamp_bytes] or None, payload[stamp_bytes:]
+
+
+def _signature(line: str) -> Signature:
+    if not line.startswith(_MARK):
+        raise NoteError(f"not a signature line: {line[:40]!r}")
+    name, space, encoded = line[len(_MARK) :].partition(" ")
+    if not space:
+        raise NoteError(f"not a signature line: {line[:40]!r}")
+    payload = _decoded(encoded)
+    if len(payload) <= _KEY_ID_BYTES:
+        raise NoteError("a signature is too short")
+    return Signature(_checked_name(name), payload[:_KEY_ID_BYTES], payload[_KEY_ID_BYTES:])
+
+
+def _read_key(text: str) -> tuple[str, str, Kind, bytes]:
+    """Name, id, kind and 32 bytes of a key's text."""
+    parts = text.split("+", 2)
+    if len(parts) != 3 or not _HEX_ID.fullmatch(parts[1]):
+        raise NoteError("a key is written name+id+base64, the id being eight hexadecimal digits")
+    material = _decoded(parts[2])
+    if len(material) != 33 or material[0] not in (ED25519, COSIGNATURE):
+        raise NoteError(f"the key {parts[0]!r} is not of a kind that is known here")
+    kind: Kind = ED25519 if material[0] == ED25519 else COSIGNATURE
+    return _checked_name(parts[0]), parts[1], kind, material[1:]
+
+
+def _decoded(encoded: str) -> bytes:
+    """Base64 in its one canonical form."""
+    try:
+        decoded = base64.b64decode(encoded, validate=True)
+    except (ValueError, binascii.Error):
+        raise NoteError("base64 is damaged") from None
+    if base64.b64encode(decoded).decode("ascii") != encoded:
+        raise NoteError("base64 is not in its canonical form")
+    return decoded
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise NoteError(f"a key's name has no space, no plus and is not empty: {name!r}")
+    return name
+
+
+def _checked_text(text: str) -> str:
+    if not text.endswith("\n") or any(c < " " and c != "\n" for c in text):
+        raise NoteError("a note's text ends in a newline and holds no control character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise NoteError("a note's text is not Unicode") from None
+    return text

@@ -1,0 +1,151 @@
+"""Signed notes and checkpoints: what others' vectors say, and what must be refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.merkle import EMPTY_ROOT
+from failproof_es.ledger.note import COSIGNATURE, NoteError, PublicKey, SigningKey
+
+# The example of the signed note's first implementation (golang.org/x/mod/sumdb/note).
+NEUMANN_SECRET = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz"
+NEUMANN = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
+TEXT = (
+    "If you think cryptography is the answer to your problem,\n"
+    "then you don't know what your problem is.\n"
+)
+SIGNED = (
+    TEXT
+    + "\n— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdn"
+    "gotpRZb6KE6RyyBwJnAM=\n"
+)
+
+LOG = SigningKey.generate("failproof-es/log")
+WITNESS = SigningKey.generate("witness.example", COSIGNATURE)
+CHECKPOINT = Checkpoint("failproof-es/log", 7, bytes(range(32)), ("extension",))
+
+
+def test_the_published_example_is_signed_and_read_to_the_byte() -> None:
+    key = SigningKey.parse(NEUMANN_SECRET)
+    assert str(key.public) == NEUMANN
+    assert key.dump() == NEUMANN_SECRET
+    assert str(note.sign(TEXT, key.sign(TEXT))) == SIGNED
+    note.parse(SIGNED).verify(PublicKey.parse(NEUMANN))
+
+
+def test_every_flipped_character_of_a_note_is_noticed() -> None:
+    key = PublicKey.parse(NEUMANN)
+    document = SIGNED.encode()
+    for at in range(len(document)):
+        flipped = document[:at] + bytes([document[at] ^ 1]) + document[at + 1 :]
+        with pytest.raises((NoteError, UnicodeDecodeError)):
+            note.parse(flipped.decode()).verify(key)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "\n",
+        TEXT,
+        TEXT + "\n",
+        SIGNED[:-1],
+        SIGNED + "\n",
+        SIGNED + "more\n",
+        SIGNED.replace("— ", "- "),
+        SIGNED.replace("AM=", "AM"),
+        SIGNED.replace("AM=", "AN="),
+        SIGNED.replace("cryptography", "crypto\tgraphy"),
+        "\r" + SIGNED,
+        TEXT + "\n" + "".join(SIGNED.splitlines(keepends=True)[-1] for _ in range(101)),
+    ],
+)
+def test_what_is_no_note_is_refused(document: str) -> None:
+    with pytest.raises(NoteError):
+        note.parse(document)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "name", "name+c74f20a3", NEUMANN[:-1], NEUMANN + "A"),
+        NEUMANN.replace("c74f20a3", "c74f20a4"),
+        NEUMANN.replace("Peter", "Paul"),
+        NEUMANN.replace("+AR", "+BR"),
+        NEUMANN.replace("Peter", "Peter "),
+    ],
+)
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(NoteError):
+        PublicKey.parse(text)
+
+
+def test_a_secret_key_is_never_shown() -> None:
+    secret = LOG.dump().rpartition("+")[2]
+    assert secret not in repr(LOG) + str(LOG)
+    damaged = LOG.dump()[:-2]
+    with pytest.raises(NoteError) as refused:
+        SigningKey.parse(damaged)
+    assert damaged.rpartition("+")[2] not in str(refused.value)
+
+
+def test_a_checkpoint_is_read_as_it_was_signed() -> None:
+    signed = note.parse(str(CHECKPOINT.signed(LOG)))
+    assert checkpoint.opened(signed, LOG.public) == CHECKPOINT
+
+
+def test_a_cosigner_adds_when_it_saw_the_checkpoint() -> None:
+    signed = CHECKPOINT.signed(LOG)
+    seen = note.parse(str(signed.signed(WITNESS.sign(signed.text, at=1_700_000_000))))
+    assert note.signed_by(seen, [LOG.public, WITNESS.public]) == {
+        "failproof-es/log": None,
+        "witness.example": 1_700_000_000,
+    }
+    later = seen.signed(WITNESS.sign(signed.text, at=1_700_000_001))
+    assert len(later.signatures) == 2, "the newer cosignature takes the older one's place"
+    assert later.verify(WITNESS.public) == 1_700_000_001
+
+
+def test_a_cosignature_of_another_time_or_text_is_refused() -> None:
+    signature = WITNESS.sign(CHECKPOINT.text(), at=5)
+    other_time = note.Signature(
+        signature.name, signature.key_id, b"\0" * 7 + b"\6" + signature.payload[8:]
+    )
+    other_text = Checkpoint("failproof-es/log", 8, bytes(32)).text()
+    for text, given in ((CHECKPOINT.text(), other_time), (other_text, signature)):
+        with pytest.raises(NoteError, match="not of this text"):
+            note.sign(text, given).verify(WITNESS.public)
+    with pytest.raises(NoteError, match="says when"):
+        WITNESS.sign("text\n")
+
+
+def test_a_key_signs_for_its_own_origin_only() -> None:
+    elsewhere = Checkpoint("failproof-es/other", 0, EMPTY_ROOT)
+    with pytest.raises(NoteError):
+        elsewhere.signed(LOG)
+    forged = note.sign(elsewhere.text(), LOG.sign(elsewhere.text()))
+    with pytest.raises(NoteError, match="signed a checkpoint of"):
+        checkpoint.opened(forged, LOG.public)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "origin\n1\n",
+        "origin\n01\n" + "A" * 43 + "=\n",
+        "origin\n-1\n" + "A" * 43 + "=\n",
+        "origin\n1\n" + "A" * 42 + "B=\n",
+        "origin\n1\n" + "A" * 44 + "\n",
+        "origin\n1\n" + "A" * 43 + "=",
+        "origin\n0\n" + "A" * 43 + "=\n",
+        "\n1\n" + "A" * 43 + "=\n",
+        "origin\n1\n" + "A" * 43 + "=\n\nextension\n",
+        "origin\n1 \n" + "A" * 43 + "=\n",
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(text: str) -> None:
+    with pytest.raises(NoteError):
+        checkpoint.parse(text)
