@@ -20,10 +20,11 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.results_file import write_results_file
+from failproof_es.cli.results_file import TIMESTAMP, write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.configuration.schema import FileOutput
 from failproof_es.engine import Outcome
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
@@ -67,6 +68,7 @@ def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: F
     run_id, run_number, status, counts, gates, exit_code.
     """
     loaded = load_configuration(config, settings)
+    _say_what_is_overwritten(loaded.configuration.output.file)
     with session().open_store() as store:
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
@@ -167,6 +169,14 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
         "gates": outcome.gates,
         "exit_code": int(exit_code),
     }
+
+
+def _say_what_is_overwritten(output: FileOutput | None) -> None:
+    if output is not None and output.enabled and TIMESTAMP not in Path(output.path).name:
+        say(
+            f"warning: output.file.path: the file name holds no {TIMESTAMP}, so every run writes "
+            "over it (specification 001 § 5.3)"
+        )
 
 
 def _write_files(run: RecordedRun, quiet: bool) -> bool:

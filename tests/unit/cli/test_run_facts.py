@@ -38,6 +38,14 @@ def test_requests_retries_losses_and_errors_are_counted_by_kind() -> None:
     assert facts.errors == {"timeout": 1}
 
 
+def test_what_a_judge_answers_costs_what_the_judge_costs() -> None:
+    prices = {"a": 1.0, "judge": 100.0}
+    facts = RunFacts(SUITES, lambda key, usage: prices[key])
+    facts.evolve(answered(1))
+    facts.evolve(answered(1).model_copy(update={"purpose": "judge"}))
+    assert facts.cost_usd == 101.0
+
+
 def test_tokens_are_summed_and_a_cost_without_a_price_is_unknown() -> None:
     facts = after(answered(1, tokens=10), answered(2, tokens=5))
     assert (facts.input_tokens, facts.output_tokens, facts.cost_usd) == (15, 2, None)
