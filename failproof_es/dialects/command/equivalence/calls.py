@@ -13,13 +13,13 @@ from failproof_es.dialects.command.equivalence.arguments import (
     settled_operands,
 )
 from failproof_es.dialects.command.equivalence.awk_program import normal_awk
+from failproof_es.dialects.command.equivalence.conditional import normal_test
 from failproof_es.dialects.command.equivalence.echo import normal_echo
 from failproof_es.dialects.command.equivalence.find_expression import normal_find
 from failproof_es.dialects.command.equivalence.option_table import Utility
 from failproof_es.dialects.command.equivalence.sed_script import normal_script
 from failproof_es.dialects.command.equivalence.statements import Statements
 from failproof_es.dialects.command.equivalence.tar_arguments import normal_tar
-from failproof_es.dialects.command.equivalence.conditional import normal_test
 from failproof_es.dialects.command.equivalence.words import (
     Active,
     Expansion,
