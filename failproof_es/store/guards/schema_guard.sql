@@ -5,6 +5,8 @@ DROP EVENT TRIGGER IF EXISTS failproof_definitions_stay;
 DROP EVENT TRIGGER IF EXISTS failproof_objects_stay;
 DROP EVENT TRIGGER IF EXISTS failproof_rows_are_not_rewritten;
 CREATE SCHEMA IF NOT EXISTS failproof_guard;
+-- Whoever changes anything in this database, in whatever schema, runs these functions.
+GRANT USAGE ON SCHEMA failproof_guard TO PUBLIC;
 
 -- Whether an object stands in the schema, hangs on what does (a trigger, rule, policy,
 -- constraint, default), or was just moved out of it.
