@@ -39,6 +39,7 @@ class EventsSwallowed(PersistenceError):
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP001": LeaseLost,
     "FP003": EventsSwallowed,
+    "0A000": EventsSwallowed,  # an INSERT that a DO INSTEAD rule took the place of
 }
 """What `failproof.append` raises, by SQLSTATE."""
 

@@ -47,19 +47,16 @@ BEGIN
         INSERT INTO failproof.schema_changes (command, object)
         VALUES (changed.command_tag, changed.object);
     END LOOP;
-    -- What follows names none of our objects: look at what it led to.
-    IF tg_tag IN ('GRANT', 'REASSIGN OWNED') AND EXISTS (
+    -- These two name none of our objects: look at what they led to.
+    IF tg_tag = 'GRANT' AND EXISTS (
         SELECT FROM pg_class c
-        LEFT JOIN LATERAL aclexplode(c.relacl) AS granted ON granted.grantee <> c.relowner
+        CROSS JOIN aclexplode(c.relacl) AS granted
         WHERE c.relnamespace = to_regnamespace('failproof')
             AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-            AND (
-                pg_get_userbyid(c.relowner) <> 'failproof_owner'
-                OR granted.privilege_type <> 'SELECT'
-            )
+            AND granted.grantee <> c.relowner
+            AND granted.privilege_type <> 'SELECT'
     ) THEN
-        RAISE EXCEPTION '% refused: nobody but failproof_owner may change what is in failproof',
-            tg_tag
+        RAISE EXCEPTION 'GRANT refused: nobody but failproof_owner may change what is in failproof'
             USING ERRCODE = 'FP004';
     END IF;
     IF EXISTS (

@@ -78,10 +78,12 @@ SELECT
             OR EXISTS (SELECT FROM pg_policy WHERE polrelid = t.oid)
             OR EXISTS (SELECT FROM pg_inherits WHERE t.oid IN (inhparent, inhrelid))
             OR EXISTS (
-                SELECT FROM pg_trigger g
-                JOIN pg_proc p ON p.oid = g.tgfoid
-                WHERE g.tgrelid = t.oid
-                    AND NOT g.tgisinternal
-                    AND p.proname NOT IN ('refuse_change', 'refuse_old_epoch')
+                SELECT FROM pg_trigger
+                WHERE tgrelid = t.oid
+                    AND NOT tgisinternal
+                    AND tgname NOT IN (
+                        'statements_change_nothing', 'rows_never_change',
+                        'epochs_only_grow', 'leases_stay', 'lease_rows_stay'
+                    )
             )
     ) AS nothing_in_between
