@@ -22,6 +22,7 @@ SELECT
         WHERE rolname = 'failproof_owner'
             AND NOT (rolcanlogin OR rolsuper OR rolcreaterole OR rolbypassrls)
     )
+    AND EXISTS (SELECT FROM log_tables)
     AND NOT EXISTS (
         SELECT FROM pg_namespace n
         LEFT JOIN pg_class c ON c.relnamespace = n.oid
