@@ -147,14 +147,15 @@ def _require_embedded(verb: str) -> None:
 
 def _url_as(role: str, *, given: bool) -> str:
     """The URL of the database, with the schema in it, for one of the embedded server's users."""
+    if external := _external_url():
+        if given:
+            raise InvalidInput.because(
+                "--as is for the embedded server: another server's URL names its user",
+                remedy="leave it out, and name the user in the URL",
+            )
+        return external
     with session().open_store() as store:
-        if store.embedded is None:
-            if given:
-                raise InvalidInput.because(
-                    "--as is for the embedded server: another server's URL names its user",
-                    remedy="leave it out, and name the user in the URL",
-                )
-            return store.url
+        assert store.embedded is not None
         if role == "administrator":
             return store.embedded.url
         return store.embedded.url_as(f"failproof_{role}")

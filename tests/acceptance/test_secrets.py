@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.store.installation import WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration
 
@@ -39,7 +40,8 @@ def write_run(folder: Path, url: str) -> Path:
 def whole_database(url: str) -> bytes:
     """Every row of every table and view of ours as bytes, `bytea` columns decoded."""
     found: list[bytes] = []
-    with psycopg.connect(url) as connection:
+    administrator = url.replace(f"//{WRITER}@", "//postgres@")
+    with psycopg.connect(administrator) as connection:
         tables = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"

@@ -228,7 +228,7 @@ def login(postgres_server: EmbeddedServer) -> Iterator[Callable[[str], str]]:
         made.append(sql.Identifier(name))
         with psycopg.connect(postgres_server.url, autocommit=True) as connection:
             connection.execute(
-                sql.SQL("CREATE ROLE {} LOGIN {}").format(made[-1], sql.SQL(attributes))  # type: ignore[arg-type]
+                sql.SQL("CREATE ROLE {} LOGIN {}").format(made[-1], sql.SQL(attributes))
             )
         return name
 
@@ -369,8 +369,11 @@ def test_the_engine_is_the_writer_on_the_embedded_server(
         users = connection.execute("SELECT current_user, session_user").fetchone()
         assert users == (WRITER, WRITER)
         assert missing_layers(connection) == []
-        with store.log.factory.datastore.get_connection() as pooled:
-            assert pooled.info.user == WRITER
+        assert store.log.recorder.max_notification_id() is None
+        [pooled] = connection.execute(
+            "SELECT DISTINCT usename FROM pg_stat_activity WHERE datname = current_database()"
+        ).fetchall()
+        assert pooled == (WRITER,)
     assert psycopg.conninfo.conninfo_to_dict(store.projections_url)["user"] == PROJECTOR
 
 
