@@ -70,7 +70,7 @@ class Store:
         store = cls.reach(database_url)
         with _told(store.url):
             state = store.state()
-            if state is SchemaState.ABSENT or (state is not SchemaState.CURRENT and store.embedded):
+            if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
                 store.install()
             elif state is SchemaState.OUTDATED:
                 raise InvalidInput.because(
@@ -84,10 +84,10 @@ class Store:
         try:
             with self.connect() as connection:
                 return schema_state(connection)
-        except psycopg.OperationalError:
+        except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
             if self.embedded is None:
                 raise
-            return SchemaState.ABSENT  # before the first `install` there is no such login
+            return SchemaState.OUTDATED  # before `install` there is no such login, or no right
 
     def install(self) -> Installation:
         """Create or upgrade the schema, the roles and the guards; all that we may.

@@ -317,6 +317,21 @@ def test_a_batch_of_which_one_event_is_swallowed_is_refused_whole(
     assert missing(store) == ["nothing in between", "guarded schema"]
 
 
+def test_a_rule_that_pretends_is_not_noticed_by_the_writer_but_reported(
+    store: Store, unguarded: psycopg.Connection[Any]
+) -> None:
+    """A superuser's: what only looking at the catalog, or a ledger, can tell."""
+    unguarded.execute(
+        "CREATE TABLE public.elsewhere (LIKE failproof.events); "
+        "GRANT ALL ON public.elsewhere TO failproof_owner; "
+        "CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD INSERT INTO "
+        "public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now() RETURNING *"
+    )
+    store.log.events.put([scored(uuid4()), scored(uuid4())])
+    assert unguarded.execute("SELECT count(*) FROM failproof.events").fetchone() == (0,)
+    assert missing(store) == ["nothing in between", "guarded schema"]
+
+
 def test_an_append_function_that_swallows_is_not_believed(
     store: Store, unguarded: psycopg.Connection[Any]
 ) -> None:

@@ -28,6 +28,7 @@ from failproof_es.store.installation import (
     schema_state,
 )
 from failproof_es.store.layers import layers, missing_layers
+from failproof_es.store.reader import read_after
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
 from tests.conftest import database_url_as
@@ -380,11 +381,10 @@ def test_the_engine_is_the_writer_on_the_embedded_server(
 # -- upgrading -------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def old_log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database as version 0.1.0 made it: migrations 1 and 2, an event, a read model."""
+def make_old_log(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Migrations 1 and 2 as version 0.1.0 made them, an event, a run, a read model."""
     shipped = migration.migrations()
-    with psycopg.connect(database_url, autocommit=True) as connection:
+    with psycopg.connect(url, autocommit=True) as connection:
         with monkeypatch.context() as patched:
             patched.setattr(migration, "migrations", lambda: shipped[:2])
             migration.migrate(connection)
@@ -399,6 +399,11 @@ def old_log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
             "version integer NOT NULL, position bigint NOT NULL, "
             "updated_at timestamptz NOT NULL DEFAULT clock_timestamp())"
         )
+
+
+@pytest.fixture
+def old_log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    make_old_log(database_url, monkeypatch)
     return database_url
 
 
@@ -421,6 +426,19 @@ def test_an_old_log_on_another_server_is_not_upgraded_silently(old_log: str) -> 
         Store.open(old_log)
     Store.reach(old_log).install()
     Store.open(old_log).close()
+
+
+def test_the_embedded_servers_old_log_is_upgraded_when_it_is_opened(
+    other_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_old_log(other_server.url, monkeypatch)
+    monkeypatch.setenv(HOME, str(other_server.home))
+    monkeypatch.delenv("FAILPROOF_ES_DATABASE_URL", raising=False)
+    with Store.open() as store, store.connect() as connection:
+        assert connection.info.user == WRITER
+        assert missing_layers(connection) == []
+        [event] = read_after(connection, 0, 10)
+        assert event.state == b'{"a": 1}'
 
 
 def test_roles_that_changed_without_a_migration_are_noticed(
