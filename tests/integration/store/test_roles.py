@@ -421,6 +421,43 @@ def test_an_old_log_is_upgraded_with_every_byte_in_place(old_log: str) -> None:
         prepare(connection)
 
 
+LATER = migration.Migration(
+    9999,
+    "later",
+    "CREATE TABLE failproof.notes (n integer); "
+    "CREATE FUNCTION failproof.note() RETURNS void LANGUAGE sql AS 'SELECT'; "
+    "ALTER TABLE failproof.leases ADD COLUMN note text",
+)
+
+
+@pytest.mark.parametrize("user", ["postgres", "a login with the migrator's role"])
+def test_a_later_migration_passes_the_guard_as_the_migrator_and_is_recorded(
+    user: str,
+    database_url: str,
+    login: Callable[[str], str],
+    returned: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        install(connection)
+    name = user if user == "postgres" else login(f"IN ROLE {MIGRATOR}")
+    shipped = migration.migrations()
+    monkeypatch.setattr(migration, "migrations", lambda: [*shipped, LATER])
+    url = database_url.replace("//postgres@", f"//{name}@")
+    with psycopg.connect(url, autocommit=True) as connection:
+        assert install(connection).migrations == [LATER]
+        assert names(connection) == ["least privilege"]
+        changes = connection.execute(
+            "SELECT DISTINCT command, changed_by FROM failproof.schema_change_log "
+            "WHERE object LIKE '%%note%%' OR object = 'table failproof.leases' ORDER BY 1"
+        ).fetchall()
+        assert set(changes) >= {
+            ("ALTER TABLE", name), ("CREATE FUNCTION", name), ("CREATE TABLE", name)
+        }  # fmt: skip
+        may = {row[0] for row in connection.execute(EFFECTIVE, {"role": WRITER}).fetchall()}
+        assert may <= MAY[WRITER]
+
+
 def test_an_old_log_on_another_server_is_not_upgraded_silently(old_log: str) -> None:
     with pytest.raises(InvalidInput, match="db init"):
         Store.open(old_log)
