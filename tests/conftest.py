@@ -47,6 +47,11 @@ def database_url_as(server: EmbeddedServer, database: str, user: str = "postgres
     return server.url_as(user).replace("/failproof?", f"/{database}?")
 
 
+def as_administrator(url: str) -> str:
+    """The URL of the same database, as the server's superuser."""
+    return url.replace(f"//{WRITER}@", "//postgres@")
+
+
 @pytest.fixture
 def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
     """The URL of an empty database."""
@@ -80,6 +85,5 @@ def store(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[S
 @pytest.fixture
 def administrator(store: Store) -> Iterator[psycopg.Connection[Any]]:
     """A superuser's connection to the database of `store`."""
-    url = store.url.replace(f"//{WRITER}@", "//postgres@")
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(as_administrator(store.url), autocommit=True) as connection:
         yield connection

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from failproof_es.store.installation import WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration
+from tests.conftest import as_administrator
 
 KEY = "sk-canary/5d2e+f0a1=="
 FORMS = [form.encode() for form in (KEY, KEY.replace("/", r"\/"), KEY.removeprefix("sk-"))]
@@ -40,8 +40,7 @@ def write_run(folder: Path, url: str) -> Path:
 def whole_database(url: str) -> bytes:
     """Every row of every table and view of ours as bytes, `bytea` columns decoded."""
     found: list[bytes] = []
-    administrator = url.replace(f"//{WRITER}@", "//postgres@")
-    with psycopg.connect(administrator) as connection:
+    with psycopg.connect(as_administrator(url)) as connection:
         tables = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"

@@ -49,13 +49,12 @@ def test_rebuilt_equals_followed_live(store: Store, world: World) -> None:
 
 
 def test_dropping_every_table_and_rebuilding_gives_the_same_rows(
-    store: Store,
-    followed: Rows,
-    administrator: psycopg.Connection[Any],
+    store: Store, followed: Rows
 ) -> None:
-    administrator.execute("DROP SCHEMA projections CASCADE")
-    rebuild(administrator)
-    assert rows(administrator) == followed
+    with store.connect() as connection:
+        connection.execute("DROP SCHEMA projections CASCADE")
+        rebuild(connection)
+        assert rows(connection) == followed
 
 
 @pytest.mark.parametrize("projection", PROJECTIONS, ids=lambda p: p.name)
@@ -65,13 +64,9 @@ def test_each_can_be_rebuilt_alone(store: Store, followed: Rows, projection: Any
         assert rows(connection) == followed
 
 
-def test_a_table_that_somebody_dropped_comes_back_by_itself(
-    store: Store,
-    followed: Rows,
-    administrator: psycopg.Connection[Any],
-) -> None:
+def test_a_table_that_somebody_dropped_comes_back_by_itself(store: Store, followed: Rows) -> None:
     with store.connect() as connection:
-        administrator.execute("DROP TABLE projections.evaluations CASCADE")
+        connection.execute("DROP TABLE projections.evaluations CASCADE")
         prepare(connection)
         follow_to_the_end(connection)
         assert rows(connection) == followed
@@ -85,25 +80,21 @@ def test_readers_see_the_old_rows_while_a_rebuild_goes_on(store: Store, followed
 
 
 def test_another_version_in_the_code_is_rebuilt_when_next_followed(
-    store: Store,
-    followed: Rows,
-    administrator: psycopg.Connection[Any],
+    store: Store, followed: Rows
 ) -> None:
     with store.connect() as connection:
-        administrator.execute("UPDATE projections.positions SET version = 0 WHERE name = 'cost'")
-        administrator.execute("TRUNCATE projections.token_usage")
+        connection.execute("UPDATE projections.positions SET version = 0 WHERE name = 'cost'")
+        connection.execute("TRUNCATE projections.token_usage")
         prepare(connection)
         assert rows(connection) == followed
         assert [s.version for s in status(connection)] == [p.version for p in PROJECTIONS]
 
 
 def test_a_program_of_another_version_does_not_write_into_rebuilt_tables(
-    store: Store,
-    followed: Rows,
-    administrator: psycopg.Connection[Any],
+    store: Store, followed: Rows
 ) -> None:
     with store.connect() as connection:
-        administrator.execute("UPDATE projections.positions SET version = 99 WHERE name = 'cost'")
+        connection.execute("UPDATE projections.positions SET version = 99 WHERE name = 'cost'")
         with pytest.raises(runner.OutdatedProjection, match="cost"):
             catch_up(connection)
         assert rows(connection) == followed
@@ -137,7 +128,9 @@ def test_an_unknown_price_is_null_and_never_zero(store: Store, followed: Rows) -
             "SELECT count(*) FROM projections.cost WHERE cost_usd IS NOT NULL"
         ).fetchone()
         assert unknown == (0,)
-        connection.execute("SELECT failproof.record_price(%s, 'small', 1, NULL, 2, 'test')", (RUN,))
+        connection.execute(
+            "INSERT INTO failproof.prices VALUES (%s, 'small', 1, NULL, 2, 'test')", (RUN,)
+        )
         known = connection.execute(
             "SELECT cost_usd FROM projections.cost WHERE model_key = 'small' AND purpose = 'judge'"
         ).fetchone()
