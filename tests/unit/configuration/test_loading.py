@@ -63,6 +63,19 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
         ("test_run: {name: again}", "test_run", "twice, first in line 1"),
         ("judge: {provider: openai, model: m, base_url: 'ftp://x'}", "judge.base_url", "http"),
         ("judge: {provider: local, model: m, base_url: 'http://x'}", "judge.base_url", "nothing"),
+        (
+            "judge: {provider: anthropic, model: m}",
+            "judge.provider",
+            "'openai', 'local' or 'python'",
+        ),
+        ("output: {database: {enabled: false}}", "output.database.enabled", "True"),
+        ("output: {database: {real_time: false}}", "output.database.real_time", "True"),
+        ("output: {database: {realtime: true}}", "output.database.realtime", "`real_time`?"),
+        ("output: {file: {format: csv}}", "output.file.format", "'jsonl'"),
+        ("output: {file: {checkpoint_every: 0}}", "output.file.checkpoint_every", "greater"),
+        ("execution: {retry_attempts: -1}", "execution.retry_attempts", "greater"),
+        ("execution: {retry_delay: 1}", "execution.retry_delay", "`retry_delay_ms`?"),
+        ("execution: {timeout_ms: 1}", "execution.timeout_ms", "`timeout_per_request_ms`?"),
     ],
 )
 def test_a_defect_is_named_with_its_line_and_field(

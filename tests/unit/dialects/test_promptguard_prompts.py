@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from failproof_es.case import Case
+from failproof_es.configuration.loading import load_configuration
 from failproof_es.dialects import configured, recognise
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.promptguard.decision import DEFAULT
+from failproof_es.dialects.promptguard.options import read_options
 from failproof_es.dialects.promptguard.template import delimiter, embed, shipped
 from failproof_es.problems import InvalidInput, Problems
 
@@ -176,6 +178,12 @@ def test_what_is_left_out_is_as_shipped(tmp_path: Path) -> None:
     (case,) = load(tmp_path, PROMPT, dialect=dialect)
     assert case.expectation["decision"] == [rule.as_json() for rule in DEFAULT]
     assert case == load(tmp_path, PROMPT)[0]
+
+
+def test_the_configuration_that_ships_says_what_holds_without_it() -> None:
+    path = Path(__file__).parents[3] / "configs" / "promptguard.yaml"
+    options = load_configuration(path).configuration.prompts.options
+    assert read_options(options) == read_options({})
 
 
 @pytest.mark.parametrize(

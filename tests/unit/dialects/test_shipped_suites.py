@@ -59,6 +59,7 @@ def test_the_quick_start_is_81_cases_of_one_dialect() -> None:
     prompts = load_configuration(
         SUITES.parent / "configs" / "quickstart.yaml"
     ).configuration.prompts
+    assert prompts.path is not None
     _, files = recognise(prompts.path, [SUITES.parent])
     assert len(list(FailProof().load(files, Problems()))) == 81
 

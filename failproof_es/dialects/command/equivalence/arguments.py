@@ -116,6 +116,24 @@ def _next(pending: list[Word], name: str) -> Word:
     return pending.pop(0)
 
 
+def take_script(
+    arguments: Arguments, names: Sequence[str]
+) -> tuple[list[Option], tuple[Word, ...], tuple[Word, ...]]:
+    """The given options, the operands left, and the first operand if it became the script.
+
+    It does where none of the options `names` gives a script. It is returned apart as well
+    where it could turn out to be an option, which `-e` would have kept it from being.
+    Raises `NotUnderstood` where there is no script at all.
+    """
+    if arguments.has(*names):
+        return list(arguments.options), arguments.operands, ()
+    if not arguments.operands:
+        raise NotUnderstood("no pattern or script")
+    script, *operands = arguments.operands
+    unsafe = (script,) if script.begins_unknown and not arguments.protected else ()
+    return [*arguments.options, Option(names[0], script)], tuple(operands), unsafe
+
+
 def settled(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
     """The options without what changes nothing, in an order that is always the same."""
     said = [each for option in options for each in _meant(option, utility)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from failproof_es.dialects.command.equivalence import option_table, signals
@@ -11,6 +12,7 @@ from failproof_es.dialects.command.equivalence.arguments import (
     read_arguments,
     settled,
     settled_operands,
+    take_script,
 )
 from failproof_es.dialects.command.equivalence.awk_program import normal_awk
 from failproof_es.dialects.command.equivalence.conditional import normal_test
@@ -75,16 +77,16 @@ def _listed(name: str, program: str, words: Sequence[Word], statements: Statemen
 
 def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
     arguments = read_arguments(words, utility)
-    given, operands = list(arguments.options), list(arguments.operands)
-    if utility.script and not arguments.has(*utility.script):
-        if not operands:
-            raise NotUnderstood("no pattern")
-        given.append(Option(utility.script[0], operands.pop(0)))
+    given, operands = list(arguments.options), arguments.operands
+    unsafe: tuple[Word, ...] = ()
+    if utility.script:
+        given, operands, unsafe = take_script(arguments, utility.script)
     options = settled(given, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
     form = tuple((option.name, option.value) for option in options)
-    return ("call", name, form, settled_operands(operands, utility), arguments.protected)
+    guarded = arguments.protected or unsafe
+    return ("call", name, form, settled_operands(operands, utility), guarded)
 
 
 def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:
@@ -214,15 +216,23 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
     utility = option_table.utility("sed")
     assert utility is not None
     arguments = read_arguments(words, utility)
-    operands = list(arguments.operands)
-    scripts = [o for o in arguments.options if o.name in ("-e", "-f")]
-    if not scripts:
-        if not operands:
-            raise NotUnderstood("no script")
-        scripts = [Option("-e", operands.pop(0))]
+    given, operands, unsafe = take_script(arguments, ("-e", "-f"))
+    scripts = [option for option in given if option.name in ("-e", "-f")]
     others = [option for option in arguments.options if option.name not in ("-e", "-f")]
     options = tuple((each.name, each.value) for each in settled(others, utility))
-    return ("call", name, options, normal_script(scripts), tuple(operands), arguments.protected)
+    guarded = arguments.protected or unsafe
+    return ("call", name, options, normal_script(scripts), operands, guarded)
+
+
+def _date(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """`date`, with the shorthands of its format written out."""
+    written_out = [
+        literal(_DATE_FIELD.sub(lambda found: _DATE_FIELDS[found[1]], word.text))
+        if word.text is not None and word.text.startswith("+")
+        else word
+        for word in words
+    ]
+    return _listed(name, program, written_out, statements)
 
 
 def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
@@ -238,6 +248,16 @@ def _ordered_words(name: str, program: str, words: Sequence[Word], statements: S
     return ("call", name, tuple(words))
 
 
+_DATE_FIELDS = {
+    "F": "%Y-%m-%d",
+    "T": "%H:%M:%S",
+    "R": "%H:%M",
+    "D": "%m/%d/%y",
+    "h": "%b",
+    "%": "%%",
+}
+_DATE_FIELD = re.compile("%([FTRDh%])")
+
 Rule = Callable[[str, str, Sequence[Word], Statements], Form]
 
 _RULES: dict[str, Rule] = {
@@ -248,6 +268,7 @@ _RULES: dict[str, Rule] = {
     "pkill": _signal_first,
     "sed": _sed,
     "cd": _cd,
+    "date": _date,
     "find": normal_find,
     "tar": normal_tar,
     "echo": normal_echo,

@@ -184,7 +184,7 @@ class Statements:
             return (type(node).__name__, node)
         if "Parts" in node:
             return ("words", *self._reader.words(node))
-        fields: list[Form] = []
+        fields: list[Form] = [("in",)] if "InPos" in node else []  # `for i` is not `for i in`
         for key in sorted(node):
             value = node[key]
             if key in _IGNORED or _is_place(value):

@@ -41,7 +41,8 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
     for path in command.operands_without(_VALUED.get(command.name, "")):
         found = extent(path, command.cwd)
         guarded = command.interactive or _asks(command)
-        if found is Extent.NARROW or (guarded and found in _GUARDABLE):
+        guardable = found in _GUARDABLE or not marks.is_known(path)
+        if found is Extent.NARROW or (guarded and guardable):
             continue
         if found is Extent.DEVICE and command.name not in ("rm", "unlink"):
             continue
@@ -70,7 +71,7 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
     runs = [
         command.arguments[at + 1].rpartition("/")[2]
         for at, word in enumerate(command.arguments[:-1])
-        if word in ("-exec", "-execdir")
+        if word in ("-exec", "-execdir") and not _asks(Command("rm", command.arguments[at + 2 :]))
     ]
     if not deletes and not DELETERS.intersection(runs):
         return

@@ -43,8 +43,13 @@ def printed(commands: Sequence[Command]) -> str | None:
     return "".join(said) if any(c.name not in _SILENT for c in commands) else None
 
 
+def printed_in_part(commands: Sequence[Command]) -> str:
+    """What the commands print, with a mark for every part that a run must tell."""
+    return "".join(_says(command) or marks.ANY + "\n" for command in commands)
+
+
 def _says(command: Command) -> str | None:
-    if command.name in _SILENT or command.name in WRAPPERS:
+    if command.name in _SILENT or (command.name in WRAPPERS and command.arguments):
         return ""
     match command.name:
         case "echo" | "print":
@@ -52,6 +57,8 @@ def _says(command: Command) -> str | None:
         case "printf" if command.arguments and command.arguments[0] != "-v":
             operands = command.arguments[command.arguments[0] == "--" :]
             return printf(operands[0], operands[1:]) if operands else ""
+        case "yes" if command.arguments:
+            return " ".join(map(marks.plain, command.arguments)) + "\n"
         case "pwd":
             return "."
         case "mktemp":

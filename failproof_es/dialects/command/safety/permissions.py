@@ -19,9 +19,10 @@ from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReaso
 
 _SYMBOLIC = re.compile(r"[ugoa]*([-+=][rwxXst]*)+(,[ugoa]*([-+=][rwxXst]*)+)*")
 _OCTAL = re.compile(r"[-+=]?0*([0-7]{1,4})")
+_VITAL_FOLDERS = {"sudoers.d", "cron.d", "ssh", "pam.d", "security", "systemd", "profile.d"}
 _BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.HOME, Extent.PARENT, Extent.DEVICE}
 _OWN_BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.PARENT, Extent.DEVICE}
-_OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home)/?")
+_OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
 
 
 def opens_rights(command: Command) -> Iterator[SafetyReason]:
@@ -66,7 +67,7 @@ def _chmod_is_broad(command: Command) -> bool:
         if recursive and (found in _BROAD or _opens_to_all(mode)):
             return True
         if found in _OWN_BROAD and (_opens_to_all(mode) or _closes(mode)):
-            return not _OPEN_SAFELY.fullmatch(path)
+            return not _OPEN_SAFELY.fullmatch(marks.plain(path))
         if found is Extent.HOME and _opens_to_all(mode):
             return True
         if found is Extent.SYSTEM and not marks.GLOBS.isdisjoint(path):
@@ -114,13 +115,16 @@ def _chown_is_broad(command: Command) -> bool:
         found = extent(path, command.cwd)
         if found in (Extent.ROOT, Extent.DEVICE) or (recursive and found is Extent.PARENT):
             return True
-        if found is Extent.SYSTEM and not _OPEN_SAFELY.fullmatch(path):
-            return recursive or _below(path, command)
+        if found is Extent.SYSTEM and not _OPEN_SAFELY.fullmatch(marks.plain(path)):
+            return recursive or _is_vital(path, command, words[0])
     return False
 
 
-def _below(path: str, command: Command) -> bool:
-    return len(locate(path, command.cwd).parts) > 1
+def _is_vital(path: str, command: Command, owner: str) -> bool:
+    """A file whose owner decides over the machine; giving it (back) to root is harmless."""
+    parts = locate(path, command.cwd).parts
+    vital = parts[0] != "etc" or len(parts) == 2 or parts[1] in _VITAL_FOLDERS
+    return vital and len(parts) > 1 and not re.match(r"root\b|0\b", owner)
 
 
 def _at_system(path: str, command: Command) -> bool:

@@ -89,6 +89,8 @@ def _kill_targets(command: Command) -> bool:
         elif word == "--":
             targets += words
             break
+        elif word == "-0":
+            return False
         elif word.startswith("-") and not signalled and not targets and len(words) > 0:
             signalled = True
         else:

@@ -95,7 +95,7 @@ _RULES = {
         re.search(r"--vacuum-(time=\d+(s|sec|min|m)?\b|size=\d+[kKbB]?\b|files=[01]\b)", said)
     ),
     "dmesg": lambda c, said: c.has("Cc", "--clear", "--read-clear") or c.has("D"),
-    "history": lambda c, said: c.has("c") or c.has("d"),
+    "history": lambda c, said: c.has("c"),
     "fc": lambda c, said: "-p /dev/null" in said,
     "set": lambda c, said: bool(re.search(r"\+o\s+history|-\w*\+o history", said)),
     "unset": lambda c, said: bool(re.search(r"\b(HISTFILE|HISTSIZE|PROMPT_COMMAND|HISTFILESIZE)\b", said)),
@@ -136,8 +136,8 @@ def _history_off(command: Command) -> bool:
 
 
 _LOG = re.compile(
-    r"/var/log/?(syslog|messages|secure|auth\.log|kern\.log|audit(/.*)?|wtmp|btmp|lastlog|faillog"
-    r"|journal(/.*)?|maillog|cron|dmesg|[*])?[.\w]*|/var/run/utmp|/var/log/[*].*"
+    r"/var/log/(syslog|messages|secure|auth\.log|kern\.log|audit(/.*)?|wtmp|btmp|lastlog|faillog"
+    r"|journal(/.*)?|mail\.?log|cron|dmesg|[*].*)|/var/run/utmp"
 )
 
 

@@ -21,6 +21,7 @@ from failproof_es.dialects.command.safety.output import (
     origin,
     output_files,
     printed,
+    printed_in_part,
     taint,
 )
 from failproof_es.dialects.command.safety.places import key
@@ -116,6 +117,10 @@ class Reader:
                 self._variables.clear()
                 self._variables.update(variables)
             case _:
+                if command["Type"] == "WhileClause" and _spawns_for_ever(command):
+                    self._say(
+                        ReasonCode.FORK_BOMB, "a loop without end starts process after process"
+                    )
                 self._others(command)
 
     def _others(self, command: Node) -> None:
@@ -161,6 +166,8 @@ class Reader:
 
     def _loop(self, command: Node) -> None:
         loop = command.get("Loop", {})
+        if loop.get("Type") == "CStyleLoop" and "Cond" not in loop and _spawns(command):
+            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
         name = loop.get("Name", {}).get("Value")
         if name:
             items = [text for word in loop.get("Items", []) for text in self._fields(word)]
@@ -194,6 +201,10 @@ class Reader:
     def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
         """The readings of a command line: all first, all last, and each word's own in turn."""
         readings = [words.fields(word, self._scope) for word in arguments]
+        for at, word in enumerate(arguments):
+            if at and words.is_one_variable(word):
+                # An operand that is missing altogether makes a command fail, not go further.
+                readings[at] = [each for each in readings[at] if any(each)] or readings[at]
         choices = [[0] * len(readings), [len(each) - 1 for each in readings]]
         for at, each in enumerate(readings):
             choices += [
@@ -230,7 +241,7 @@ class Reader:
             self._invoke(name, argv[1:])
         for inner in inside(name, argv[1:], self._items):
             if inner.text is not None:
-                self.read_text(inner.text)
+                self._read_with(inner.text, inner.words)
             elif inner.words:
                 self._run(inner.words, redirections, asks=inner.asks or asks)
         for text in embedded_scripts(command):
@@ -239,6 +250,22 @@ class Reader:
             self._scripts(command)
         self._depth -= 1
         self._after(command)
+
+    def _read_with(self, text: str, arguments: tuple[str, ...]) -> None:
+        """Read a script that is called with arguments: `sh -c text name first second`."""
+        before = dict(self._variables)
+        if arguments:
+            self._bind(arguments[1:])
+        self.read_text(text)
+        if arguments:
+            self._variables.clear()
+            self._variables.update(before)
+
+    def _bind(self, arguments: tuple[str, ...]) -> None:
+        """Set the positional parameters."""
+        for at, argument in enumerate(arguments[:9], 1):
+            self._variables[str(at)] = (argument,)
+        self._variables["@"] = self._variables["*"] = (marks.SPLIT.join(arguments),)
 
     def _read_leniently(self, text: str) -> None:
         """Read a text that may be shell: what is no command in it does not count."""
@@ -261,21 +288,20 @@ class Reader:
         for text in from_file:
             if marks.is_known(text):
                 self.read_text(text)
-        reads_input = not command.operands and not command.has("c") or command.has("s")
+        reads_input = (not command.operands and not command.has("c")) or command.has("s")
         if command.name == "crontab":
-            for line in (command.feed.text or "").splitlines():
+            text = command.feed.text or printed_in_part(command.feed.upstream)
+            for line in text.splitlines():
                 if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
                     self._read_leniently(found[1])
-        elif reads_input and command.feed.text is not None:
+        elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
             self.read_text(command.feed.text)
 
     def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
         """Read a function's body again with what it is called with."""
         body = self._functions.pop(name)
         before = dict(self._variables)
-        for at, argument in enumerate(arguments[:9], 1):
-            self._variables[str(at)] = (argument,)
-        self._variables["@"] = self._variables["*"] = (marks.SPLIT.join(arguments),)
+        self._bind(arguments)
         self._statement(body)
         self._variables.clear()
         self._variables.update(before)
@@ -292,7 +318,7 @@ class Reader:
         match command.name:
             case "cd" | "pushd" | "chdir":
                 target = command.operands[0] if command.operands else marks.HOME
-                self._cwd = marks.ANY if target == "-" else _joined(self._cwd, target)
+                self._cwd = "." if target in ("-", marks.ANY) else _joined(self._cwd, target)
             case "read" | "mapfile" | "readarray":
                 for name in command.operands:
                     self._variables[name] = tuple(self._items())[:_READINGS]
@@ -301,8 +327,7 @@ class Reader:
                 for path in command.operands:
                     self._files[key(path, self._cwd)] = known
             case "set" if command.arguments[:1] == ("--",):
-                for at, argument in enumerate(command.arguments[1:10], 1):
-                    self._variables[str(at)] = (argument,)
+                self._bind(command.arguments[1:])
             case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
                 said = printed((Command("printf", command.arguments[2:]),))
                 self._variables[command.arguments[1]] = (said or marks.ANY,)
@@ -419,6 +444,24 @@ def _multiplies(name: str, statement: Node) -> bool:
 
 def _starts(name: str, tree: Node) -> int:
     return sum(call[0] == name for call in calls(tree))
+
+
+def _spawns_for_ever(loop: Node) -> bool:
+    condition = [call for part in loop.get("Cond", []) for call in calls(part)]
+    endless = condition in ([["true"]], [[":"]], [["false"]], [["[", "1", "]"]], [["test", "1"]])
+    return endless and _spawns(loop)
+
+
+def _spawns(loop: Node) -> bool:
+    """Whether each turn leaves a process in the background and waits for nothing."""
+    statements = loop.get("Do", [])
+    waits = any(
+        call[0] in ("sleep", "wait", "read", "inotifywait", "break", "exit")
+        for statement in statements
+        if not statement.get("Background")
+        for call in calls(statement)
+    )
+    return not waits and any(node.get("Background") for node in walk(statements))
 
 
 def _joined(cwd: str, target: str) -> str:

@@ -79,6 +79,14 @@ def fields(word: Node, scope: Scope) -> list[list[str]]:
     return readings or [[]]
 
 
+def is_one_variable(word: Node) -> bool:
+    """Whether a word is a variable and nothing else, quoted or not."""
+    parts = word.get("Parts", [])
+    if len(parts) == 1 and parts[0]["Type"] == "DblQuoted":
+        parts = parts[0].get("Parts", [])
+    return len(parts) == 1 and parts[0]["Type"] == "ParamExp" and not parts[0].get("Exp")
+
+
 def texts(word: Node | None, scope: Scope) -> tuple[str, ...]:
     """The readings of a word where nothing is split: assignments, redirections."""
     if word is None:
@@ -126,7 +134,9 @@ def _literal(text: str, *, first: bool, quoted: bool) -> str:
         return unescape(text, quoted=True)
     if first:
         text = _TILDE.sub(marks.HOME, text, count=1)
-    active = {"*": marks.STAR, "?": marks.QUESTION, "[": marks.BRACKET}
+    active = {"*": marks.STAR, "?": marks.QUESTION}
+    if "]" in text.partition("[")[2]:
+        active["["] = marks.BRACKET
     active |= {"{": marks.OPEN, ",": marks.COMMA, "}": marks.CLOSE}
     pieces = re.split(r"(\\.)", text, flags=re.DOTALL)
     return "".join(

@@ -101,7 +101,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "tmux": Wrapper("cefLsSnt", operands=1, joined=True),
     "screen": Wrapper("cehpsStT"),
     "xargs": Wrapper(
-        "adEIiJLlnPRsS", _long("arg-file delimiter max-args max-lines max-procs max-chars replace")
+        "adEIJLnPRsS", _long("arg-file delimiter max-args max-lines max-procs max-chars replace")
     ),
     "entr": Wrapper(),
     "ifne": Wrapper(),
@@ -122,7 +122,7 @@ _QUERIES = {"command": "vV", "sudo": "lvkK", "su": ""}
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a wrapper runs: words, or a text for a shell. `asks` if it asks before each."""
+    """What a wrapper runs: words, or a text for a shell and the words it is called with."""
 
     words: tuple[str, ...] = ()
     text: str | None = None
@@ -224,13 +224,17 @@ def _shell(arguments: tuple[str, ...]) -> list[Inner]:
         else:
             break
         at += 1
-    return [Inner(text=arguments[at])] if takes_text and at < len(arguments) else []
+    if not takes_text or at >= len(arguments):
+        return []
+    return [Inner(arguments[at + 1 :], arguments[at])]
 
 
 def find_items(arguments: tuple[str, ...]) -> list[str]:
-    """The paths that `find` comes to, as far as its words tell: everything under a start, or some."""
+    """The paths that `find` comes to: everything under a start, or some of it."""
+    if not find_is_narrow(arguments):
+        return [f"{start.rstrip('/')}/{marks.STAR}" for start in find_starts(arguments)]
     return [
-        start.rstrip("/") + "/" + (marks.ANY if find_is_narrow(arguments) else marks.STAR)
+        f"/{marks.ANY}" if not start.rstrip("/") else f"{start.rstrip('/')}/{marks.ANY}/{marks.ANY}"
         for start in find_starts(arguments)
     ]
 
@@ -250,7 +254,7 @@ def find_starts(arguments: tuple[str, ...]) -> list[str]:
             break
         else:
             starts.append(word)
-    return starts or ["."]
+    return [start for start in starts if start] or ["."]
 
 
 _SELECTIVE = frozenset(
@@ -262,14 +266,18 @@ _SELECTIVE = frozenset(
 )  # fmt: skip
 
 
+_BY_NAME = ("name", "path", "regex", "-user", "-group")
+
+
 def find_is_narrow(arguments: tuple[str, ...]) -> bool:
     """Whether a test picks some of the files rather than all of them, or all of a type."""
     for at, word in enumerate(arguments):
-        if word in _SELECTIVE:
-            negated = at > 0 and arguments[at - 1] in ("!", "-not")
-            value = arguments[at + 1] if at + 1 < len(arguments) else ""
-            if not negated and marks.plain(value) not in ("*", "*.*", ".*", "/*", "./*"):
-                return True
+        value = marks.plain(arguments[at + 1]) if at + 1 < len(arguments) else ""
+        negated = at > 0 and arguments[at - 1] in ("!", "-not") and word.endswith(_BY_NAME)
+        if word in _SELECTIVE and not negated and value not in ("*", "*.*", "/*", "./*"):
+            return True
+        if word == "-type" and value == "l":
+            return True
     return False
 
 

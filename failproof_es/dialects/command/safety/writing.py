@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.deletion import DELETERS
 from failproof_es.dialects.command.safety.output import output_files
 from failproof_es.dialects.command.safety.places import (
     Extent,
@@ -16,6 +15,7 @@ from failproof_es.dialects.command.safety.places import (
     is_history,
     is_startup,
     is_system,
+    locate,
 )
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 
@@ -59,8 +59,8 @@ def _by_command(command: Command) -> list[str]:
             return command.values("d")
         case "ddrescue" | "pv" | "partclone.restore" | "ntfsclone":
             return [*operands[1:2], *command.values("o", "--output", "--overwrite")]
-        case "gzip" | "bzip2" | "xz" | "zstd" | "split":
-            return operands if command.name != "split" else operands[1:]
+        case "split":
+            return operands[1:]
         case "mount" if len(operands) > 1 and operands[-1] != "/":
             return [p for p in operands[-1:] if extent(p) is Extent.SYSTEM and not _mount_point(p)]
         case _:
@@ -104,25 +104,27 @@ def _extracts(command: Command) -> bool:
 
 def writes_system_files(command: Command) -> Iterator[SafetyReason]:
     """Files of the operating system created, changed, emptied or deleted."""
-    if command.name in ("gzip", "bzip2", "xz", "zstd") and command.has(
-        "ckldt", "--stdout", "--keep"
-    ):
-        return
     if command.name == "touch":
         paths = [path for path in written_paths(command) if "nologin" in path]
     else:
         paths = written_paths(command)
-    if command.name in DELETERS:
-        paths += [p for p in command.operands if extent(p, command.cwd) is Extent.SYSTEM]
     for path in paths:
-        if is_system(path, command.cwd) and not _is_folder_of_files(path, command):
+        if _is_of_system(path, command) and not _is_folder_of_files(path, command):
             yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.shown)
             return
 
 
+def _is_of_system(path: str, command: Command) -> bool:
+    """A known place of the system; the root only for what unpacks or copies whole trees."""
+    if extent(path, command.cwd) is Extent.ROOT:
+        return command.name in ("tar", "bsdtar", "unzip", "rsync")
+    parts = locate(path, command.cwd).parts
+    return is_system(path, command.cwd) and marks.is_known(parts[0])
+
+
 def _is_folder_of_files(path: str, command: Command) -> bool:
     """`cp x /tmp`, `mv x /opt/`, `install x /usr/local/bin`: into it, not over it."""
-    if command.name in DELETERS or any(path == each.target for each in command.redirections):
+    if any(path == each.target for each in command.redirections):
         return False
     clean = marks.plain(path).rstrip("/")
     return bool(

@@ -1,0 +1,266 @@
+"""The evidence bundle: one run as one file, for somebody without the database or the network.
+
+`docs/evidence-format.md` describes the file completely; another program wrote from that page
+alone (`docs/verify_evidence.py`) reaches the same verdict. Every line is JSON in one canonical
+form, every statement of the manifest and of the summary is derived from the events, and every
+event is proven to be in the tree that the checkpoint signs: so there is nothing in the file
+that could be changed without being noticed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.contents import Contents, EvidenceError, read_contents
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
+from failproof_es.ledger.note import Note, NoteError, PublicKey
+
+HEADER: dict[str, Any] = {"format": "failproof-es-evidence", "version": 1}
+
+_EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
+_SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
+_HASH_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenEvent:
+    """One event and its place in the tree; `state` is exactly what the row holds."""
+
+    index: int
+    stream_id: UUID
+    version: int
+    topic: str
+    state: bytes
+
+    def leaf_hash(self) -> bytes:
+        """What the tree holds at its place."""
+        return leaf_hash(self.stream_id.bytes, self.version, self.topic.encode(), self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that was read; `verify` says whether to believe it."""
+
+    manifest: dict[str, Any]
+    summary: tuple[str, ...]
+    note: Note
+    proof: tuple[bytes, ...]
+    events: tuple[ProvenEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a genuine bundle proves, and who saw the tree: cosigner's name to seconds since 1970."""
+
+    contents: Contents
+    checkpoint: Checkpoint
+    cosigned: dict[str, int | None]
+
+
+def write(
+    run_id: UUID, events: Sequence[ProvenEvent], proof: Sequence[bytes], signed: Note
+) -> Iterator[bytes]:
+    """The lines of a bundle. `events` ascend by index; `proof` is their multiproof.
+
+    Raises `EvidenceError` when the events are not a whole, sealed run.
+    """
+    contents = read_contents(run_id, events)
+    of_tree = checkpoint.parse(signed.text)
+    digest = hashlib.sha256()
+    for document in (
+        HEADER,
+        {"manifest": _manifest(contents, of_tree, len(events))},
+        {"summary": _summary(contents, of_tree)},
+        {"checkpoint": str(signed)},
+        {"proof": [_encoded(each) for each in proof]},
+        *map(_event_document, events),
+    ):
+        line = _canonical(document)
+        digest.update(line)
+        yield line
+    yield _canonical({"sha256": digest.hexdigest()})
+
+
+def read(data: bytes) -> Bundle:
+    """The bundle in a file. Raises `EvidenceError` unless every byte is as the format says."""
+    lines = data.split(b"\n")
+    if lines.pop() != b"" or len(lines) < len(_SECTIONS) + 1:
+        raise EvidenceError("the file is cut short, or does not end where its last line does")
+    last = lines.pop()
+    expected = _canonical({"sha256": hashlib.sha256(data[: -len(last) - 1]).hexdigest()})
+    if last + b"\n" != expected:
+        raise EvidenceError("the file's digest is not that of its content: it was changed")
+    header, manifest, summary, signed, proof = (
+        _document(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
+    )
+    if not _same(header, HEADER):
+        raise EvidenceError("not an evidence bundle of version 1")
+    try:
+        parsed = note.parse(_only(signed, "checkpoint", str))
+    except NoteError as error:
+        raise EvidenceError(f"checkpoint: {error}") from None
+    return Bundle(
+        _only(manifest, "manifest", dict),
+        tuple(_only(summary, "summary", list)),
+        parsed,
+        tuple(_hash(text) for text in _only(proof, "proof", list)),
+        tuple(
+            _event(line, n) for n, line in enumerate(lines[len(_SECTIONS) :], len(_SECTIONS) + 1)
+        ),
+    )
+
+
+def verify(bundle: Bundle, key: PublicKey, cosigners: Iterable[PublicKey] = ()) -> Verdict:
+    """Whether the bundle proves what it says. Raises `EvidenceError` with the first reason.
+
+    `key` is the log's. Every one of `cosigners` must have signed the checkpoint too.
+    """
+    try:
+        of_tree = checkpoint.opened(bundle.note, key)
+        cosigned = {each.name: bundle.note.verify(each) for each in cosigners}
+    except NoteError as error:
+        raise EvidenceError(f"checkpoint: {error}") from None
+    indices = [event.index for event in bundle.events]
+    leaves = [event.leaf_hash() for event in bundle.events]
+    try:
+        root = root_from_multiproof(indices, leaves, of_tree.size, bundle.proof)
+    except InvalidProof as error:
+        raise EvidenceError(f"proof: {error}") from None
+    if root != of_tree.root:
+        raise EvidenceError("proof: these events are not in the tree that the checkpoint signs")
+    contents = read_contents(_run_id(bundle.manifest), bundle.events)
+    if not _same(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
+        raise EvidenceError("the manifest says otherwise than the events")
+    if list(bundle.summary) != _summary(contents, of_tree):
+        raise EvidenceError("the summary says otherwise than the events")
+    return Verdict(contents, of_tree, cosigned)
+
+
+# -- what is derived -----------------------------------------------------------------------------
+
+
+def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str, Any]:
+    return {
+        "run_id": str(contents.run_id),
+        "run_number": contents.run_number,
+        "configuration_digest": contents.configuration_digest,
+        "attempt": contents.attempt,
+        "attempts": contents.attempts,
+        "sealed_streams": contents.seal.streams,
+        "sealed_events": contents.seal.events,
+        "seal": contents.seal.root.hex(),
+        "events": events,
+        "origin": of_tree.origin,
+        "tree_size": of_tree.size,
+        "tree_root": of_tree.root.hex(),
+    }
+
+
+def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
+    counts = contents.counts
+    return [
+        f"run {contents.run_number} ({contents.run_id}), named {json.dumps(contents.name)}",
+        f"attempt {contents.attempt} of {contents.attempts} of configuration "
+        f"{contents.configuration_digest}",
+        f"started {contents.started_at}; ended {contents.ended_at} by {contents.ended_by}",
+        f"planned {counts['planned']}, finished {counts['finished']}, scored {counts['scored']}, "
+        f"abandoned {counts['abandoned']}",
+        f"in the log {of_tree.origin} of {of_tree.size} events",
+    ]
+
+
+# -- lines ---------------------------------------------------------------------------------------
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    """The one way to write a line: sorted keys, no spaces, ASCII."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _same(said: dict[str, Any], derived: dict[str, Any]) -> bool:
+    """Whether two documents are written alike: in Python 1, 1.0 and True are equal."""
+    return _canonical(said) == _canonical(derived)
+
+
+def _document(line: bytes, what: str) -> dict[str, Any]:
+    try:
+        document = json.loads(line)
+        canonical = isinstance(document, dict) and _canonical(document) == line + b"\n"
+    except (ValueError, RecursionError):
+        canonical = False
+    if not canonical:
+        raise EvidenceError(f"{what}: not JSON in its one canonical form")
+    return document  # type: ignore[no-any-return]
+
+
+def _only(document: dict[str, Any], key: str, kind: type) -> Any:
+    if list(document) != [key] or type(document[key]) is not kind:
+        raise EvidenceError(f"{key}: expected here, and nothing besides")
+    return document[key]
+
+
+def _event_document(event: ProvenEvent) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "state": _encoded(event.state),
+        "stream": str(event.stream_id),
+        "topic": event.topic,
+        "version": event.version,
+    }
+
+
+def _event(line: bytes, number: int) -> ProvenEvent:
+    document = _document(line, f"line {number}")
+    if set(document) != _EVENT_KEYS:
+        raise EvidenceError(f"line {number}: not an event's keys")
+    index, version, topic = document["index"], document["version"], document["topic"]
+    if type(index) is not int or type(version) is not int or type(topic) is not str:
+        raise EvidenceError(f"line {number}: not an event's types")
+    if not (0 <= index < 1 << 63 and 0 < version < 1 << 63 and len(topic) < 1 << 10):
+        raise EvidenceError(f"line {number}: a number or a topic out of bounds")
+    try:
+        stream_id = UUID(document["stream"])
+    except (ValueError, AttributeError, TypeError):
+        raise EvidenceError(f"line {number}: the stream is no UUID") from None
+    if str(stream_id) != document["stream"]:
+        raise EvidenceError(f"line {number}: the stream's id is not in its canonical form")
+    return ProvenEvent(index, stream_id, version, topic, _decoded(document["state"]))
+
+
+def _run_id(manifest: dict[str, Any]) -> UUID:
+    try:
+        return UUID(manifest["run_id"])
+    except (KeyError, ValueError, AttributeError, TypeError):
+        raise EvidenceError("the manifest names no run") from None
+
+
+def _hash(text: Any) -> bytes:
+    decoded = _decoded(text)
+    if len(decoded) != _HASH_BYTES:
+        raise EvidenceError("proof: a hash is not 32 bytes long")
+    return decoded
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _decoded(text: Any) -> bytes:
+    """Base64 in its one canonical form."""
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (ValueError, TypeError, binascii.Error):
+        raise EvidenceError("base64 is damaged") from None
+    if _encoded(decoded) != text:
+        raise EvidenceError("base64 is not in its canonical form")
+    return decoded

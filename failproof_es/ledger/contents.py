@@ -1,0 +1,218 @@
+"""What the events of a bundle say, and whether they are a whole run and nothing else.
+
+Whole means: the run's own stream from its first event to its seal; every stream that the seal
+counts, with every event; every case that was planned; and every other run of the same
+configuration, each from its first event on, so that running until it passes shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from failproof_es.ledger.seal import Seal, Sealing
+
+RUN_TOPICS = frozenset(
+    {
+        *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
+        *("RunSealed", "RunValidated"),
+    }
+)
+_ENDINGS = ("RunCompleted", "RunFailed")
+
+
+class EvidenceError(Exception):
+    """The bundle does not prove what it says."""
+
+
+class Proven(Protocol):
+    """An event as a bundle carries it."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def stream_id(self) -> UUID: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def state(self) -> bytes: ...
+    def leaf_hash(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """One run, as its events tell of it."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    configuration_digest: str
+    attempt: int | None
+    attempts: int
+    """How many runs of this configuration there are here, unfinished ones included."""
+    started_at: str
+    ended_at: str
+    ended_by: str
+    counts: dict[str, int]
+    seal: Seal
+
+
+def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
+    """Check that `events` are the whole run. Raises `EvidenceError` with the first reason."""
+    streams = _streams(events)
+    own = streams.pop(run_id, [])
+    if not own or own[0].topic != "RunStarted":
+        raise EvidenceError(f"run {run_id}: its stream is not here")
+    payloads = [_payload(event) for event in own]
+    started = payloads[0]
+    sealed_at = max((n for n, event in enumerate(own) if event.topic == "RunSealed"), default=None)
+    if sealed_at is None:
+        raise EvidenceError(f"run {run_id} is not sealed: nothing says that it is complete")
+    ending = max((n for n in range(sealed_at) if own[n].topic in _ENDINGS), default=None)
+    if ending is None:
+        raise EvidenceError(f"run {run_id} is sealed without having ended")
+    others = {i: stream for i, stream in streams.items() if stream[0].topic == "RunStarted"}
+    prompts = {i for i, stream in streams.items() if stream[0].topic == "PromptStored"}
+    evaluations = [stream for i, stream in streams.items() if i not in others and i not in prompts]
+    _check_plan(own, payloads, prompts)
+    asked = {str(prompt) for prompt in prompts}
+    for stream in evaluations:
+        _check_evaluation(stream, run_id, asked)
+    return Contents(
+        run_id=run_id,
+        run_number=_number(started, "run_number"),
+        name=_text(started, "name"),
+        configuration_digest=_text(started, "configuration_digest"),
+        attempt=started.get("attempt"),
+        attempts=_attempts(started, others),
+        started_at=_text(started, "timestamp"),
+        ended_at=_text(payloads[ending], "timestamp"),
+        ended_by=own[ending].topic,
+        counts=_counts(payloads[ending]),
+        seal=_checked_seal(own, sealed_at, payloads[sealed_at], evaluations),
+    )
+
+
+def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
+    """The events by stream, each from version 1 on without a gap."""
+    streams: dict[UUID, list[Proven]] = {}
+    for event in events:
+        stream = streams.setdefault(event.stream_id, [])
+        stream.append(event)
+        if event.version != len(stream):
+            raise EvidenceError(f"stream {event.stream_id} has no version {len(stream)} here")
+    return streams
+
+
+def _check_plan(
+    own: Sequence[Proven], payloads: Sequence[dict[str, Any]], prompts: set[UUID]
+) -> None:
+    """Every planned case is here, and no prompt that was not planned."""
+    planned: set[UUID] = set()
+    cases = 0
+    for event, payload in zip(own, payloads, strict=True):
+        if event.topic not in RUN_TOPICS:
+            raise EvidenceError(f"{event.topic} does not belong into a run's stream")
+        if event.topic == "CasesPlanned":
+            digests = payload.get("digests")
+            if not isinstance(digests, list):
+                raise EvidenceError("a plan without digests")
+            cases += len(digests)
+            planned.update(_prompt_id(digest) for digest in digests)
+    if cases != _number(payloads[0], "planned_cases"):
+        raise EvidenceError("the plan does not hold as many cases as the run was started with")
+    if planned != prompts:
+        raise EvidenceError("the prompts are not exactly those that were planned")
+
+
+def _prompt_id(digest: Any) -> UUID:
+    """The stream of a case's prompt: a UUID (version 8) of the first bits of its digest."""
+    try:
+        value = int(digest[:32], 16)
+    except (TypeError, ValueError):
+        raise EvidenceError("a plan holds what is no digest") from None
+    value &= ~(0xF << 76) & ~(0x3 << 62)
+    return UUID(int=value | (0x8 << 76) | (0x2 << 62))
+
+
+def _check_evaluation(stream: Sequence[Proven], run_id: UUID, prompts: set[str]) -> None:
+    payload = _payload(stream[0])
+    if payload.get("run_id") != str(run_id):
+        raise EvidenceError(f"stream {stream[0].stream_id} is not of this run")
+    if payload.get("prompt_id") not in prompts:
+        raise EvidenceError(f"stream {stream[0].stream_id} asks what was not planned")
+
+
+def _attempts(started: dict[str, Any], others: dict[UUID, list[Proven]]) -> int:
+    """How many runs of the configuration there are; their numbers must leave no gap."""
+    numbers = [started.get("attempt")]
+    for stream in others.values():
+        payload = _payload(stream[0])
+        if payload.get("configuration_digest") != started.get("configuration_digest"):
+            raise EvidenceError(f"run {stream[0].stream_id} is of another configuration")
+        if any(event.topic not in RUN_TOPICS for event in stream):
+            raise EvidenceError(f"run {stream[0].stream_id}: not a run's stream")
+        numbers.append(payload.get("attempt"))
+    counted = [number for number in numbers if type(number) is int]
+    if sorted(counted) != list(range(1, len(counted) + 1)):
+        raise EvidenceError("a run of this configuration is missing: the attempts leave a gap")
+    return len(numbers)
+
+
+def _checked_seal(
+    own: Sequence[Proven],
+    sealed_at: int,
+    said: dict[str, Any],
+    evaluations: Sequence[Sequence[Proven]],
+) -> Seal:
+    sealing = Sealing()
+    for stream in (own[:sealed_at], *evaluations):
+        for event in stream:
+            sealing.add(event.stream_id.bytes, event.leaf_hash())
+    seal = sealing.seal()
+    if (said.get("streams"), said.get("events"), said.get("root")) != (
+        seal.streams,
+        seal.events,
+        seal.root.hex(),
+    ):
+        raise EvidenceError(
+            f"the seal counts {said.get('streams')} streams and {said.get('events')} events; "
+            f"here are {seal.streams} and {seal.events}, or others: the run is not whole"
+        )
+    return seal
+
+
+def _payload(event: Proven) -> dict[str, Any]:
+    try:
+        payload = json.loads(event.state)
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict):
+        raise EvidenceError(f"event {event.index}: its state is not JSON")
+    return payload
+
+
+def _counts(payload: dict[str, Any]) -> dict[str, int]:
+    counts = payload.get("counts")
+    if not isinstance(counts, dict):
+        raise EvidenceError("the run ended without counts")
+    return {name: _number(counts, name) for name in ("planned", "finished", "scored", "abandoned")}
+
+
+def _number(payload: dict[str, Any], name: str) -> int:
+    value = payload.get(name)
+    if type(value) is not int:
+        raise EvidenceError(f"{name} is not a number")
+    return value
+
+
+def _text(payload: dict[str, Any], name: str) -> str:
+    value = payload.get(name)
+    if type(value) is not str:
+        raise EvidenceError(f"{name} is not text")
+    return value

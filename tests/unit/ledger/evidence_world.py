@@ -1,0 +1,116 @@
+"""A small log with two attempts of one configuration, signed, and the bundle of the second."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from failproof_es.case import prompt_id
+from failproof_es.ledger import bundle, merkle
+from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
+from failproof_es.ledger.seal import Sealing
+
+LOG = SigningKey.generate("failproof-es/test-log")
+WITNESS = SigningKey.generate("witness.example", COSIGNATURE)
+FIRST, RUN = UUID(int=1 << 100), UUID(int=2 << 100)
+DIGESTS = [hashlib.sha256(text).hexdigest() for text in (b"case one", b"case two")]
+CONFIGURATION = "c0" * 32
+
+
+@dataclass
+class World:
+    """A log in memory: events in commit order."""
+
+    events: list[ProvenEvent] = field(default_factory=list)
+
+    def append(self, stream: UUID, topic: str, **payload: Any) -> None:
+        version = 1 + sum(event.stream_id == stream for event in self.events)
+        state = json.dumps({"timestamp": f"t{len(self.events)}", **payload}).encode()
+        self.events.append(ProvenEvent(len(self.events), stream, version, topic, state))
+
+    def start(self, run: UUID, number: int, attempt: int) -> None:
+        self.append(
+            run, "RunStarted", name="smoke \u202e", run_number=number, attempt=attempt,
+            configuration_digest=CONFIGURATION, planned_cases=2, run_id=str(run),
+        )  # fmt: skip
+        self.append(run, "CasesPlanned", digests=DIGESTS, run_id=str(run))
+
+    def evaluate(self, run: UUID, digest: str) -> None:
+        stream = UUID(int=run.int + int(digest[:8], 16))
+        asked = {"run_id": str(run), "prompt_id": str(prompt_id(digest))}
+        self.append(stream, "RequestSent", body="what is asked", **asked)
+        self.append(stream, "ResponseReceived", text="the answer \u00e9", **asked)
+        self.append(stream, "Scored", scores={"accuracy": 1.0}, **asked)
+
+    def end(self, run: UUID, topic: str) -> None:
+        counts = {"planned": 2, "finished": 2, "scored": 2, "abandoned": 0}
+        self.append(run, topic, counts=counts, run_id=str(run))
+
+    def seal(self, run: UUID) -> None:
+        sealing = Sealing()
+        for event in self.events:
+            if json.loads(event.state).get("run_id") == str(run):
+                sealing.add(event.stream_id.bytes, event.leaf_hash())
+        seal = sealing.seal()
+        self.append(
+            run, "RunSealed", streams=seal.streams, events=seal.events, root=seal.root.hex(),
+            run_id=str(run),
+        )  # fmt: skip
+
+    def subtree(self, level: int, index: int) -> bytes:
+        leaves = self.events[index << level : (index + 1) << level]
+        return merkle.perfect_root([event.leaf_hash() for event in leaves])
+
+    def signed(self, key: SigningKey = LOG) -> Note:
+        size = len(self.events)
+        checkpoint = Checkpoint(key.name, size, merkle.tree_root(self.subtree, size))
+        return checkpoint.signed(key)
+
+    def evidence(self) -> list[ProvenEvent]:
+        """The second run, the prompts, and the other attempt's own stream."""
+        planned = {prompt_id(digest) for digest in DIGESTS}
+        return [
+            event
+            for event in self.events
+            if event.stream_id in planned
+            or event.stream_id == FIRST
+            or json.loads(event.state).get("run_id") == str(RUN)
+        ]
+
+    def bundle(self, chosen: Sequence[ProvenEvent] | None = None) -> bytes:
+        events = self.evidence() if chosen is None else list(chosen)
+        signed = self.signed()
+        signed = signed.signed(WITNESS.sign(signed.text, at=1_700_000_000))
+        proof = merkle.multiproof(self.subtree, [event.index for event in events], len(self.events))
+        return b"".join(bundle.write(RUN, events, proof, signed))
+
+
+def world() -> World:
+    """Two attempts, of which the first one failed, among other things in the log."""
+    log = World()
+    for digest in DIGESTS:
+        log.append(prompt_id(digest), "PromptStored", digest=digest, case={"text": "a case"})
+    log.start(FIRST, 1, 1)
+    log.evaluate(FIRST, DIGESTS[0])
+    log.end(FIRST, "RunFailed")
+    log.seal(FIRST)
+    log.append(UUID(int=7), "PromptStored", digest="of another run")
+    log.start(RUN, 2, 2)
+    for digest in DIGESTS:
+        log.evaluate(RUN, digest)
+    log.append(RUN, "RunPaused", run_id=str(RUN))
+    log.end(RUN, "RunCompleted")
+    log.seal(RUN)
+    log.append(UUID(int=8), "PromptStored", digest="after it")
+    return log
+
+
+def with_state(event: ProvenEvent, **changes: Any) -> ProvenEvent:
+    """The event with other content."""
+    return replace(event, state=json.dumps({**json.loads(event.state), **changes}).encode())
