@@ -23,6 +23,7 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 
+from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.installation import install
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.reader import CHANNEL
@@ -61,9 +62,15 @@ def append_parameters(
         [event.topic for event in events],
         [event.state for event in events],
         [event.run_id if isinstance(event, LogEntry) else None for event in events],
+        [_leaf_hash(event) for event in events],
         run_id,
         epoch,
     )
+
+
+def _leaf_hash(event: StoredEvent) -> bytes:
+    stream_id = cast("UUID", event.originator_id)
+    return leaf_hash(stream_id.bytes, event.originator_version, event.topic.encode(), event.state)
 
 
 def refuse_swallowed(appended: int, returned: int) -> None:

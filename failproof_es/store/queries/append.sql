@@ -1,3 +1,3 @@
 SELECT append FROM failproof.append(
-    %b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::uuid[], %b::uuid, %b::bigint
+    %b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::uuid[], %b::bytea[], %b::uuid, %b::bigint
 ) AS append

@@ -22,7 +22,10 @@ GRANT SELECT ON
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,
-    failproof.schema_change_log
+    failproof.schema_change_log,
+    failproof.ledger_origin,
+    failproof.ledger_tile_list,
+    failproof.checkpoint_list
 TO failproof_auditor;
 
 -- The read models come and go: what the projector makes from now on can be read, too.

@@ -21,10 +21,13 @@ REVOKE ALL ON ALL TABLES IN SCHEMA failproof FROM failproof_writer;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA failproof FROM failproof_writer;
 GRANT USAGE ON SCHEMA failproof TO failproof_writer;
 GRANT EXECUTE ON FUNCTION
-    failproof.append(uuid [], bigint [], text [], bytea [], uuid [], uuid, bigint),
+    failproof.append(uuid [], bigint [], text [], bytea [], uuid [], bytea [], uuid, bigint),
     failproof.acquire_lease(uuid, text),
     failproof.number_run(uuid),
-    failproof.record_price(uuid, text, numeric, numeric, numeric, text)
+    failproof.record_price(uuid, text, numeric, numeric, numeric, text),
+    failproof.lock_ledger(),
+    failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
+    failproof.add_checkpoint(bigint, text)
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
@@ -34,5 +37,8 @@ GRANT SELECT ON
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,
-    failproof.schema_change_log
+    failproof.schema_change_log,
+    failproof.ledger_origin,
+    failproof.ledger_tile_list,
+    failproof.checkpoint_list
 TO failproof_writer;

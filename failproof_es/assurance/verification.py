@@ -1,0 +1,332 @@
+"""Verifying the log: every row against the tree, the tree against what was signed and kept.
+
+Reads through the auditor's views alone and writes nothing. The order of belief is: a
+checkpoint kept outside the database, then a checkpoint with a good signature, then the
+tree's tiles, then the rows. What disagrees is named by the weakest of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from failproof_es.ledger import checkpoint as checkpoints
+from failproof_es.ledger import note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
+from failproof_es.ledger.note import NoteError, PublicKey
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint, Tile
+
+_CLOCK_TOLERANCE_US = 1_000_000
+"""How far the database's clock may go back between two events without a word."""
+_HEAD_BYTES = 200
+"""An event's state begins with its schema version and its run."""
+_BEHIND_ALL = 1 << 63
+_SHOWN = 20
+"""Findings of one kind that are named one by one; the rest are counted."""
+
+ROW_CHANGED = "row changed"
+ROW_MISSING = "row missing or hidden"
+ROW_ADDED = "row added behind the tree's back"
+ROW_MISLABELLED = "run id of the row changed"
+CLOCK = "clock went back"
+TAIL_CUT = "tail cut"
+TREE_CHANGED = "tree changed"
+TREE_REBUILT = "tree rebuilt"
+HISTORY_FORKED = "history forked"
+SIGNATURE = "signature"
+ROWS_HIDDEN = "rows hidden by a policy"
+
+
+_Entry = tuple[int, bytes]
+"""A position in the log and the leaf that the tree holds for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it was recorded. `index` counts events from 0."""
+
+    kind: str
+    message: str
+    index: int | None = None
+    position: int | None = None
+    stream_id: UUID | None = None
+    version: int | None = None
+    topic: str | None = None
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was looked at, and what was found."""
+
+    origin: str
+    events: int = 0
+    """Rows that were read and hashed."""
+    tree_size: int = 0
+    root: bytes = b""
+    signed_size: int = 0
+    """Events under a checkpoint in the database whose signature holds."""
+    anchored_size: int = 0
+    """Events under a checkpoint that is kept outside the database."""
+    findings: list[Finding] = field(default_factory=list)
+    more: dict[str, int] = field(default_factory=dict)
+    """How many findings of a kind there were beyond those named."""
+
+    @property
+    def genuine(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it where there are many of its kind."""
+        same = sum(each.kind == finding.kind for each in self.findings)
+        if same < _SHOWN:
+            self.findings.append(finding)
+        else:
+            self.more[finding.kind] = self.more.get(finding.kind, 0) + 1
+
+
+def verify_log(
+    connection: Connection, key: PublicKey | None, trusted: Sequence[Checkpoint] = ()
+) -> Verification:
+    """Compare rows, tree and checkpoints.
+
+    `key` is the log's public key; without one, checkpoints in the database are only compared
+    with the tree. `trusted` are checkpoints kept outside the database, checked already.
+    """
+    result = Verification(ledger.origin(connection))
+    _look_for_policies(connection, result)
+    walk = _Walk(result, _checkpoints(connection, key, trusted, result))
+    # Tiles are read before rows: what is integrated meanwhile is then in the rows.
+    tiles = list(ledger.tiles(connection, 0))
+    walk.rows(ledger.leaf_rows(connection), _entries(tiles, result))
+    walk.end()
+    _compare_upper_tiles(connection, walk, result)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """A root that the tree must have at a size, and who says so."""
+
+    size: int
+    root: bytes
+    outside: bool
+    said_by: str
+
+
+class _Walk:
+    """One pass over the rows in commit order, beside the tiles and the checkpoints.
+
+    The tree that is compared with checkpoints is made of what the tiles hold, and of the
+    rows behind the last tile: so a changed row and a changed tree are told apart.
+    """
+
+    def __init__(self, result: Verification, expected: Sequence[_Expected]) -> None:
+        self._result = result
+        self._expected = sorted(expected, key=lambda each: each.size)
+        self._whole_tiles = Frontier()
+        self._block: list[bytes] = []
+        self._size = 0
+        self.tile_roots: list[bytes] = []
+        self._good = 0
+        self._look = _Columns(result)
+
+    def rows(self, rows: Iterable[LeafRow], entries: Iterator[_Entry]) -> None:
+        """Join the rows with the tree's entries by their position."""
+        nothing = (_BEHIND_ALL, b"")
+        position, recorded = next(entries, nothing)
+        for row in rows:
+            self._result.events += 1
+            leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
+            while position < row.position:
+                self._missing(position)
+                self._push(recorded)
+                position, recorded = next(entries, nothing)
+            if position == row.position:
+                if recorded != leaf:
+                    self._say(ROW_CHANGED, row, _what_changed(row, leaf))
+                leaf = recorded
+                position, recorded = next(entries, nothing)
+            elif position != _BEHIND_ALL:
+                self._say(ROW_ADDED, row, "the tree has events after this one, and not this one")
+                continue
+            elif row.leaf_hash not in (leaf, None):
+                self._say(ROW_CHANGED, row, _what_changed(row, leaf))
+            self._look.at(row, self._size)
+            self._push(leaf)
+        while position != _BEHIND_ALL:
+            self._missing(position)
+            self._push(recorded)
+            position, recorded = next(entries, nothing)
+
+    def end(self) -> None:
+        """The log is over: who signed more of it than there is?"""
+        self._result.tree_size = self._size
+        self._result.root = self._root()
+        for each in self._expected:
+            message = f"{each.said_by} signs {each.size} events; the log has {self._size}"
+            self._result.add(Finding(TAIL_CUT, message, index=self._size))
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _push(self, leaf: bytes) -> None:
+        self._block.append(leaf)
+        self._size += 1
+        if len(self._block) == TILE_WIDTH:
+            root = perfect_root(self._block)
+            self._whole_tiles.append(root, TILE_LEVELS)
+            self.tile_roots.append(root)
+            self._block.clear()
+        while self._expected and self._expected[0].size <= self._size:
+            self._compare(self._expected.pop(0))
+
+    def _root(self) -> bytes:
+        whole = self._whole_tiles.copy()
+        whole.extend(self._block)
+        return whole.root()
+
+    def _compare(self, expected: _Expected) -> None:
+        if expected.size < self._size:
+            return  # an empty tree has one root, and `opened` knows it
+        if self._root() != expected.root:
+            message = (
+                f"{expected.said_by} signs another root: at least one of the first "
+                f"{expected.size} events is not what it was, and the tree was made to fit"
+            )
+            kind = HISTORY_FORKED if expected.outside else TREE_REBUILT
+            self._result.add(Finding(kind, message, index=self._good_size()))
+        elif expected.outside:
+            self._result.anchored_size = max(self._result.anchored_size, expected.size)
+        else:
+            self._good = expected.size
+
+    def _good_size(self) -> int:
+        """The first index that no checkpoint vouches for."""
+        return max(self._good, self._result.anchored_size)
+
+    def _missing(self, position: int) -> None:
+        message = f"the event at position {position} is in the tree and not in the log"
+        self._result.add(Finding(ROW_MISSING, message, self._size, position))
+
+    def _say(self, kind: str, row: LeafRow, message: str) -> None:
+        self._result.add(_finding(kind, row, message, self._size))
+
+
+class _Columns:
+    """What a row says beside its leaf: which run finds it, and when it was recorded."""
+
+    def __init__(self, result: Verification) -> None:
+        self._result = result
+        self._last_us = 0
+        self._marks: dict[bytes | None, bytes] = {None: b'"run_id":null'}
+
+    def at(self, row: LeafRow, index: int) -> None:
+        """Look at the next row."""
+        mark = self._marks.get(row.run_id)
+        if mark is None and row.run_id is not None:
+            mark = self._marks[row.run_id] = b'"run_id":"%b"' % str(UUID(bytes=row.run_id)).encode()
+        if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
+            message = "the row is filed under another run than its event names"
+            self._result.add(_finding(ROW_MISLABELLED, row, message, index))
+        if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:
+            seconds = (self._last_us - row.recorded_at_us) / 1e6
+            message = (
+                f"recorded {seconds:,.0f} s before an event before it: the clock was moved, or "
+                "recorded_at was changed"
+            )
+            self._result.add(_finding(CLOCK, row, message, index))
+        self._last_us = max(self._last_us, row.recorded_at_us)
+
+
+def _entries(tiles: Sequence[Tile], result: Verification) -> Iterator[_Entry]:
+    """Every leaf of the tree in order; ends where the tiles leave a gap, which is told."""
+    for number, tile in enumerate(tiles):
+        last = number == len(tiles) - 1
+        if tile.tile != number or (tile.width < TILE_WIDTH and not last):
+            message = f"the tiles of the leaves leave a gap at tile {number}"
+            result.add(Finding(TREE_CHANGED, message, index=number * TILE_WIDTH))
+            return
+        yield from zip(tile.positions or (), split(tile.hashes), strict=True)
+
+
+def _finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
+    stream_id, topic = UUID(bytes=row.stream_id), row.topic.decode(errors="replace")
+    return Finding(kind, message, index, row.position, stream_id, row.version, topic)
+
+
+def _what_changed(row: LeafRow, leaf: bytes) -> str:
+    if row.leaf_hash in (leaf, None):
+        return "the row is not what was put into the tree"
+    return "the row is not what its writer recorded"
+
+
+def _checkpoints(
+    connection: Connection,
+    key: PublicKey | None,
+    trusted: Sequence[Checkpoint],
+    result: Verification,
+) -> list[_Expected]:
+    """What the tree must be, by everything that is signed."""
+    expected = []
+    for each in trusted:
+        if each.origin == result.origin:
+            said_by = f"the checkpoint kept outside (size {each.size})"
+            expected.append(_Expected(each.size, each.root, True, said_by))
+        else:
+            result.add(
+                Finding(
+                    HISTORY_FORKED,
+                    f"the checkpoint kept outside is of {each.origin}, this log says it is "
+                    f"{result.origin}: another database, or one made anew",
+                )
+            )
+    for stored in ledger.checkpoints(connection):
+        if (checkpoint := _opened(stored, key, result)) is not None:
+            said_by = f"the checkpoint in the database (size {checkpoint.size})"
+            expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
+            if key is not None:
+                result.signed_size = max(result.signed_size, checkpoint.size)
+    return expected
+
+
+def _opened(
+    stored: StoredCheckpoint, key: PublicKey | None, result: Verification
+) -> Checkpoint | None:
+    try:
+        signed = note.parse(stored.note)
+        if key is None:
+            return checkpoints.parse(signed.text)
+        return checkpoints.opened(signed, key)
+    except NoteError as error:
+        result.add(
+            Finding(SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}")
+        )
+        return None
+
+
+def _compare_upper_tiles(connection: Connection, walk: _Walk, result: Verification) -> None:
+    """The tiles above the leaves must be what the tiles below them give."""
+    below = walk.tile_roots
+    for level in range(1, ledger.levels(connection)):
+        for tile in ledger.tiles(connection, level):
+            begin = tile.tile * TILE_WIDTH
+            if split(tile.hashes) != below[begin : begin + tile.width]:
+                message = f"tile {tile.tile} of level {level} is not what the leaves give"
+                index = begin << TILE_LEVELS * level
+                result.add(Finding(TREE_CHANGED, message, index=index))
+        whole = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
+        below = [perfect_root(below[at : at + TILE_WIDTH]) for at in whole]
+
+
+def _look_for_policies(connection: Connection, result: Verification) -> None:
+    """Row-level security on the log's tables can hide rows from whoever looks."""
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'failproof' AND c.relrowsecurity ORDER BY c.relname"
+    ).fetchall()
+    for (table,) in rows:
+        result.add(Finding(ROWS_HIDDEN, f"row-level security stands on failproof.{table}"))

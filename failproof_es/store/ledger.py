@@ -1,0 +1,192 @@
+"""The ledger's tables: tiles, checkpoints, and the rows that leaves are computed from."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import class_row, tuple_row
+
+Connection = psycopg.Connection[Any]
+
+_ROWS = sql.SQL(
+    "COPY (SELECT notification_id, originator_id, originator_version, topic, state, run_id, "
+    "recorded_at, leaf_hash FROM failproof.stored_events "
+    "WHERE notification_id > {after} AND notification_id <= {up_to} ORDER BY notification_id "
+    "LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
+)
+_EVERY = (1 << 63) - 1
+_COPY_HEADER = 19
+_FIXED = struct.Struct(">hiqi16siqi")
+"""Fields in the row, then length and value: position, stream id, version; the topic's length."""
+_LENGTH = struct.Struct(">i")
+_MICROSECONDS = struct.Struct(">q")
+_POSTGRES_EPOCH_US = 946_684_800_000_000
+
+
+class LeafRow(NamedTuple):
+    """What the log's row of one event holds. Ids are bytes: a million of them are read."""
+
+    position: int
+    stream_id: bytes
+    version: int
+    topic: bytes
+    state: bytes
+    run_id: bytes | None
+    recorded_at_us: int
+    """Microseconds since 1970, by the database's clock."""
+    leaf_hash: bytes | None
+    """As the writer computed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Up to 256 hashes that stand side by side on one level of tiles."""
+
+    level: int
+    tile: int
+    width: int
+    hashes: bytes
+    positions: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """A signed checkpoint as the database keeps it; nothing in it has been checked."""
+
+    tree_size: int
+    note: str
+
+
+def origin(connection: Connection) -> str:
+    """Which log this is. There is one; an attacker's second one is for `verify` to notice."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(
+            "SELECT origin FROM failproof.ledger_origin ORDER BY created_at LIMIT 1"
+        ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def leaf_rows(
+    connection: Connection, after: int = 0, up_to: int = _EVERY, limit: int | None = None
+) -> Iterator[LeafRow]:
+    """Stream the rows with positions in (after, up_to], in commit order."""
+    statement = _ROWS.format(
+        after=sql.Literal(after), up_to=sql.Literal(up_to), limit=sql.Literal(limit)
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        first = True
+        for data in copy:
+            row = bytes(data)
+            if first:
+                row, first = row[_COPY_HEADER:], False
+            if len(row) > 2:
+                yield _leaf_row(row)
+
+
+def _leaf_row(row: bytes) -> LeafRow:
+    _, _, position, _, stream_id, _, version, length = _FIXED.unpack_from(row)
+    at = _FIXED.size
+    topic = row[at : at + length]
+    at += length
+    (length,) = _LENGTH.unpack_from(row, at)
+    state = row[at + 4 : at + 4 + length]
+    at += 4 + length
+    run_id = None
+    if row[at] == 0:
+        run_id = row[at + 4 : at + 20]
+        at += 16
+    (recorded_at,) = _MICROSECONDS.unpack_from(row, at + 8)
+    leaf_hash = row[at + 20 : at + 52] if len(row) > at + 20 else None
+    return LeafRow(
+        position, stream_id, version, topic, state, run_id,
+        recorded_at + _POSTGRES_EPOCH_US, leaf_hash,
+    )  # fmt: skip
+
+
+def tiles(connection: Connection, level: int, first: int = 0) -> Iterator[Tile]:
+    """Stream a level's tiles from `first` on, the widest of each place."""
+    with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
+        yield from cursor.stream(
+            "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
+            "FROM failproof.ledger_tile_list WHERE level = %s AND tile >= %s "
+            "ORDER BY tile, width DESC",
+            (level, first),
+        )
+
+
+def tile(connection: Connection, level: int, number: int) -> Tile | None:
+    """One tile, the widest there is of it."""
+    return next(
+        iter(
+            connection.cursor(row_factory=class_row(Tile), binary=True).execute(
+                "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
+                "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
+                (level, number),
+            )
+        ),
+        None,
+    )
+
+
+def levels(connection: Connection) -> int:
+    """How many levels of tiles there are."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(
+            "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def tile_of(connection: Connection, position: int) -> Tile | None:
+    """The tile of leaves that an event at this position would stand in."""
+    cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
+    return cursor.execute(
+        "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
+        "WHERE level = 0 AND positions[1] <= %s ORDER BY positions[1] DESC, width DESC LIMIT 1",
+        (position,),
+    ).fetchone()
+
+
+def lock(connection: Connection) -> None:
+    """Until the transaction ends, nobody else integrates."""
+    connection.execute("SELECT failproof.lock_ledger()")
+
+
+def add_tiles(connection: Connection, new: list[Tile]) -> None:
+    """Record tiles. One that stands already stays as it is."""
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "SELECT failproof.add_tile(%b::smallint, %b::bigint, %b::smallint, %b::bytea, "
+            "%b::bigint[])",
+            [(each.level, each.tile, each.width, each.hashes, each.positions) for each in new],
+        )
+
+
+def checkpoints(connection: Connection) -> list[StoredCheckpoint]:
+    """Every checkpoint, the smallest tree first."""
+    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
+        return cursor.execute(
+            "SELECT tree_size, note FROM failproof.checkpoint_list "
+            "ORDER BY tree_size, checkpoint_id"
+        ).fetchall()
+
+
+def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
+    """The checkpoint of the largest tree, with the most signatures recorded for it."""
+    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
+        return cursor.execute(
+            "SELECT tree_size, note FROM failproof.checkpoint_list "
+            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC LIMIT 1"
+        ).fetchone()
+
+
+def add_checkpoint(connection: Connection, tree_size: int, note: str) -> None:
+    """Record a signed checkpoint. The same note twice is recorded once."""
+    connection.execute("SELECT failproof.add_checkpoint(%b::bigint, %b::text)", (tree_size, note))
