@@ -96,10 +96,16 @@ class Counts(Record):
 
 
 class RunStarted(Event):
-    """A run exists: all that is needed to repeat it, and who began it where."""
+    """A run exists: all that is needed to repeat it, and who began it where.
+
+    `attempt` counts the runs of this configuration digest from 1, whatever became of them.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     name: str
     run_number: int
+    attempt: int | None
     configuration: dict[str, Any]
     configuration_digest: str
     models: tuple[ModelSnapshot, ...]
@@ -149,6 +155,18 @@ class RunFailed(Event):
 
     reason: str
     counts: Counts
+
+
+class RunSealed(Event):
+    """The run has ended and this is all of it: how many streams and events, and their seal.
+
+    `root` (hexadecimal) is that of `failproof_es.ledger.seal` over the run's own stream up to
+    the event before this one, and over every evaluation.
+    """
+
+    streams: int
+    events: int
+    root: str
 
 
 class RunValidated(Event):
@@ -274,6 +292,7 @@ EVENTS: dict[str, type[Event]] = {
         RunResumed,
         RunCompleted,
         RunFailed,
+        RunSealed,
         RunValidated,
         RequestSent,
         ResponseReceived,

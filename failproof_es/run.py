@@ -19,6 +19,7 @@ from failproof_es.events import (
     RunFailed,
     RunPaused,
     RunResumed,
+    RunSealed,
     RunStarted,
     RunValidated,
 )
@@ -40,6 +41,7 @@ class Run:
     reason: str | None = None
     counts: Counts | None = None
     gates: Mapping[str, Any] | None = None
+    sealed: bool = False
 
     @property
     def started(self) -> RunStarted:
@@ -80,6 +82,8 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, status="completed", counts=event.counts, gates=event.gates)
         case RunFailed():
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
+        case RunSealed():
+            return replace(run, sealed=True)
         case RunValidated():
             return run
         case _:

@@ -15,8 +15,8 @@ from projections.protocol import Cursor, Fact, Relation, sql_file
 
 _WHOLE = frozenset(
     {
-        "RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunValidated",
-        "AttemptLost", "EvaluationAbandoned",
+        "RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunSealed",
+        "RunValidated", "AttemptLost", "EvaluationAbandoned",
     }
 )  # fmt: skip
 _COMMON = frozenset({"run_id", "timestamp"})
@@ -28,7 +28,7 @@ class AuditTrail:
     """One row for each event that an auditor would ask about first."""
 
     name: LiteralString = "audit_trail"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
 

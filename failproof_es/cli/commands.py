@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from failproof_es.cli.database import db
+from failproof_es.cli.evidence import evidence
+from failproof_es.cli.ledger import ledger
 from failproof_es.cli.log import log
 from failproof_es.cli.models import models
 from failproof_es.cli.program import Program
@@ -16,6 +18,7 @@ from failproof_es.cli.runs import runs
 from failproof_es.cli.show import show
 from failproof_es.cli.start_resume import resume, start
 from failproof_es.cli.suites import suites
+from failproof_es.cli.verify import verify
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,6 +41,9 @@ for command in (
     show,
     results,
     log,
+    verify,
+    evidence,
+    ledger,
     projections,
     suites,
     prompts,

@@ -9,6 +9,8 @@ from enum import IntEnum
 import click
 import psycopg
 
+from failproof_es.assurance.integrator import LedgerBroken
+from failproof_es.assurance.trusted import Forked
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
@@ -47,6 +49,9 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
             return ExitCode.USAGE
         case RunBusy():
             say(f"error: {_text(error)}")
+            return ExitCode.FAILED
+        case LedgerBroken() | Forked():
+            say(f"error: {_text(error)}. Nothing was signed.")
             return ExitCode.FAILED
         case JournalError():
             say(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import click
 
+from failproof_es.assurance.keeper import Keeper
 from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.output import Format, format_option, print_json, say
@@ -106,7 +107,11 @@ def _carry_out(
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     progress = progress_for(state, quiet=quiet)
-    with Follower(store.projections_url) as follower, CheckpointWriter(store) as checkpoints:
+    with (
+        Keeper(store) as keeper,
+        Follower(store.projections_url) as follower,
+        CheckpointWriter(store) as checkpoints,
+    ):
 
         def observe(event: Event) -> None:
             state.observe(event)
@@ -118,6 +123,8 @@ def _carry_out(
             "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` builds them anew."
         )
+    if keeper.trouble is not None:
+        say(f"warning: the log could not be signed: {keeper.trouble}")
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)

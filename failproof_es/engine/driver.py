@@ -32,6 +32,7 @@ from failproof_es.engine.recorded import (
     read_run,
 )
 from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.sealing import seal_of
 from failproof_es.engine.targets import Targets
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
@@ -40,7 +41,9 @@ from failproof_es.events import (
     RunFailed,
     RunPaused,
     RunResumed,
+    RunSealed,
 )
+from failproof_es.ledger.seal import Seal
 from failproof_es.run import Run, Tally, evolve_run, judge_gates
 from failproof_es.store.journal import Journal, JournalError, JournalLimits
 from failproof_es.store.lease import Lease, RunBusy
@@ -89,7 +92,7 @@ class Driver:
         self._run = await self._read(partial(_run, self._lease.run_id))
         manifest = self._run.started
         self._tally = Tally(manifest.planned_evaluations)
-        if self._run.ended:
+        if self._run.sealed:
             return self._outcome(interrupted=False)
         journal = Journal(
             self._store.log,
@@ -98,16 +101,22 @@ class Driver:
             recover=self._store.recover,
         )
         try:
-            if resumed:
-                await self._record(journal, RunResumed, who=who(), where=where(),
-                                   code_version=code_version())  # fmt: skip
-            await self._targets.open()
-            with _calm_collector():
-                await self._evaluate_all(journal)
-            await self._conclude(journal)
+            if not self._run.ended:
+                await self._carry_on(journal, resumed=resumed)
+            if self._run.ended:
+                await self._seal(journal)
         finally:
             await journal.close()
         return self._outcome(interrupted=self._requested_stop.is_set())
+
+    async def _carry_on(self, journal: Journal, *, resumed: bool) -> None:
+        if resumed:
+            await self._record(journal, RunResumed, who=who(), where=where(),
+                               code_version=code_version())  # fmt: skip
+        await self._targets.open()
+        with _calm_collector():
+            await self._evaluate_all(journal)
+        await self._conclude(journal)
 
     # -- the run's own stream --------------------------------------------------------------
 
@@ -147,6 +156,13 @@ class Driver:
                 min_posix_compliance_rate=gates.min_posix_compliance_rate,
             )
             await self._record(journal, RunCompleted, counts=counts, gates=judged)
+
+    async def _seal(self, journal: Journal) -> None:
+        """Say on record that this is all of it."""
+        seal = await self._read(partial(_seal_of, self._lease.run_id))
+        await self._record(
+            journal, RunSealed, streams=seal.streams, events=seal.events, root=seal.root.hex()
+        )
 
     def _outcome(self, *, interrupted: bool) -> Outcome:
         return Outcome.of(self._run, interrupted=interrupted)
@@ -326,6 +342,10 @@ class _Shared:
 
 def _run(run_id: UUID, connection: psycopg.Connection[Any]) -> Run:
     return read_run(connection, run_id)
+
+
+def _seal_of(run_id: UUID, connection: psycopg.Connection[Any]) -> Seal:
+    return seal_of(connection, run_id)
 
 
 def _chunk(run_id: UUID, chunk: int, connection: psycopg.Connection[Any]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ async def resume(
     """
     with store.connect() as connection:
         run = read_run(connection, run_id)
-    if run.ended:
+    if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
     configuration = configuration_from_resolved(run.started.configuration)
@@ -90,8 +90,9 @@ async def resume(
     try:
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
-            for remark in await targets.check():
-                say(remark)
+            if not run.ended:
+                for remark in await targets.check():
+                    say(remark)
             driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
             return await driver.drive(resumed=True)
     finally:
@@ -112,7 +113,7 @@ def _begin(
     cases = plan.cases
     repetitions = configuration.execution.repetitions
 
-    def describe(number: int) -> tuple[RunStarted, Iterator[CasesPlanned]]:
+    def describe(number: int, attempt: int) -> tuple[RunStarted, Iterator[CasesPlanned]]:
         now = datetime.now(UTC)
         started = RunStarted(
             originator_id=run_id,
@@ -121,6 +122,7 @@ def _begin(
             timestamp=now,
             name=configuration.test_run.name,
             run_number=number,
+            attempt=attempt,
             configuration=loaded.resolved(),
             configuration_digest=loaded.digest(),
             models=models,
@@ -148,7 +150,7 @@ def _begin(
         )
         return started, chunks
 
-    started = store.begin_run(run_id, describe)
+    started = store.begin_run(run_id, loaded.digest(), describe)
     store.record_prices(run_id, _prices(started))
     return started
 

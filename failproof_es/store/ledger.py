@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import psycopg
 from psycopg import sql
@@ -13,12 +14,15 @@ from psycopg.rows import class_row, tuple_row
 
 Connection = psycopg.Connection[Any]
 
-_ROWS = sql.SQL(
+_COPY = sql.SQL(
     "COPY (SELECT notification_id, originator_id, originator_version, topic, state, run_id, "
     "recorded_at, leaf_hash FROM failproof.stored_events "
-    "WHERE notification_id > {after} AND notification_id <= {up_to} ORDER BY notification_id "
-    "LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
+    "WHERE {which} ORDER BY notification_id LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
 )
+_BETWEEN = sql.SQL("notification_id > {after} AND notification_id <= {up_to}")
+_OF_RUN = sql.SQL("run_id = {run_id}")
+_OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
+_STREAMS_AT_ONCE = 1_000
 _EVERY = (1 << 63) - 1
 _COPY_HEADER = 19
 _FIXED = struct.Struct(">hiqi16siqi")
@@ -76,9 +80,25 @@ def leaf_rows(
     connection: Connection, after: int = 0, up_to: int = _EVERY, limit: int | None = None
 ) -> Iterator[LeafRow]:
     """Stream the rows with positions in (after, up_to], in commit order."""
-    statement = _ROWS.format(
-        after=sql.Literal(after), up_to=sql.Literal(up_to), limit=sql.Literal(limit)
-    )
+    which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
+    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(limit)))
+
+
+def run_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
+    """Stream the rows that are filed under a run, in commit order. Prompts are not among them."""
+    which = _OF_RUN.format(run_id=sql.Literal(run_id))
+    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
+
+
+def stream_rows(connection: Connection, stream_ids: Sequence[UUID]) -> Iterator[LeafRow]:
+    """Stream the rows of these streams; in commit order within each thousand streams."""
+    for first in range(0, len(stream_ids), _STREAMS_AT_ONCE):
+        chosen = list(stream_ids[first : first + _STREAMS_AT_ONCE])
+        which = _OF_STREAMS.format(stream_ids=sql.Literal(chosen))
+        yield from _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
+
+
+def _rows(connection: Connection, statement: sql.Composed) -> Iterator[LeafRow]:
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         first = True
         for data in copy:

@@ -21,7 +21,9 @@ from failproof_es.events import EVENTS, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPCASTERS: dict[tuple[str, int], Upcaster] = {}
+UPCASTERS: dict[tuple[str, int], Upcaster] = {
+    ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
+}
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
 
 _COLUMNS = {"originator_id", "originator_version"}

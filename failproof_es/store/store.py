@@ -18,6 +18,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import (
+    AUDITOR,
     PROJECTOR,
     WRITER,
     Installation,
@@ -27,7 +28,7 @@ from failproof_es.store.installation import (
 )
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 
-Describe = Callable[[int], tuple[RunStarted, Iterable[CasesPlanned]]]
+Describe = Callable[[int, int], tuple[RunStarted, Iterable[CasesPlanned]]]
 
 Price = tuple[Decimal, Decimal, Decimal, str]
 """US dollars per million input, cached input and output tokens, and the price data's version."""
@@ -100,6 +101,11 @@ class Store:
             return install(connection, logins=self.embedded is not None)
 
     @property
+    def auditor_url(self) -> str:
+        """Where the log is verified: on the embedded server as `failproof_auditor`."""
+        return self.embedded.url_as(AUDITOR) if self.embedded else self.url
+
+    @property
     def projections_url(self) -> str:
         """Where the projections are written: on the embedded server as `failproof_projector`."""
         return self.embedded.url_as(PROJECTOR) if self.embedded else self.url
@@ -120,10 +126,11 @@ class Store:
         if self.embedded is not None:
             self.embedded.ensure_running()
 
-    def begin_run(self, run_id: UUID, describe: Describe) -> RunStarted:
+    def begin_run(self, run_id: UUID, configuration_digest: str, describe: Describe) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
-        `describe` gets the number and returns the run's first events. Raises
+        `describe` gets the number, and the how-manieth run of this configuration it is, and
+        returns the run's first events. Raises
         `InvalidInput` when a run with this id is on record.
         """
         with self.connect() as connection, connection.transaction():
@@ -133,7 +140,9 @@ class Store:
                     f"run {run_id} exists already",
                     remedy="leave `test_run.id` out to have one generated, or resume that run",
                 )
-            started, chunks = describe(row[0])
+            # Behind the lock that numbering took: no other run begins meanwhile.
+            before = connection.execute(query("attempts"), (configuration_digest,)).fetchall()
+            started, chunks = describe(row[0], len(before) + 1)
             append = query("append")
             for event in chain([started], chunks):
                 entry = self.log.mapper.to_stored_event(event)

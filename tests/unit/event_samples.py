@@ -28,6 +28,7 @@ from failproof_es.events import (
     RunFailed,
     RunPaused,
     RunResumed,
+    RunSealed,
     RunStarted,
     RunValidated,
     Scored,
@@ -88,7 +89,7 @@ SAMPLES: tuple[Event, ...] = (
         digests=("aa", "bb"), who="someone", where="host",
     ),
     RunStarted(
-        **OF_RUN, name="smoke", run_number=12, configuration={"models": []},
+        **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judge=MODEL,
         suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
         dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
@@ -99,6 +100,7 @@ SAMPLES: tuple[Event, ...] = (
     RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0"),
     RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
     RunFailed(**OF_RUN, reason="nothing was answered", counts=COUNTS),
+    RunSealed(**OF_RUN, streams=3, events=20, root="ab" * 32),
     RunValidated(**OF_RUN, passed=False, findings=("one",)),
     RequestSent(
         **OF_EVALUATION, **ATTEMPT, model="m", parameters={"max_tokens": 5},

@@ -48,9 +48,12 @@ SELECT
         WHERE has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
     ) AS least_privilege,
     (
-        SELECT count(*) = 3
+        SELECT count(*) = 6
         FROM immutable JOIN log_tables USING (oid)
-        WHERE relname IN ('events', 'run_numbers', 'prices')
+        WHERE relname IN (
+            'events', 'run_numbers', 'prices',
+            'ledger_identity', 'ledger_tiles', 'ledger_checkpoints'
+        )
     ) AS immutable_rows,
     (
         SELECT count(*) = 3

@@ -31,6 +31,7 @@ def started(*keys: str, planned: int) -> RunStarted:
         timestamp=NOON,
         name="smoke",
         run_number=3,
+        attempt=1,
         configuration={},
         configuration_digest="0" * 64,
         models=tuple(ModelSnapshot(key=key, provider="openai", model=key) for key in keys),

@@ -1,0 +1,86 @@
+"""Taking one run out of the log, with everything that proves it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from uuid import UUID
+
+import orjson
+
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.case import prompt_id
+from failproof_es.ledger import bundle, checkpoint, note
+from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.merkle import TILE_WIDTH, multiproof
+from failproof_es.ledger.note import Note
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.recorder import query
+
+
+def evidence(connection: Connection, run_id: UUID) -> Iterator[bytes]:
+    """The lines of the run's evidence bundle, under the newest checkpoint.
+
+    Raises `EvidenceError` when the run is not sealed, or not under a checkpoint yet.
+    """
+    stored = ledger.newest_checkpoint(connection)
+    if stored is None:
+        raise EvidenceError("nothing is signed yet: run `failproof-es ledger checkpoint`")
+    signed = note.parse(stored.note)
+    size = checkpoint.parse(signed.text).size
+    rows = sorted(_rows(connection, run_id), key=lambda row: row.position)
+    events = _proven(rows, _indices(connection, [row.position for row in rows], size))
+    proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    yield from bundle.write(run_id, events, proof, _with_cosignatures(connection, signed))
+
+
+def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
+    """The run, its prompts, and the own stream of every other run of its configuration."""
+    digests: list[str] = []
+    configuration = ""
+    for row in ledger.run_rows(connection, run_id):
+        if row.topic == b"CasesPlanned":
+            digests += orjson.loads(row.state)["digests"]
+        elif row.topic == b"RunStarted":
+            configuration = orjson.loads(row.state)["configuration_digest"]
+        yield row
+    attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
+    others = [other for (other,) in attempts if other != run_id]
+    prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
+    yield from ledger.stream_rows(connection, [*prompts, *others])
+
+
+def _indices(connection: Connection, positions: Sequence[int], size: int) -> list[int]:
+    """Where in the tree of that size the events at these positions (ascending) stand."""
+    indices: list[int] = []
+    for tile in ledger.tiles(connection, 0):
+        there = tile.positions or []
+        while len(indices) < len(positions) and positions[len(indices)] <= there[-1]:
+            place = bisect_left(there, positions[len(indices)])
+            indices.append(tile.tile * TILE_WIDTH + place)
+            if there[place] != positions[len(indices) - 1] or indices[-1] >= size:
+                break
+    if len(indices) < len(positions) or (indices and indices[-1] >= size):
+        raise EvidenceError(
+            f"the run is not whole under the newest checkpoint, which signs {size} events: run "
+            "`failproof-es ledger checkpoint` first"
+        )
+    return indices
+
+
+def _proven(rows: Iterable[LeafRow], indices: Iterable[int]) -> list[ProvenEvent]:
+    return [
+        ProvenEvent(index, UUID(bytes=row.stream_id), row.version, row.topic.decode(), row.state)
+        for row, index in zip(rows, indices, strict=True)
+    ]
+
+
+def _with_cosignatures(connection: Connection, signed: Note) -> Note:
+    """The note with every signature that the database holds for the same text."""
+    for stored in ledger.checkpoints(connection):
+        other = note.parse(stored.note)
+        if other.text == signed.text:
+            signed = signed.signed(*other.signatures)
+    return signed

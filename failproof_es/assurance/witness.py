@@ -1,0 +1,73 @@
+"""Cosigning: what a log sends to a second party, and when that party signs.
+
+The request has the form of C2SP tlog-witness: the size of the tree that the witness saw
+last, the proof that the new one continues it, an empty line, and the log's checkpoint. A
+checkpoint alone is a request of a witness that saw nothing yet.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.merkle import InvalidProof, verify_consistency
+from failproof_es.ledger.note import Note, NoteError, PublicKey, SigningKey
+from failproof_es.problems import InvalidInput
+
+_OLD = "old "
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A checkpoint to be cosigned, and why it continues the one of size `old`."""
+
+    old: int
+    proof: tuple[bytes, ...]
+    signed: Note
+
+    def __str__(self) -> str:
+        hashes = "".join(f"{base64.b64encode(each).decode('ascii')}\n" for each in self.proof)
+        return f"{_OLD}{self.old}\n{hashes}\n{self.signed}"
+
+
+def parse_request(text: str) -> Request:
+    """The request, or the bare checkpoint, in a text. Raises `InvalidInput`."""
+    try:
+        if not text.startswith(_OLD):
+            return Request(0, (), note.parse(text))
+        head, _, rest = text.partition("\n\n")
+        old, *hashes = head.split("\n")
+        proof = tuple(base64.b64decode(each, validate=True) for each in hashes)
+        return Request(int(old.removeprefix(_OLD)), proof, note.parse(rest))
+    except (NoteError, ValueError) as error:
+        raise InvalidInput.because(
+            f"not a checkpoint to be cosigned: {error}",
+            remedy="take what `ledger checkpoint --since SIZE` printed",
+        ) from None
+
+
+def cosign_request(
+    request: Request, log: PublicKey, own: SigningKey, seen: Checkpoint | None, at: int
+) -> Note:
+    """The checkpoint with `own`'s cosignature, made at `at` (seconds since 1970).
+
+    Raises `InvalidInput` unless the log signed it and it continues what was `seen`.
+    """
+    try:
+        new = checkpoint.opened(request.signed, log)
+        if seen is not None:
+            if seen.size != request.old and seen.size != new.size:
+                raise InvalidInput.because(
+                    f"you last cosigned {seen.size} events, and this proves to continue "
+                    f"{request.old}",
+                    remedy=f"ask for `ledger checkpoint --since {seen.size}`",
+                )
+            verify_consistency(seen.size, seen.root, new.size, new.root, request.proof)
+    except (NoteError, InvalidProof) as error:
+        raise InvalidInput.because(
+            f"not cosigned: {error}",
+            remedy="unless the file was damaged on its way, the log's history was changed",
+        ) from None
+    return request.signed.signed(own.sign(request.signed.text, at=at))

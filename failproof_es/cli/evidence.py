@@ -1,0 +1,95 @@
+"""`evidence`: one run as a file that proves itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import click
+import psycopg
+
+from failproof_es.assurance.export import evidence as lines_of
+from failproof_es.assurance.keeper import checkpoint_and_keep
+from failproof_es.assurance.signing_key import read_public_key
+from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.output import say
+from failproof_es.cli.program import Group, session
+from failproof_es.cli.sanitise import one_line
+from failproof_es.engine.evidence_replay import replay_bundle
+from failproof_es.ledger import bundle
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import resolve_run
+
+
+@click.group(cls=Group)
+def evidence() -> None:
+    """Hand one run to somebody who trusts nobody here."""
+
+
+@evidence.command()
+@click.argument("run")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write."
+)
+@click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
+def export(run: str, output: Path, no_checkpoint: bool) -> None:
+    """Write RUN with everything that proves it to one file (docs/evidence-format.md)."""
+    with session().open_store() as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            if not no_checkpoint:
+                checkpoint_and_keep(connection)
+        with psycopg.connect(store.auditor_url, autocommit=True) as connection:
+            try:
+                size = _write(output, b"".join(lines_of(connection, run_id)))
+            except EvidenceError as error:
+                raise InvalidInput.because(
+                    f"run {run} cannot be exported: {error}",
+                    remedy="a run is sealed when it ends: `failproof-es resume` brings it there",
+                ) from None
+    say(f"{output}: {size:,} bytes")
+
+
+@evidence.command("verify")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--key", required=True, help="The log's public key, or a file that holds it.")
+@click.option(
+    "--cosigner", "cosigners", multiple=True, metavar="KEY",
+    help="A cosigner's public key: its signature must be there. Can be given again.",
+)  # fmt: skip
+@click.option("--replay", is_flag=True, help="Derive every classification and score again, too.")
+def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bool) -> None:
+    """Check the evidence in FILE: without a database, without the network.
+
+    Exits 1 when it does not prove what it says, or --replay comes to another result.
+    """
+    keys = [read_public_key(each) for each in (key, *cosigners)]
+    try:
+        read = bundle.read(file.read_bytes())
+        verdict = bundle.verify(read, keys[0], keys[1:])
+    except EvidenceError as error:
+        click.echo(one_line(f"NOT genuine: {error}"))
+        click.get_current_context().exit(ExitCode.FAILED)
+    for line in read.summary:
+        click.echo(one_line(line))
+    for name, at in verdict.cosigned.items():
+        click.echo(f"cosigned by {name} at {at}")
+    click.echo(f"genuine: {len(read.events):,} events, each in the signed tree; the run is whole")
+    if replay:
+        agree, differing = replay_bundle(read)
+        click.echo(f"replayed: {agree:,} evaluations agree, {len(differing):,} differ")
+        for each in differing:
+            click.echo(one_line(f"  differs: {each}"))
+        if differing:
+            click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _write(path: Path, data: bytes) -> int:
+    try:
+        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(data)
+        Path(file.name).replace(path)
+    except OSError as error:
+        raise InvalidInput.because(f"{path} cannot be written: {error}") from None
+    return len(data)

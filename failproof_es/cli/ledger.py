@@ -1,0 +1,195 @@
+"""`ledger`: the tree over the log, its signed checkpoints, and those who watch it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from failproof_es.assurance.keeper import checkpoint_and_keep
+from failproof_es.assurance.signing_key import (
+    create_key,
+    key_path,
+    log_key,
+    public_path,
+    read_key,
+    read_public_key,
+)
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.assurance.trusted import check_continues, default_place, keep, read_kept
+from failproof_es.assurance.witness import Request, cosign_request, parse_request
+from failproof_es.cli.output import Format, format_option, print_facts, print_json, say
+from failproof_es.cli.program import Group, session
+from failproof_es.ledger import checkpoint as checkpoints
+from failproof_es.ledger import note
+from failproof_es.ledger.merkle import consistency_proof
+from failproof_es.ledger.note import COSIGNATURE, NoteError
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger as tables
+from failproof_es.store.ledger import Connection
+
+
+@click.group(cls=Group)
+def ledger() -> None:
+    """Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere."""
+
+
+@ledger.command()
+@format_option()
+def key(output_format: Format) -> None:
+    """Print the log's public key. Whoever verifies evidence needs it, from you directly."""
+    with session().open_store() as store, store.connect() as connection:
+        origin = tables.origin(connection)
+        public = log_key(origin).public
+    facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
+    if output_format is Format.TABLE:
+        print_facts(facts)
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
+
+
+@ledger.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option(
+    "--since",
+    type=click.IntRange(min=0),
+    metavar="SIZE",
+    help="Add the proof that it continues the tree of SIZE, as a witness wants it.",
+)
+@click.option(
+    "--add",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Record the cosignatures in FILE instead of signing anything.",
+)
+def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None:
+    """Put every committed event into the tree, sign it, and print the signed checkpoint."""
+    with session().open_store() as store, store.connect() as connection:
+        if add is not None:
+            text = _add_cosignatures(connection, add)
+        else:
+            checkpoint_and_keep(connection)
+            text = _newest(connection)
+            if since is not None:
+                text = _with_proof(connection, text, since)
+    if output is not None:
+        _write(output, text)
+    click.echo(text, nl=False)
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--key", "key_file", required=True, type=click.Path(path_type=Path),
+    help="Your own key's file; made if there is none.",
+)  # fmt: skip
+@click.option("--name", help="Your name in the cosignature, when the key is made.")
+@click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
+@click.option(
+    "--seen", required=True, type=click.Path(path_type=Path),
+    help="Where you keep the last checkpoint of this log that you cosigned.",
+)  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+def cosign(
+    file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
+) -> None:
+    """Cosign the checkpoint in FILE, as a second party and without the database.
+
+    Refuses unless FILE proves that it continues the last one that you cosigned. What is
+    printed goes back to the log's keeper, for `ledger checkpoint --add`.
+    """
+    public = read_public_key(log_key)
+    if key_file.exists():
+        own = read_key(key_file)
+    elif name is None:
+        raise InvalidInput.because(
+            f"there is no key in {key_file}", remedy="give it a --name to make one"
+        )
+    else:
+        own = create_key(key_file, name, COSIGNATURE)
+        say(f"made a key: {own.public} (also in {public_path(key_file)})")
+    request = parse_request(file.read_text("utf-8"))
+    kept = read_kept(str(seen), public)
+    signed = cosign_request(request, public, own, kept, int(time.time()))
+    keep(str(seen), request.signed, checkpoints.parse(request.signed.text).size)
+    if output is not None:
+        _write(output, str(signed))
+    click.echo(str(signed), nl=False)
+
+
+@ledger.command()
+@click.argument("place", required=False, metavar="[FILE|DIR|URL]")
+@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on watching.")
+@click.option("--log-key", help="The log's public key.  [default: this user's]")
+def watch(place: str | None, every: float | None, log_key: str | None) -> None:
+    """Hold the log to the last checkpoint kept in PLACE, and keep the newest one there.
+
+    A file keeps the newest checkpoint, a folder all of them; an URL is somebody else's and
+    only read. Without PLACE, this user's own file. Exits 1 when the log does not continue
+    what is kept.
+    """
+    with session().open_store() as store:
+        while True:
+            with store.connect() as connection:
+                _watch_once(connection, place, log_key)
+            if every is None:
+                return
+            time.sleep(every)
+
+
+def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
+    origin = tables.origin(connection)
+    public = read_public_key(given_key) if given_key else log_key(origin).public
+    place = place or str(default_place(origin))
+    signed = note.parse(_newest(connection))
+    newest = checkpoints.opened(signed, public)
+    kept = read_kept(place, public)
+    if kept is not None:
+        check_continues(connection, kept, newest)
+    keep(place, signed, newest.size)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    before = "nothing was kept before" if kept is None else f"continues the {kept.size} kept"
+    click.echo(f"{now}Z  {newest.size} events signed; {before}")
+
+
+def _newest(connection: Connection) -> str:
+    stored = tables.newest_checkpoint(connection)
+    if stored is None:
+        raise InvalidInput.because(
+            "the log has no checkpoint", remedy="run `failproof-es ledger checkpoint`"
+        )
+    return stored.note
+
+
+def _with_proof(connection: Connection, text: str, since: int) -> str:
+    signed = note.parse(text)
+    size = checkpoints.parse(signed.text).size
+    if since > size:
+        raise InvalidInput.because(
+            f"the log has {size} events: nothing continues a tree of {since}",
+            remedy="the witness saw more of this log than there is: find out why",
+        )
+    proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
+    return str(Request(since, tuple(proof) if since < size else (), signed))
+
+
+def _add_cosignatures(connection: Connection, file: Path) -> str:
+    try:
+        cosigned = note.parse(file.read_text("utf-8"))
+        size = checkpoints.opened(cosigned, log_key(tables.origin(connection)).public).size
+    except (NoteError, UnicodeDecodeError) as error:
+        raise InvalidInput.because(
+            f"{file} is no cosigned checkpoint of this log: {error}",
+            remedy="give it what `ledger cosign` printed",
+        ) from None
+    tables.add_checkpoint(connection, size, str(cosigned))
+    return str(cosigned)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise InvalidInput.because(f"{path} cannot be written: {error}") from None

@@ -1,0 +1,110 @@
+"""`verify`: the log against its tree, and the tree against what was signed and kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+import psycopg
+
+from failproof_es.assurance.signing_key import key_path, public_path, read_public_key
+from failproof_es.assurance.trusted import default_place, read_kept
+from failproof_es.assurance.verification import Finding, Verification, verify_log
+from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.output import Format, format_option, print_json, say
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.protection import say_missing
+from failproof_es.cli.sanitise import one_line
+from failproof_es.ledger.note import PublicKey
+from failproof_es.store import ledger
+from failproof_es.store.layers import missing_layers
+
+
+@click.command(cls=Command)
+@click.option(
+    "--key", help="The log's public key, or a file that holds it.  [default: this user's]"
+)
+@click.option(
+    "--checkpoint", "places", multiple=True, metavar="FILE|DIR|URL",
+    help="Where a checkpoint is kept outside the database. Can be given again.  "
+    "[default: this user's]",
+)  # fmt: skip
+@format_option()
+def verify(key: str | None, places: tuple[str, ...], output_format: Format) -> None:
+    """Compare every event of the log with the tree, the tree with its checkpoints.
+
+    Reads as an auditor and writes nothing. Names the first bad event, and what kind of
+    change fits. Exits 1 when anything was changed.
+    """
+    with (
+        session().open_store() as store,
+        psycopg.connect(store.auditor_url, autocommit=True) as connection,
+    ):
+        origin = ledger.origin(connection)
+        public = _public_key(key, origin)
+        trusted = []
+        if public is not None:
+            for place in places or (str(default_place(origin)),):
+                if (kept := read_kept(place, public)) is not None:
+                    trusted.append(kept)
+        result = verify_log(connection, public, trusted)
+        missing = missing_layers(connection)
+    if output_format is Format.TABLE:
+        _print(result, signed=public is not None)
+        say_missing(missing)
+    else:
+        print_json(document(result), indent=output_format is Format.JSON)
+    click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
+
+
+def _public_key(given: str | None, origin: str) -> PublicKey | None:
+    if given is not None:
+        return read_public_key(given)
+    own = public_path(key_path(origin))
+    return read_public_key(str(own)) if own.exists() else None
+
+
+def document(result: Verification) -> dict[str, Any]:
+    """The verification as JSON."""
+    return {
+        "origin": result.origin,
+        "genuine": result.genuine,
+        "events": result.events,
+        "tree_size": result.tree_size,
+        "root": result.root.hex(),
+        "signed": result.signed_size,
+        "anchored_outside": result.anchored_size,
+        "not_anchored_outside": result.tree_size - result.anchored_size,
+        "findings": [
+            {name: None if value is None else value for name, value in asdict(each).items()}
+            for each in result.findings
+        ],
+        "more_findings": result.more,
+    }
+
+
+def _print(result: Verification, *, signed: bool) -> None:
+    for each in result.findings:
+        click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
+    for kind, count in result.more.items():
+        click.echo(f"{kind}: {count:,} more")
+    verdict = "genuine" if result.genuine else "NOT as it was recorded"
+    click.echo(f"{result.events:,} events of {result.origin}: {verdict}")
+    if not signed:
+        say("no public key: signatures were not checked. Give one with --key.")
+    tail = result.tree_size - result.anchored_size
+    click.echo(
+        f"signed: {result.signed_size:,}; anchored outside the database: "
+        f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
+    )
+
+
+def _place(finding: Finding) -> str:
+    if finding.index is None:
+        return ""
+    told = f"event {finding.index}"
+    if finding.stream_id is not None:
+        told += f" (position {finding.position}, stream {finding.stream_id} version "
+        told += f"{finding.version}, {finding.topic})"
+    return f"{told}: "
