@@ -56,9 +56,7 @@ def begin_building(connection: Connection, projections: Sequence[Projection]) ->
 
 def discard_building(connection: Connection) -> None:
     """Take away what a rebuild began and did not end."""
-    connection.execute(
-        sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(BUILDING))
-    )
+    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(BUILDING)))
 
 
 def replace(connection: Connection, projections: Sequence[Projection]) -> None:
