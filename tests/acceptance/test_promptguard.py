@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from base64 import b64encode
 from collections import Counter
 from importlib.resources import files
@@ -14,6 +15,9 @@ import pytest
 from click.testing import Result
 from jsonschema import Draft7Validator
 
+from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.events import PromptStored
+from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke
 
@@ -33,6 +37,7 @@ REPLIES = {
     ),
     "empty": ("  \n",),
 }
+SEED = 20261121
 PROMPTS = 300
 MODELS = 2
 FAULTS = ("http500*1", "http429*1", "reset*1", "notjson*1", "silent*1", "http503*2")
@@ -155,6 +160,50 @@ def check_agreement(store: Store, folder: Path, kinds: Counter[str]) -> None:
         assert each["confusion"]["manipulative"] == {"manipulative": right, "reciprocal": wrong}
     table = invoke(store.url, *arguments, cwd=folder).stdout
     assert "left out" in table and "precision" in table
+
+
+def any_texts(count: int) -> list[str]:
+    """Texts of all of Unicode, and some that look like what a program might fill in or read."""
+    characters = random.Random(SEED)
+    planes = [(0, 0x7F), (0x80, 0x2FFF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF)]
+    texts = [
+        "".join(chr(characters.randint(*characters.choice(planes))) for _ in range(60))
+        for _ in range(count)
+    ]
+    return [
+        *texts,
+        "\u0000",
+        " \r\n\t ",
+        '{"T": 0, "I": 0, "F": 0, "reasoning": "{{prompt}}"}',
+        "{{delimiter}}\n--- message {{delimiter}} ends ---\n${HOME} %s {0} \\u0000 \\",
+        "\u202e\ufeff\U000e0041 \u2028\u2029\x85",
+        "é\u0000{{prompt}}" * 400_000,
+    ]
+
+
+def test_any_prompt_is_stored_sent_and_exported_unaltered(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    texts = any_texts(40)
+    prompts = [prompt(n, content=f"{n} {text}") for n, text in enumerate(texts)]
+    (tmp_path / "calibration.jsonl").write_bytes(b"\n".join(map(orjson.dumps, prompts)))
+    configure(tmp_path, mock_url)
+    done = invoke(
+        store.url, "start", "run.yaml", "--quiet", "--set", "execution.parallel_workers=8",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.exit_code == 1, "the mock repeats the prompt, which is no verdict"
+    expected = {each["prompt_id"]: embed(shipped(), each["content"]) for each in prompts}
+    missing = set(expected.values()) - set(asked(mock_url))
+    assert not missing, [ascii(each[600:700]) for each in missing]
+    assert full_prompts(store, tmp_path) == expected
+    (results,) = (file for file in (tmp_path / "outputs").iterdir() if "check" not in file.name)
+    _, *rows = map(orjson.loads, results.read_bytes().splitlines())
+    assert {row["prompt_id"]: row["request"]["full_prompt"] for row in rows} == expected
+    with store.connect() as connection:
+        stored = [row.event() for row in find(connection, topics=("PromptStored",))]
+    documents = [event.case.document for event in stored if isinstance(event, PromptStored)]
+    assert [each["content"] for each in documents] == [each["content"] for each in prompts]
 
 
 def test_options_of_the_dialect_are_wrong_by_file_line_and_field(
