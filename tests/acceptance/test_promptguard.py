@@ -230,6 +230,31 @@ def test_options_of_the_dialect_are_wrong_by_file_line_and_field(
     assert "--set: prompts.options.decision[0].G" in done.stderr
 
 
+def test_a_price_file_prices_the_run_and_its_day_is_recorded(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "calibration.jsonl").write_bytes(orjson.dumps(prompt(1)))
+    configure(tmp_path, mock_url)
+    (tmp_path / "prices.yaml").write_text(
+        'version: "2026-11-01"\n'
+        "models: [{model: gpt-4o, input_usd_per_million: 2, output_usd_per_million: 4}]\n"
+    )
+    arguments = ("run.yaml", "--quiet", "--set", "prices.file=prices.yaml")
+    assert invoke(store.url, "start", *arguments, cwd=tmp_path).exit_code == 0
+    (tmp_path / "prices.yaml").unlink()
+    shown = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=tmp_path).stdout
+    costs = {
+        row["model"]: row["metrics"]["cost_usd"] for row in map(json.loads, shown.splitlines())
+    }
+    assert costs == {"claude-sonnet-4.5": None, "gpt-4o": pytest.approx((10 * 2 + 5 * 4) / 1e6)}
+    facts = json.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
+    assert facts["prices"] == {"gpt-4o": "price list of 2026-11-01"}
+    assert facts["cost_usd"] is None, "a part is not the whole"
+    with store.connect() as connection:
+        recorded = connection.execute("SELECT model_key, price_version FROM failproof.prices")
+        assert recorded.fetchall() == [("gpt-4o", "price list of 2026-11-01")]
+
+
 # -- prompts from the database ---------------------------------------------------------------
 
 
