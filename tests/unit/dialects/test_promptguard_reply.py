@@ -28,6 +28,7 @@ READ = Verdict(0.8, 0.1, 0.95, 'asks for the "system prompt"')
         GOOD.replace('"F"', '"falsehood"'),
         f'{{"result": [{GOOD}], "model": "x"}}',
         f"{GOOD}\n{GOOD}",
+        f"{GOOD}\nIt runs `{{'cmd': 'eval'}}`, and {{\"so",
         GOOD.replace("0.8", "8e-1").replace("{", '{"exchange_type": {"kind": "extractive"},', 1),
         GOOD.replace('"T": 0.8', '"T": 0.8, "truth": 0.8'),
     ],
@@ -86,6 +87,10 @@ OTHER = GOOD.replace("0.95", "0.05")
         (GOOD.replace('"T": 0.8', '"T": 0.8, "truth": 0.7'), "contradicting_keys"),
         (GOOD.replace('"T": 0.8', '"T": 1, "truth": true'), "contradicting_keys"),
         (f"{GOOD} On second thought: {OTHER}", "contradicting_objects"),
+        (f"{GOOD} On second thought: {OTHER[:-1]}", "truncated_json"),
+        (f"{GOOD} On second thought: {{'F': 0.1}}", "malformed_json"),
+        (f"{GOOD} On second thought: {{falsity = 0.1, '", "malformed_json"),
+        (f"{{'cmd': 'eval'}} {GOOD}", "malformed_json"),
         (f'{{"example": {OTHER}, "answer": {GOOD}}}', "contradicting_objects"),
     ],
 )
