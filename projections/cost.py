@@ -33,7 +33,7 @@ class Cost:
     """Token counts for each run, model, purpose and model that answered."""
 
     name: LiteralString = "cost"
-    version: int = 2
+    version: int = 3
     relations: tuple[Relation, ...] = (Relation("TABLE", "token_usage"), Relation("VIEW", "cost"))
     topics: frozenset[str] = frozenset({"ResponseReceived"})
 

@@ -26,7 +26,7 @@ class Position:
 
 
 def create_positions(connection: Connection) -> None:
-    """Make the schema and the table, where they are missing."""
+    """Make the table, where it is missing."""
     connection.execute(sql_file("positions"))
 
 

@@ -17,6 +17,11 @@ LIVE: LiteralString = "projections"
 BUILDING: LiteralString = "projections_building"
 
 
+def create_schemas(connection: Connection) -> None:
+    """Make the two schemas where they are missing, as whoever we are."""
+    connection.execute(sql_file("schemas"))
+
+
 def enter(connection: Connection, schema: LiteralString) -> None:
     """Until the transaction ends, let unqualified names mean the relations in `schema`.
 
@@ -48,7 +53,6 @@ def create(connection: Connection, projection: Projection) -> None:
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
     """Make empty relations in the schema where nobody looks, without what a dead rebuild left."""
     discard_building(connection)
-    connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(BUILDING)))
     enter(connection, BUILDING)
     for projection in projections:
         connection.execute(projection.ddl())
@@ -56,7 +60,7 @@ def begin_building(connection: Connection, projections: Sequence[Projection]) ->
 
 def discard_building(connection: Connection) -> None:
     """Take away what a rebuild began and did not end."""
-    connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(BUILDING)))
+    connection.execute(sql_file("clear_building"))
 
 
 def replace(connection: Connection, projections: Sequence[Projection]) -> None:
@@ -80,7 +84,6 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
             )
     for (grant,) in grants:
         connection.execute(sql.SQL(grant))
-    connection.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(BUILDING)))
 
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:

@@ -19,11 +19,13 @@ from failproof_es.store.reader import max_position
 from projections import PROJECTIONS, Projection
 from projections.batch import Batch, read_batch
 from projections.positions import Position, create_positions, move_positions, read_positions
+from projections.protocol import sql_file
 from projections.relations import (
     BUILDING,
     LIVE,
     begin_building,
     create,
+    create_schemas,
     discard_building,
     enter,
     is_whole,
@@ -101,7 +103,8 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
     One whose version in the code is another than the one that wrote its tables does too:
     it is rebuilt beside them, and swapped. Raises `InvalidInput` as `rebuild` does.
     """
-    with connection.transaction():
+    create_schemas(connection)
+    with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
         positions = read_positions(connection)
@@ -122,7 +125,7 @@ def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECT
 
     Raises `OutdatedProjection` when another version of this program rebuilt the tables.
     """
-    with connection.transaction():
+    with _as_projector(connection):
         connection.execute(_LOCK)
         stands = read_positions(connection)
         positions = {p.name: _position(p, stands) for p in projections}
@@ -161,7 +164,8 @@ def _rebuild(
     chosen: Sequence[Projection],
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    with connection.transaction():
+    create_schemas(connection)
+    with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
         refuse_dependents(connection, chosen)
@@ -170,7 +174,7 @@ def _rebuild(
     topics = _topics(chosen)
     while True:
         head = max_position(connection)
-        with connection.transaction():
+        with _as_projector(connection):
             # Up to here the live ones may move on; the last stretch holds them still.
             batch = read_batch(connection, position, topics)
             if batch is None:
@@ -188,6 +192,14 @@ def _rebuild(
 
 
 @contextmanager
+def _as_projector(connection: Connection) -> Iterator[None]:
+    """A transaction as `failproof_projector`, where the read models belong to that role."""
+    with connection.transaction():
+        connection.execute(sql_file("become_projector"))
+        yield
+
+
+@contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
     """One rebuild at a time, for its whole length: they share the schema they build in.
 
@@ -198,7 +210,8 @@ def _alone(connection: Connection) -> Iterator[None]:
         yield
     except BaseException:
         if not connection.closed:
-            discard_building(connection)
+            with _as_projector(connection):
+                discard_building(connection)
         raise
     finally:
         if not connection.closed:  # a closed one has given its locks back

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -15,6 +16,7 @@ from hypothesis import settings
 from psycopg import sql
 
 from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import WRITER, install
 from failproof_es.store.store import Store
 
 settings.register_profile("default", deadline=None, print_blob=True)
@@ -40,8 +42,14 @@ def _execute(server: EmbeddedServer, statement: str, *names: str) -> None:
         connection.execute(sql.SQL(statement).format(*identifiers))
 
 
-def _url(server: EmbeddedServer, database: str) -> str:
-    return server.url.replace("/failproof?", f"/{database}?")
+def database_url_as(server: EmbeddedServer, database: str, user: str = "postgres") -> str:
+    """The URL of one of the server's databases, as one of its users."""
+    return server.url_as(user).replace("/failproof?", f"/{database}?")
+
+
+def as_administrator(url: str) -> str:
+    """The URL of the same database, as the server's superuser."""
+    return url.replace(f"//{WRITER}@", "//postgres@")
 
 
 @pytest.fixture
@@ -49,7 +57,7 @@ def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
     """The URL of an empty database."""
     name = f"empty_{uuid4().hex}"
     _execute(postgres_server, "CREATE DATABASE {}", name)
-    yield _url(postgres_server, name)
+    yield database_url_as(postgres_server, name)
     _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
 
 
@@ -58,15 +66,24 @@ def migrated_database(postgres_server: EmbeddedServer) -> str:
     """The name of a database that has the schema and nothing in it: a template."""
     name = "migrated"
     _execute(postgres_server, "CREATE DATABASE {}", name)
-    Store.open(_url(postgres_server, name)).close()
+    url = database_url_as(postgres_server, name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        install(connection, logins=True)
     return name
 
 
 @pytest.fixture
 def store(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[Store]:
-    """A store on a fresh database with the schema."""
+    """A store on a fresh database with the schema, as the engine has it: as the writer."""
     name = f"store_{uuid4().hex}"
     _execute(postgres_server, "CREATE DATABASE {} TEMPLATE {}", name, migrated_database)
-    with Store.open(_url(postgres_server, name)) as opened:
+    with Store.open(database_url_as(postgres_server, name, WRITER)) as opened:
         yield opened
     _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+@pytest.fixture
+def administrator(store: Store) -> Iterator[psycopg.Connection[Any]]:
+    """A superuser's connection to the database of `store`."""
+    with psycopg.connect(as_administrator(store.url), autocommit=True) as connection:
+        yield connection

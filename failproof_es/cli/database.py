@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -15,9 +16,23 @@ from failproof_es.cli.database_url import masked
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.program import Group, session
+from failproof_es.cli.protection import for_people, protection, say_missing
 from failproof_es.problems import InvalidInput
 from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.store import DATABASE_URL
+from failproof_es.store.installation import WRITER
+from failproof_es.store.layers import Layer
+from failproof_es.store.store import DATABASE_URL, Store
+
+_ROLES = ("auditor", "writer", "projector", "administrator")
+
+
+def _as_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        "--as",
+        "role",
+        type=click.Choice(_ROLES),
+        help=f"As whom, on the embedded server.  [default: {default}]",
+    )
 
 
 @click.group(cls=Group)
@@ -35,6 +50,28 @@ def start_server() -> None:
         say("the embedded server is running")
 
 
+@db.command()
+@format_option()
+def init(output_format: Format) -> None:
+    """Create or upgrade the schema, the roles and the guards, as far as this user may.
+
+    The only command that changes a schema that exists on a server of your own. Says which
+    layers of protection are missing afterwards, and why.
+    """
+    store = Store.reach(session().database_url)
+    done = store.install()
+    facts, missing = protection(store)
+    applied = [f"{migration.number:04}_{migration.name}" for migration in done.migrations]
+    facts = {**facts, "migrations": applied, "problems": list(done.problems)}
+    if output_format is Format.TABLE:
+        print_facts(for_people(facts))
+        for problem in done.problems:
+            say(f"not permitted: {problem}")
+        say_missing(missing)
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
+
+
 @db.command("stop")
 def stop_server() -> None:
     """Stop the embedded server. The next command that needs it starts it again."""
@@ -46,11 +83,19 @@ def stop_server() -> None:
 @db.command()
 @format_option()
 def status(output_format: Format) -> None:
-    """Say whether the database can be reached, and what it is. Exits 1 if it cannot."""
+    """Say whether the database can be reached, what it is, and which protection it lacks.
+
+    Exits 1 if it cannot be reached.
+    """
     external = _external_url()
     facts = _external_status(external) if external else _embedded_status()
+    missing: Sequence[Layer] = ()
+    if facts["running"]:
+        told, missing = protection(Store.reach(external))
+        facts |= told
     if output_format is Format.TABLE:
-        print_facts(facts)
+        print_facts(for_people(facts))
+        say_missing(missing)
     else:
         print_json(facts, indent=output_format is Format.JSON)
     if not facts["running"]:
@@ -58,18 +103,19 @@ def status(output_format: Format) -> None:
 
 
 @db.command()
-def url() -> None:
+@_as_option("writer")
+def url(role: str | None) -> None:
     """Print the database's URL, its password masked, for `psql` and other tools."""
-    external = _external_url()
-    click.echo(masked(external or EmbeddedServer().ensure_running()))
+    click.echo(masked(_url_as(role or "writer", given=role is not None)))
 
 
 @db.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
-def shell(arguments: tuple[str, ...]) -> None:
+@_as_option("auditor")
+def shell(arguments: tuple[str, ...], role: str | None) -> None:
     """Open `psql` on the database. The view failproof.event_log is made for reading."""
-    with session().open_store() as store:
-        conninfo, environment = without_password(store.url)
+    url = _url_as(role or "auditor", given=role is not None)
+    conninfo, environment = without_password(url)
     done = subprocess.run(
         [_psql(), *arguments, conninfo], env={**os.environ, **environment}, check=False
     )
@@ -99,6 +145,22 @@ def _require_embedded(verb: str) -> None:
         )
 
 
+def _url_as(role: str, *, given: bool) -> str:
+    """The URL of the database, with the schema in it, for one of the embedded server's users."""
+    if external := _external_url():
+        if given:
+            raise InvalidInput.because(
+                "--as is for the embedded server: another server's URL names its user",
+                remedy="leave it out, and name the user in the URL",
+            )
+        return external
+    with session().open_store() as store:
+        assert store.embedded is not None
+        if role == "administrator":
+            return store.embedded.url
+        return store.embedded.url_as(f"failproof_{role}")
+
+
 def _embedded_status() -> dict[str, Any]:
     status = EmbeddedServer().status()
     return {
@@ -106,7 +168,7 @@ def _embedded_status() -> dict[str, Any]:
         "running": status.running,
         "process": status.pid,
         "data": str(status.data_dir),
-        "url": None if status.url is None else masked(status.url),
+        "url": None if status.url is None else masked(EmbeddedServer().url_as(WRITER)),
         "version": status.version,
     }
 

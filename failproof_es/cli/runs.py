@@ -38,7 +38,7 @@ def runs(limit: int | None, output_format: Format) -> None:
 
 def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
     numbers = connection.execute(
-        "SELECT run_id FROM failproof.run_numbers ORDER BY run_number DESC LIMIT %s", (limit,)
+        "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC LIMIT %s", (limit,)
     ).fetchall()
     for (run_id,) in numbers:
         recorded = RecordedRun.read(connection, run_id)

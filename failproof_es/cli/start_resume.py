@@ -106,7 +106,7 @@ def _carry_out(
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     progress = progress_for(state, quiet=quiet)
-    with Follower(store.url) as follower, CheckpointWriter(store) as checkpoints:
+    with Follower(store.projections_url) as follower, CheckpointWriter(store) as checkpoints:
 
         def observe(event: Event) -> None:
             state.observe(event)

@@ -83,8 +83,12 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The connection URL, whether the server runs or not."""
+        """The administrator's connection URL, whether the server runs or not."""
         return self._url(DATABASE)
+
+    def url_as(self, role: str) -> str:
+        """The URL that connects as one of the roles, once they are installed."""
+        return self._url(DATABASE, role)
 
     def ensure_running(self) -> str:
         """Start the server if it does not run, and return its URL.
@@ -291,8 +295,8 @@ class EmbeddedServer:
             "server with --database-url",
         )
 
-    def _url(self, database: str) -> str:
-        return f"postgresql://postgres@/{database}?host={quote(str(self._socket_dir()), safe='/')}"
+    def _url(self, database: str, user: str = "postgres") -> str:
+        return f"postgresql://{user}@/{database}?host={quote(str(self._socket_dir()), safe='/')}"
 
     # -- places --------------------------------------------------------------------------
 

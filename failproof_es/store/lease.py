@@ -48,11 +48,9 @@ class Lease:
         """Take the lease with a new epoch. Raises `RunBusy`."""
         self._lock_session()
         assert self._connection is not None
-        with self._connection.transaction():
-            self._connection.execute(query("lock_log"))
-            row = self._connection.execute(
-                query("acquire_lease"), {"run_id": self.run_id, "holder": self._holder}
-            ).fetchone()
+        row = self._connection.execute(
+            query("acquire_lease"), {"run_id": self.run_id, "holder": self._holder}
+        ).fetchone()
         assert row is not None
         self.epoch = row[0]
         return self
@@ -84,7 +82,7 @@ class Lease:
         row = connection.execute(_TRY_LOCK, (str(self.run_id),)).fetchone()
         if row is None or not row[0]:
             holder = connection.execute(
-                "SELECT holder FROM failproof.leases WHERE run_id = %s", (self.run_id,)
+                "SELECT holder FROM failproof.lease_list WHERE run_id = %s", (self.run_id,)
             ).fetchone()
             connection.close()
             raise RunBusy(self.run_id, holder[0] if holder else None)

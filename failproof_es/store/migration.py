@@ -1,7 +1,8 @@
 """The schema, created and upgraded by the numbered files in `migrations/`.
 
 Each file runs once, in order, in one transaction with its record, under a lock: two
-processes that open a new database at the same moment do it once between them.
+processes that open a new database at the same moment do it once between them. A migration
+names no role: who may do what is said in `roles/`, by `store/installation.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from psycopg.rows import tuple_row
 from failproof_es.problems import InvalidInput
 
 _LOCK = "hashtextextended('failproof.migrate', 0)"
+_RECORDS = ("failproof.migration_log", "failproof.migrations")
+"""Where applied migrations can be read: the view is for everybody, and older logs lack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +46,41 @@ def migrations() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
-    """Bring the database up to date and return what was applied (nothing the second time).
+def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
+    """The migrations that the database lacks, None where it has no schema at all.
 
     Raises `InvalidInput` when the database was made by a newer version of this package,
     or when a migration that was applied differs from the one that ships.
     """
+    applied = _applied(connection)
+    if applied is None:
+        return None
     shipped = migrations()
-    if _applied_or_none(connection) == {m.number: m.sha256 for m in shipped}:
-        return []
+    _check(applied, shipped)
+    return [migration for migration in shipped if migration.number not in applied]
+
+
+def lock_schema(connection: psycopg.Connection[Any]) -> None:
+    """Until the transaction ends, nobody else changes this database's schema."""
+    connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})".encode())
+
+
+def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
+    """Bring the tables up to date and return what was applied (nothing the second time).
+
+    Raises `InvalidInput` as `pending` does.
+    """
     with connection.transaction():
-        connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})".encode())
-        connection.execute("CREATE SCHEMA IF NOT EXISTS failproof")
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS failproof.migrations ("
-            "number integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
-            "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
-        )
-        applied = _applied_or_none(connection) or {}
-        _check(applied, shipped)
-        new = [migration for migration in shipped if migration.number not in applied]
+        lock_schema(connection)
+        new = pending(connection)
+        if new is None:
+            new = migrations()
+            connection.execute("CREATE SCHEMA IF NOT EXISTS failproof")
+            connection.execute(
+                "CREATE TABLE failproof.migrations ("
+                "number integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, "
+                "applied_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+            )
         for migration in new:
             connection.execute(migration.sql.encode())
             connection.execute(
@@ -72,13 +90,14 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
     return new
 
 
-def _applied_or_none(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
+def _applied(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
     with connection.cursor(row_factory=tuple_row) as cursor:
-        exists = cursor.execute("SELECT to_regclass('failproof.migrations')").fetchone()
-        if exists is None or exists[0] is None:
-            return None
-        cursor.execute("SELECT number, sha256 FROM failproof.migrations")
-        return dict(cursor.fetchall())
+        for relation in _RECORDS:
+            exists = cursor.execute("SELECT to_regclass(%s)", (relation,)).fetchone()
+            if exists is not None and exists[0] is not None:
+                cursor.execute(f"SELECT number, sha256 FROM {relation}".encode())
+                return dict(cursor.fetchall())
+    return None
 
 
 def _check(applied: dict[int, str], shipped: list[Migration]) -> None:

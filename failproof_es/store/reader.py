@@ -27,15 +27,16 @@ _COLUMNS = sql.SQL(
     "topic, state, run_id, recorded_at"
 )
 _READ_AFTER = sql.SQL(
-    "SELECT {} FROM failproof.events WHERE notification_id > %b "
+    "SELECT {} FROM failproof.stored_events WHERE notification_id > %b "
     "AND (%b::text[] IS NULL OR topic = ANY (%b)) ORDER BY notification_id LIMIT %b"
 ).format(_COLUMNS)
 _READ_STREAMS = sql.SQL(
-    "SELECT {} FROM failproof.events WHERE originator_id = ANY (%b) "
+    "SELECT {} FROM failproof.stored_events WHERE originator_id = ANY (%b) "
     "ORDER BY originator_id, originator_version"
 ).format(_COLUMNS)
 _READ_EVENT = sql.SQL(
-    "SELECT {} FROM failproof.events WHERE originator_id = %b AND originator_version = %b::bigint"
+    "SELECT {} FROM failproof.stored_events "
+    "WHERE originator_id = %b AND originator_version = %b::bigint"
 ).format(_COLUMNS)
 
 
@@ -97,7 +98,7 @@ def read_event(connection: Connection, stream_id: UUID, version: int) -> Recorde
 def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[UUID]:
     """Which of these streams have a first event."""
     rows = connection.execute(
-        "SELECT originator_id FROM failproof.events "
+        "SELECT originator_id FROM failproof.stored_events "
         "WHERE originator_id = ANY (%b) AND originator_version = 1",
         (list(stream_ids),),
     )
@@ -137,7 +138,7 @@ def find(
     ]
     where = sql.SQL(" AND ").join([sql.SQL("true"), *(text for text, _ in filters)])
     statement = sql.SQL(
-        "SELECT {} FROM failproof.events WHERE {} ORDER BY notification_id {} LIMIT {}"
+        "SELECT {} FROM failproof.stored_events WHERE {} ORDER BY notification_id {} LIMIT {}"
     ).format(
         _COLUMNS,
         where,
@@ -155,14 +156,15 @@ def find(
 
 def max_position(connection: Connection) -> int:
     """The newest position, 0 while the log is empty."""
-    row = connection.execute("SELECT max(notification_id) FROM failproof.events").fetchone()
+    row = connection.execute("SELECT max(notification_id) FROM failproof.stored_events").fetchone()
     return (row[0] if row else None) or 0
 
 
 def position_at(connection: Connection, moment: datetime) -> int:
     """The last position recorded at or before `moment`, 0 if there is none."""
     row = connection.execute(
-        "SELECT max(notification_id) FROM failproof.events WHERE recorded_at <= %s", (moment,)
+        "SELECT max(notification_id) FROM failproof.stored_events WHERE recorded_at <= %s",
+        (moment,),
     ).fetchone()
     return (row[0] if row else None) or 0
 
@@ -174,18 +176,18 @@ def resolve_run(connection: Connection, reference: str) -> UUID:
     """
     if reference == "latest":
         row = connection.execute(
-            "SELECT run_id FROM failproof.run_numbers ORDER BY run_number DESC LIMIT 1"
+            "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC LIMIT 1"
         ).fetchone()
     elif reference.isascii() and reference.isdigit() and len(reference) < 19:
         row = connection.execute(
-            "SELECT run_id FROM failproof.run_numbers WHERE run_number = %s", (int(reference),)
+            "SELECT run_id FROM failproof.run_list WHERE run_number = %s", (int(reference),)
         ).fetchone()
     else:
         row = connection.execute(
-            "SELECT run_id FROM failproof.run_numbers WHERE run_id = %s", (_uuid(reference),)
+            "SELECT run_id FROM failproof.run_list WHERE run_id = %s", (_uuid(reference),)
         ).fetchone()
     if row is None:
-        newest = connection.execute("SELECT max(run_number) FROM failproof.run_numbers").fetchone()
+        newest = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
         known = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
         raise InvalidInput.because(
             f"there is no run {reference!r}: {known}", remedy="list them with `failproof-es runs`"

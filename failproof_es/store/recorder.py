@@ -23,13 +23,25 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 
+from failproof_es.store.installation import install
 from failproof_es.store.mapper import LogEntry
-from failproof_es.store.migration import migrate
 from failproof_es.store.reader import CHANNEL
 
 
 class LeaseLost(PersistenceError):
     """Another process took the run over: this one must not write to it any more."""
+
+
+class EventsSwallowed(PersistenceError):
+    """The database took an append and kept less of it: nothing it says can be relied on."""
+
+
+_REFUSALS: dict[str | None, type[PersistenceError]] = {
+    "FP001": LeaseLost,
+    "FP003": EventsSwallowed,
+    "0A000": EventsSwallowed,  # an INSERT that a DO INSTEAD rule took the place of
+}
+"""What `failproof.append` raises, by SQLSTATE."""
 
 
 def query(name: str) -> LiteralString:
@@ -54,18 +66,31 @@ def append_parameters(
     )
 
 
+def refuse_swallowed(appended: int, returned: int) -> None:
+    """Raise `EventsSwallowed` unless an append returned a row for each event.
+
+    `failproof.append` counts too; a writer does not rely on a function that an
+    administrator can replace.
+    """
+    if appended != returned:
+        raise EventsSwallowed(
+            f"{appended} events were appended but {returned} rows came back: something in the "
+            "database swallows inserts"
+        )
+
+
 class EventRecorder(PostgresApplicationRecorder):
-    """Appends to and reads from `failproof.events`."""
+    """Appends through `failproof.append` and reads from the view `failproof.stored_events`."""
 
     def __init__(self, datastore: PostgresDatastore) -> None:
-        super().__init__(datastore, events_table_name="events")
+        super().__init__(datastore, events_table_name="stored_events")
         self.channel_name = CHANNEL
         self._append = query("append")
 
     def create_table(self) -> None:
-        """Create or upgrade the schema by its migrations."""
+        """Create or upgrade the schema, as the administrator that the connection then needs."""
         with self.datastore.get_connection() as connection:
-            migrate(cast("psycopg.Connection[Any]", connection))
+            install(cast("psycopg.Connection[Any]", connection))
 
     def insert_events(
         self,
@@ -78,9 +103,9 @@ class EventRecorder(PostgresApplicationRecorder):
         """Append all or nothing, in order, and return the positions.
 
         `lease` is a run id and the epoch this process holds; `notify` wakes readers after
-        the commit. Raises `IntegrityError` when
-        a stream already has one of the versions, `LeaseLost` when the epoch is not the
-        run's current one, `OperationalError` or `InterfaceError` when the server is away.
+        the commit. Raises `IntegrityError` when a stream already has one of the versions,
+        `LeaseLost` when the epoch is not the run's current one, `EventsSwallowed` when fewer
+        rows came back, `OperationalError` or `InterfaceError` when the server is away.
         """
         if not stored_events:
             return None
@@ -91,15 +116,11 @@ class EventRecorder(PostgresApplicationRecorder):
             except psycopg.errors.UniqueViolation as error:
                 raise IntegrityError(str(error)) from error
             except psycopg.DatabaseError as error:
-                if error.sqlstate == "FP001":
-                    raise LeaseLost(str(error.diag.message_primary)) from error
+                if refusal := _REFUSALS.get(error.sqlstate):
+                    raise refusal(str(error.diag.message_primary)) from error
                 raise
             positions = [cast("int", row["append"]) for row in cursor.fetchall()]
-        if len(positions) != len(stored_events):
-            raise PersistenceError(
-                f"{len(stored_events)} events were appended but {len(positions)} rows came back: "
-                "something in the database swallows inserts"
-            )
+        refuse_swallowed(len(stored_events), len(positions))
         if notify:
             self.try_notify(positions[-1])
         return positions

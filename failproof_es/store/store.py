@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 from types import TracebackType
@@ -16,8 +17,15 @@ from failproof_es.events import CasesPlanned, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.migration import migrate
-from failproof_es.store.recorder import append_parameters, query
+from failproof_es.store.installation import (
+    PROJECTOR,
+    WRITER,
+    Installation,
+    SchemaState,
+    install,
+    schema_state,
+)
+from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 
 Describe = Callable[[int], tuple[RunStarted, Iterable[CasesPlanned]]]
 
@@ -28,7 +36,11 @@ DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
 
 class Store:
-    """The log's database: the embedded server's, or any other by its URL."""
+    """The log's database: the embedded server's, or any other by its URL.
+
+    On the embedded server everything but installing is done as `failproof_writer`. On any
+    other the user that the URL names is who it is.
+    """
 
     def __init__(self, url: str, embedded: EmbeddedServer | None = None) -> None:
         self.url = url
@@ -36,27 +48,61 @@ class Store:
         self._log: EventLog | None = None
 
     @classmethod
-    def open(cls, database_url: str | None = None) -> Store:
-        """Reach the database and bring its schema up to date.
+    def reach(cls, database_url: str | None = None) -> Store:
+        """The store that is meant, its server running if it is the embedded one.
 
         The argument counts first, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
-        server, which is started if need be. Raises `InvalidInput` when it cannot be used.
+        server. Raises `InvalidInput` when that cannot be started.
         """
-        url = database_url or os.environ.get(DATABASE_URL)
-        embedded = None
-        if not url:
-            embedded = EmbeddedServer()
-            url = embedded.ensure_running()
-        store = cls(url, embedded)
-        try:
-            with store.connect() as connection:
-                migrate(connection)
-        except psycopg.Error as error:
-            raise InvalidInput.because(
-                f"the database cannot be used: {_without_password(str(error), url)}",
-                remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
-            ) from None
+        if url := database_url or os.environ.get(DATABASE_URL):
+            return cls(url)
+        embedded = EmbeddedServer()
+        embedded.ensure_running()
+        return cls(embedded.url_as(WRITER), embedded)
+
+    @classmethod
+    def open(cls, database_url: str | None = None) -> Store:
+        """Reach the database, and give it the schema if it has none.
+
+        The embedded server's schema is upgraded, too. Raises `InvalidInput` when the
+        database cannot be used, or when another server's schema is of another version.
+        """
+        store = cls.reach(database_url)
+        with _told(store.url):
+            state = store.state()
+            if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
+                store.install()
+            elif state is SchemaState.OUTDATED:
+                raise InvalidInput.because(
+                    "the database's schema was made by an older version of failproof-es",
+                    remedy="upgrade it with `failproof-es db init`, as a user who may",
+                )
         return store
+
+    def state(self) -> SchemaState:
+        """How the schema stands. Raises `InvalidInput`, `psycopg.Error`."""
+        try:
+            with self.connect() as connection:
+                return schema_state(connection)
+        except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
+            if self.embedded is None:
+                raise
+            return SchemaState.OUTDATED  # before `install` there is no such login, or no right
+
+    def install(self) -> Installation:
+        """Create or upgrade the schema, the roles and the guards; all that we may.
+
+        On the embedded server as its superuser, which is used for nothing else. Raises
+        `InvalidInput` when the database cannot be used.
+        """
+        url = self.embedded.url if self.embedded else self.url
+        with _told(url), psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+            return install(connection, logins=self.embedded is not None)
+
+    @property
+    def projections_url(self) -> str:
+        """Where the projections are written: on the embedded server as `failproof_projector`."""
+        return self.embedded.url_as(PROJECTOR) if self.embedded else self.url
 
     @property
     def log(self) -> EventLog:
@@ -81,27 +127,18 @@ class Store:
         `InvalidInput` when a run with this id is on record.
         """
         with self.connect() as connection, connection.transaction():
-            connection.execute(query("lock_log"))
-            row = connection.execute(
-                "SELECT coalesce(max(run_number), 0) + 1, bool_or(run_id = %s) "
-                "FROM failproof.run_numbers",
-                (run_id,),
-            ).fetchone()
-            number, taken = row or (1, False)
-            if taken:
+            row = connection.execute("SELECT failproof.number_run(%s)", (run_id,)).fetchone()
+            if row is None or row[0] is None:
                 raise InvalidInput.because(
                     f"run {run_id} exists already",
                     remedy="leave `test_run.id` out to have one generated, or resume that run",
                 )
-            connection.execute(
-                "INSERT INTO failproof.run_numbers (run_number, run_id) VALUES (%s, %s)",
-                (number, run_id),
-            )
-            started, chunks = describe(number)
+            started, chunks = describe(row[0])
             append = query("append")
             for event in chain([started], chunks):
                 entry = self.log.mapper.to_stored_event(event)
-                connection.execute(append, append_parameters([entry]))
+                appended = connection.execute(append, append_parameters([entry])).fetchall()
+                refuse_swallowed(1, len(appended))
         return started
 
     def record_prices(self, run_id: UUID, prices: Mapping[str, Price]) -> None:
@@ -127,6 +164,24 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Tell what the server says as `InvalidInput`, without the password."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise InvalidInput.because(
+            f"the database cannot be used: {_without_password(str(error), url)}",
+            remedy=_remedy(error),
+        ) from None
+
+
+def _remedy(error: psycopg.Error) -> str:
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return "grant this user failproof_auditor to read the log, or failproof_writer to run"
+    return f"check --database-url or {DATABASE_URL}, and that the server is running"
 
 
 def _without_password(message: str, url: str) -> str:

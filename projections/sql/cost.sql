@@ -1,5 +1,5 @@
 -- What each run has used of each model. Money is never in an event: `cost` multiplies the
--- tokens by the dated prices that stand in `failproof.prices` when it is read. Counts come
+-- tokens by the dated prices that stand in `failproof.price_list` when it is read. Counts come
 -- from whoever answered: numeric, because nothing bounds what a server claims.
 CREATE TABLE token_usage (
     run_id uuid NOT NULL,
@@ -25,7 +25,7 @@ SELECT
     END AS cost_usd,
     p.price_version
 FROM token_usage u
-LEFT JOIN failproof.prices p USING (run_id, model_key);
+LEFT JOIN failproof.price_list p USING (run_id, model_key);
 
 COMMENT ON TABLE token_usage IS 'The counts that cost is made of. Read that.';
 

@@ -1,5 +1,4 @@
 -- How far each projection is. A row's position moves in the transaction that writes its rows.
-CREATE SCHEMA IF NOT EXISTS projections;
 CREATE TABLE IF NOT EXISTS projections.positions (
     name text PRIMARY KEY,
     version integer NOT NULL,

@@ -12,7 +12,7 @@ FROM (
         sum(octet_length(state)) OVER (
             ORDER BY notification_id ROWS UNBOUNDED PRECEDING
         ) - octet_length(state) AS bytes_before
-    FROM failproof.events
+    FROM failproof.stored_events
     WHERE notification_id > %(position)s
     ORDER BY notification_id
     LIMIT %(events)s

@@ -30,7 +30,7 @@ SEED = 20261121
 def events(store: Store, topic: str) -> int:
     with store.connect() as connection:
         row = connection.execute(
-            "SELECT count(*) FROM failproof.events WHERE topic = %s", (topic,)
+            "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", (topic,)
         ).fetchone()
     return int(row[0]) if row else 0
 
@@ -53,7 +53,7 @@ def check_the_record(store: Store, url: str) -> None:
     assert events(store, "Scored") == CASES
     with store.connect() as connection:
         finals = connection.execute(
-            "SELECT count(*), count(DISTINCT originator_id) FROM failproof.events "
+            "SELECT count(*), count(DISTINCT originator_id) FROM failproof.stored_events "
             "WHERE topic IN ('Scored', 'EvaluationAbandoned')"
         ).fetchone()
         assert finals == (CASES, CASES), "each evaluation has exactly one final event"

@@ -101,7 +101,9 @@ def test_a_disk_that_fills_up_under_a_run_costs_nothing_that_was_recorded(
         counts = asked(url)
     with psycopg.connect(server.ensure_running()) as connection:
         recorded: dict[str, int] = dict(
-            connection.execute("SELECT topic, count(*) FROM failproof.events GROUP BY 1").fetchall()
+            connection.execute(
+                "SELECT topic, count(*) FROM failproof.stored_events GROUP BY 1"
+            ).fetchall()
         )
         answered_again = connection.execute(
             "SELECT count(*) FROM failproof.event_log answer JOIN failproof.event_log request "

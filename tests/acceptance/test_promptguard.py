@@ -251,7 +251,7 @@ def test_a_price_file_prices_the_run_and_its_day_is_recorded(
     assert facts["prices"] == {"gpt-4o": "price list of 2026-11-01"}
     assert facts["cost_usd"] is None, "a part is not the whole"
     with store.connect() as connection:
-        recorded = connection.execute("SELECT model_key, price_version FROM failproof.prices")
+        recorded = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
         assert recorded.fetchall() == [("gpt-4o", "price list of 2026-11-01")]
 
 

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration
+from tests.conftest import as_administrator
 
 KEY = "sk-canary/5d2e+f0a1=="
 FORMS = [form.encode() for form in (KEY, KEY.replace("/", r"\/"), KEY.removeprefix("sk-"))]
@@ -39,7 +40,7 @@ def write_run(folder: Path, url: str) -> Path:
 def whole_database(url: str) -> bytes:
     """Every row of every table and view of ours as bytes, `bytea` columns decoded."""
     found: list[bytes] = []
-    with psycopg.connect(url) as connection:
+    with psycopg.connect(as_administrator(url)) as connection:
         tables = connection.execute(
             "SELECT table_schema, table_name FROM information_schema.tables "
             "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"

@@ -8,17 +8,22 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
+
 from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import WRITER, install
 
 
 @contextlib.contextmanager
 def benchmark_store() -> Iterator[str]:
-    """The URL of an empty database."""
+    """The URL of a database with an empty log, as the engine has it: as the writer."""
     home = Path(tempfile.mkdtemp(prefix="failproof-es-benchmark-"))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     try:
-        yield server.ensure_running()
+        with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
+            install(connection, logins=True)
+        yield server.url_as(WRITER)
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)

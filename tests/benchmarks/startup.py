@@ -43,7 +43,7 @@ def main() -> None:
             )  # fmt: skip
             with Store(url).connect() as connection:
                 row = connection.execute(
-                    "SELECT extract(epoch FROM min(recorded_at)) FROM failproof.events "
+                    "SELECT extract(epoch FROM min(recorded_at)) FROM failproof.stored_events "
                     "WHERE topic = 'RequestSent' AND recorded_at > to_timestamp(%s)",
                     (began_at,),
                 ).fetchone()

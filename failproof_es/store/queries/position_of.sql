@@ -1,3 +1,3 @@
 SELECT notification_id
-FROM failproof.events
+FROM failproof.stored_events
 WHERE originator_id = %b AND originator_version = %b::bigint AND topic = %b AND state = %b

@@ -174,7 +174,7 @@ def test_the_log_carries_every_payload_exactly_as_stored(
     lines = log_lines(program)
     with psycopg.connect(database_url) as connection:
         rows = connection.execute(
-            "SELECT notification_id, state FROM failproof.events ORDER BY notification_id"
+            "SELECT notification_id, state FROM failproof.stored_events ORDER BY notification_id"
         ).fetchall()
     assert len(lines) == len(rows) > 0
     for line, (position, state) in zip(lines, rows, strict=True):

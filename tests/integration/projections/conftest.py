@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from failproof_es.store.store import Store
 from projections.runner import prepare
+from tests.conftest import as_administrator
 from tests.integration.projections.world import Rows, World, follow_to_the_end, record, rows
+
+
+@pytest.fixture
+def store(store: Store) -> Iterator[Store]:
+    """An administrator's store: these tests also break what they look at.
+
+    The runner takes on the projector's role by itself.
+    """
+    with Store(as_administrator(store.url)) as administrators:
+        yield administrators
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -40,12 +41,17 @@ def processes_of(server: EmbeddedServer) -> list[psutil.Process]:
     return [postmaster, *postmaster.children(recursive=True)]
 
 
+def kill_all(server: EmbeddedServer) -> None:
+    for process in processes_of(server):
+        with contextlib.suppress(psutil.NoSuchProcess):  # gone with its postmaster
+            process.kill()
+
+
 def test_killed_with_all_its_processes_it_starts_again(home: Path) -> None:
     server = EmbeddedServer(home)
     with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
-    for process in processes_of(server):
-        process.kill()
+    kill_all(server)
     with psycopg.connect(server.ensure_running()) as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
 
@@ -61,8 +67,7 @@ def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
 def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path) -> None:
     server = EmbeddedServer(home)
     server.ensure_running()
-    for process in processes_of(server):
-        process.kill()
+    kill_all(server)
     pid_file = server.data_dir / "postmaster.pid"
     lines = pid_file.read_text().splitlines()
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")

@@ -1,0 +1,127 @@
+"""What `db init` puts into a database: the schema, who may do what in it, and its guards.
+
+Everything here can be done again at any time and leaves the same state. On a server where
+we may not do all of it, what we may is done, and the rest is reported: `store/layers.py`
+says, from the catalog, what that leaves open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from importlib import resources
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from failproof_es.store.migration import Migration, lock_schema, migrate, pending
+
+OWNER: LiteralString = "failproof_owner"
+MIGRATOR: LiteralString = "failproof_migrator"
+WRITER: LiteralString = "failproof_writer"
+PROJECTOR: LiteralString = "failproof_projector"
+AUDITOR: LiteralString = "failproof_auditor"
+
+_BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
+_AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
+_GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
+_LOGINS: LiteralString = "roles/logins"
+
+
+class SchemaState(Enum):
+    """How the schema in a database compares with the one that this version needs."""
+
+    ABSENT = "absent"
+    OUTDATED = "outdated"
+    CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What was done. `problems` says, in the server's words, what it would not let us do."""
+
+    migrations: Sequence[Migration]
+    problems: Sequence[str]
+
+
+def schema_state(connection: psycopg.Connection[Any]) -> SchemaState:
+    """Whether `install` has to be run before this version can work on the database.
+
+    Raises `InvalidInput` when a newer or a modified version made it.
+    """
+    missing = pending(connection)
+    if missing is None:
+        return SchemaState.ABSENT
+    if missing or _installed(connection) != _sha256():
+        return SchemaState.OUTDATED
+    return SchemaState.CURRENT
+
+
+def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Installation:
+    """Create or upgrade everything, as whoever `connection` is. In autocommit.
+
+    With `logins` the roles may log in themselves: for a server that only its own account
+    can reach. Raises `InvalidInput` as `schema_state` does, `psycopg.Error` when not even
+    the tables could be made.
+    """
+    with connection.transaction():
+        lock_schema(connection)
+        found = schema_state(connection)
+        exists = found is not SchemaState.ABSENT
+        before = _BEFORE if exists else _BEFORE[:2]
+        problems = _try_all(connection, before)
+        has_roles = not problems
+        if has_roles and exists:
+            # A new schema is made by whoever may, and handed over; then only this role may.
+            _become(connection, MIGRATOR)
+        applied = migrate(connection)
+        if has_roles:
+            problems += _try_all(connection, ("roles/handover",))
+            _become(connection, "none")
+            problems += _try_all(connection, (*_AFTER, _LOGINS) if logins else _AFTER)
+        problems += _try_all(connection, _GUARDS)
+        connection.execute(
+            "INSERT INTO failproof.installations (sha256, problems) VALUES (%s, %s)",
+            (_sha256(), problems),
+        )
+    return Installation(applied, problems)
+
+
+def _try_all(connection: psycopg.Connection[Any], names: Sequence[LiteralString]) -> list[str]:
+    """Run the files in turn, up to the first one that the server refuses us."""
+    for name in names:
+        try:
+            with connection.transaction():
+                connection.execute(_sql(name))
+        except psycopg.errors.InsufficientPrivilege as error:
+            return [f"{name}.sql: {error.diag.message_primary}"]
+    return []
+
+
+def _become(connection: psycopg.Connection[Any], role: LiteralString) -> None:
+    connection.execute("SELECT set_config('role', %s, true)", (role,))
+
+
+def _installed(connection: psycopg.Connection[Any]) -> str | None:
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(
+            "SELECT sha256 FROM failproof.installation_log ORDER BY installed_at DESC LIMIT 1"
+        ).fetchone()
+    return row[0] if row else None
+
+
+@cache
+def _sha256() -> str:
+    """The digest of everything here that is not a migration, to notice when it changed."""
+    digest = hashlib.sha256()
+    for name in (*_BEFORE, *_AFTER, *_GUARDS):
+        digest.update(_sql(name).encode())
+    return digest.hexdigest()
+
+
+def _sql(name: LiteralString) -> LiteralString:
+    return resources.files("failproof_es.store").joinpath(f"{name}.sql").read_text("utf-8")

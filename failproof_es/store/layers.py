@@ -1,0 +1,73 @@
+"""What protects the log in a database, layer by layer, and what each layer stops.
+
+Read from the catalog, as the user who asks: `least privilege` is about that user.
+`docs/guarantees.md` says what no layer stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from failproof_es.store.recorder import query
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One protection. `remedy` says how to get it where it is missing."""
+
+    name: str
+    stops: str
+    remedy: str
+    in_place: bool = False
+
+
+_LAYERS = {
+    "owner": Layer(
+        "owner without a login",
+        "the engine, auditors and whoever stole their passwords from being the owner",
+        "run `failproof-es db init` as a user who may create roles",
+    ),
+    "least_privilege": Layer(
+        "least privilege",
+        "this very connection from writing to the log in any other way than by appending",
+        "connect as a user who has the role failproof_writer (or failproof_auditor, to read) "
+        "and is neither superuser nor owner",
+    ),
+    "one_way_in": Layer(
+        "one way in",
+        "events that are not checked against the lease, or not counted, when they are appended",
+        "run `failproof-es db init`",
+    ),
+    "immutable_rows": Layer(
+        "immutable rows",
+        "UPDATE, DELETE and TRUNCATE by anyone, in every replication mode",
+        "run `failproof-es db init`; if it stays missing, somebody disabled a trigger",
+    ),
+    "nothing_in_between": Layer(
+        "nothing in between",
+        "rules, policies, triggers and child tables that hide, swallow or add rows",
+        "look for what was added to the tables in the schema failproof, and remove it",
+    ),
+    "guarded_schema": Layer(
+        "guarded schema",
+        "ALTER, DROP, rules, policies, table rewrites and grants by the owner or a superuser",
+        "run `failproof-es db init` as a superuser: event triggers need one",
+    ),
+}
+
+
+def layers(connection: psycopg.Connection[Any]) -> list[Layer]:
+    """Every layer, and whether it is in place."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        found = cursor.execute(query("layers")).fetchone()
+    assert found is not None
+    return [replace(layer, in_place=found[name] is True) for name, layer in _LAYERS.items()]
+
+
+def missing_layers(connection: psycopg.Connection[Any]) -> list[Layer]:
+    """The layers that are not in place. Empty when all are."""
+    return [layer for layer in layers(connection) if not layer.in_place]
