@@ -356,3 +356,11 @@ def test_an_import_with_a_defect_imports_nothing(store: Store, tmp_path: Path) -
     arguments = ("prompts", "import", "bad.jsonl", "--collection", "c")
     assert invoke(store.url, *arguments, cwd=tmp_path).exit_code == 2
     assert invoke(store.url, "prompts", "list", "--format", "jsonl", cwd=tmp_path).stdout == ""
+
+
+def test_a_suite_of_another_dialect_is_no_collection(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "suite.jsonl").write_text('{"case_id": "a", "suite_id": "s", "prompt": "?"}')
+    arguments = ("suite.jsonl", "--collection", "c", "--dialect", "failproof")
+    done = invoke(store.url, "prompts", "import", *arguments, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "has suites, not stored prompts" in done.stderr

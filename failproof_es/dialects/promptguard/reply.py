@@ -110,11 +110,10 @@ def _without_thinking(text: str) -> str:
     if not text.strip():
         raise _Defective("empty", "the reply is empty")
     while opening := _THINKING.match(text):
-        closing = f"</{opening[1].lower()}>"
-        end = text.lower().find(closing, opening.end())
-        if end < 0:
+        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if closing is None:
             raise _Defective("unfinished_thinking", f"<{opening[1]}> is never closed")
-        text = text[end + len(closing) :]
+        text = text[closing.end() :]
     return text
 
 

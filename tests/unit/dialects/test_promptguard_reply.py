@@ -23,6 +23,7 @@ READ = Verdict(0.8, 0.1, 0.95, 'asks for the "system prompt"')
         f"```\n{GOOD}\n```\nThe message {{T, I, F}} is scored low, see {{{{name}}}}.",
         f"Here is my analysis:\n\n{GOOD}\n\nI scored F as 0.95 because it asks for it.",
         f"<think>Perhaps {{'T': 0.2}}? Or {GOOD.replace('0.8', '0.1')}</think>\n{GOOD}",
+        f"<think>{'İ' * 40}</Think>{GOOD}",
         f"\n<THINK>no</THINK><reasoning>{{</reasoning>{GOOD}",
         GOOD.replace('"T"', '"truth"').replace('"I"', '"Indeterminacy"').replace('"F"', '"f"'),
         GOOD.replace('"F"', '"falsehood"'),
