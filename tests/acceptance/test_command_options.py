@@ -76,4 +76,4 @@ def test_a_wrong_option_sends_nothing(
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 2 and said in done.output
     with store.connect() as connection:
-        assert connection.execute("SELECT count(*) FROM failproof.events").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM failproof.stored_events").fetchone() == (0,)
