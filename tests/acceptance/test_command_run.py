@@ -92,12 +92,11 @@ def counts_of(result: EvaluationResult) -> dict[str, tuple[int, int]]:
 
 
 def counted_in_sql(store: Store) -> dict[str, tuple[int, int]]:
-    with store.connect() as connection:
-        rows = connection.execute(
-            "SELECT category, count(*), count(*) FILTER (WHERE primary_class = 'pass') "
-            "FROM projections.run_results WHERE status IN ('scored', 'abandoned') "
-            "GROUP BY category"
-        ).fetchall()
+    rows = asked(
+        store,
+        "SELECT category, total, passed FROM projections.command_totals "
+        "WHERE model_key = 'smollm2'",
+    )
     return {category: (total, passed) for category, total, passed in rows}
 
 
@@ -105,7 +104,7 @@ def counted_in_events(store: Store) -> dict[str, tuple[int, int]]:
     """From raw payloads: no code of the program but the view that shows them."""
     totals: Counter[str] = Counter()
     passed: Counter[str] = Counter()
-    for category, accuracy in event_rows(
+    for category, accuracy in asked(
         store,
         "SELECT prompt.payload -> 'case' ->> 'category', "
         "(final.payload -> 'scores' ->> 'accuracy')::float "
@@ -119,7 +118,7 @@ def counted_in_events(store: Store) -> dict[str, tuple[int, int]]:
     return {category: (totals[category], passed[category]) for category in totals}
 
 
-def event_rows(store: Store, query: Any) -> list[tuple[Any, ...]]:
+def asked(store: Store, query: Any) -> list[tuple[Any, ...]]:
     with store.connect() as connection:
         return connection.execute(query).fetchall()
 
@@ -134,10 +133,18 @@ def check_the_rates(result: EvaluationResult) -> None:
 
 
 def check_the_failures(result: EvaluationResult, store: Store) -> None:
-    """Each failed case says what its own events say."""
+    """Each failed case says what its own events say, and what the projection says."""
+    projected = asked(
+        store,
+        "SELECT test_id, prompt #>> '{}', expected #>> '{}', actual #>> '{}', reason "
+        "FROM projections.command_results JOIN projections.command_cases USING (prompt_id) "
+        "WHERE NOT passed",
+    )
+    told = [tuple(each.model_dump(mode="json").values()) for each in result.failed_cases]
+    assert sorted(told, key=str) == sorted(projected, key=str)
     recorded = {
         case_id: (prompt, expected, details)
-        for case_id, prompt, expected, details in event_rows(
+        for case_id, prompt, expected, details in asked(
             store,
             "SELECT prompt.payload -> 'case' ->> 'case_id', "
             "prompt.payload -> 'case' -> 'document' ->> 'prompt', "
