@@ -18,7 +18,14 @@ import psycopg
 from failproof_es.cli.output import say
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import rows_of
-from failproof_es.cli.results_file import file_output, metadata, results_path, write_lines
+from failproof_es.cli.results_file import (
+    checkpoint_path,
+    file_output,
+    metadata,
+    results_path,
+    run_id_in,
+    write_lines,
+)
 from failproof_es.engine.recorded import read_evaluations
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import EvaluationAbandoned, EvaluationEvent, Event, Scored
@@ -47,8 +54,8 @@ class Checkpoints:
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
-            path = self._path_of(self.written + 1)
-            if not path.exists():
+            path = checkpoint_path(self._path, self.written + 1)
+            if run_id_in(path) != str(self._run.run_id):
                 self._write(path, rows)
             self.written += 1
             self._position = rows[-1].position
@@ -64,9 +71,6 @@ class Checkpoints:
                 limit=count,
             )
         )
-
-    def _path_of(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.stem}.checkpoint-{number:05}{self._path.suffix}")
 
     def _write(self, path: Path, finals: list[RecordedEvent]) -> None:
         keys = [_key(row) for row in finals]
@@ -116,19 +120,25 @@ class CheckpointWriter:
         self._thread.join()
 
     def _work(self) -> None:
-        self._wake.wait()
-        if self._run_id is None:
+        if not self._woken() or self._run_id is None:
             return
         try:
             with self._store.connect() as connection:
                 checkpoints = Checkpoints(RecordedRun.read(connection, self._run_id))
-                while checkpoints.every is not None and not self._stop.is_set():
-                    self._wake.clear()
+                while checkpoints.every is not None and self._woken():
                     checkpoints.write_due()
                     self._stop.wait(_BREATH_S)
-                    self._wake.wait()
         except (OSError, psycopg.Error) as error:
             say(f"warning: no checkpoint file can be written: {error}. The log is whole.")
+
+    def _woken(self) -> bool:
+        """Wait for something to do; false when it is to stop instead.
+
+        Cleared before it is asked: whoever stops sets `_stop` first, so no stop is missed.
+        """
+        self._wake.wait()
+        self._wake.clear()
+        return not self._stop.is_set()
 
 
 def _key(final: RecordedEvent) -> EvaluationKey:

@@ -23,7 +23,7 @@ from failproof_es.store.reader import Connection, RecordedEvent, find, max_posit
 _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96
 _TOLD = (
-    *("run_number", "name", "chunk", "digest"),
+    *("run_number", "name", "collection", "chunk", "digest"),
     *("primary", "scores", "kind", "text", "message", "reason"),
     *("finish_reason", "purpose", "turn", "attempt", "model_key"),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,15 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
     path = Path(named).expanduser()
-    if TIMESTAMP in pattern and _run_id_in(path) not in (None, str(run.run_id)):
+    holders = {run_id_in(path), run_id_in(checkpoint_path(path, 1))}
+    if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
         path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
     return path
+
+
+def checkpoint_path(path: Path, number: int) -> Path:
+    """Where the checkpoint file of that number stands beside the results file."""
+    return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> None:
@@ -100,7 +107,7 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
     }
 
 
-def _run_id_in(path: Path) -> str | None:
+def run_id_in(path: Path) -> str | None:
     """The run that a results file is of; `None` where there is no such file."""
     try:
         with path.open("rb") as file:
@@ -112,7 +119,7 @@ def _run_id_in(path: Path) -> str | None:
 
 def _remove_leftovers(path: Path) -> None:
     """What processes that are gone had begun to write."""
-    for leftover in path.parent.glob(f".{path.name}.*.partial"):
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
         process = leftover.name.removesuffix(".partial").rpartition(".")[2]
         if process.isdigit() and not psutil.pid_exists(int(process)):
             leftover.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from failproof_es.dialects.command import Command
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.failproof import FailProof
 from failproof_es.dialects.promptguard import PromptGuard
@@ -17,7 +18,9 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-_BUILT_IN: dict[str, Dialect] = {dialect.name: dialect for dialect in (FailProof(), PromptGuard())}
+_BUILT_IN: dict[str, Dialect] = {
+    dialect.name: dialect for dialect in (FailProof(), PromptGuard(), Command())
+}
 _MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),

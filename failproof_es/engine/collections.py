@@ -15,9 +15,9 @@ from pathlib import Path
 from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, collection_id, prompt_id
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.identity import where, who
-from failproof_es.engine.planner import check_files, sha256_of, store_prompts
+from failproof_es.engine.planner import check_files, require_unchanged, sha256_of, store_prompts
 from failproof_es.engine.recorded import stored_case
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -35,16 +35,19 @@ def import_prompts(
 
     Returns how many there were, and the warnings. Raises `InvalidInput` with every defect.
     """
+    _require_fitting(store, dialect, name)
+    before = [sha256_of(file) for file in files]
     warnings = check_files(dialect, files)
     imports: list[tuple[Path, str, list[str]]] = []
-    for file in files:
+    for file, sha256 in zip(files, before, strict=True):
         digests: list[str] = []
         cases = iter(dialect.load([file], Problems()))
         while batch := list(islice(cases, _WINDOW)):
             digests += store_prompts(
                 store, [case.model_copy(update={"suite_id": name}) for case in batch]
             )
-        imports.append((file, sha256_of(file), digests))
+        imports.append((file, sha256, digests))
+    require_unchanged(files, before)
     while True:
         events = _imported(store, dialect, name, imports)
         try:
@@ -52,6 +55,22 @@ def import_prompts(
         except IntegrityError:
             continue  # another process imported meanwhile: ours comes after it
         return sum(len(digests) for _, _, digests in imports), warnings
+
+
+def _require_fitting(store: Store, dialect: Dialect, name: str) -> None:
+    """A collection holds stored prompts, of one dialect. Raises `InvalidInput`."""
+    if not isinstance(dialect, Reasking):
+        raise InvalidInput.because(
+            f"the dialect {dialect.name!r} has suites, not stored prompts",
+            remedy="name its files under prompts.path",
+        )
+    with store.connect() as connection:
+        imports = _imports(connection, name)
+    if imports and imports[-1].dialect != dialect.name:
+        raise InvalidInput.because(
+            f"collection {name!r} is of the dialect {imports[-1].dialect!r}",
+            remedy="import into another collection",
+        )
 
 
 def collection_names(connection: Connection) -> dict[str, tuple[str, int]]:

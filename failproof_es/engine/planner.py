@@ -19,7 +19,7 @@ from eventsourcing.persistence import IntegrityError
 from failproof_es.case import Case, prompt_id
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.events import PromptStored, SuiteSnapshot
-from failproof_es.problems import Problem, Problems
+from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.reader import existing_streams
 from failproof_es.store.store import Store
 
@@ -136,6 +136,17 @@ def _prompt_stored(digest: str, case: Case) -> PromptStored:
         digest=digest,
         case=case,
     )
+
+
+def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
+    """Raise `InvalidInput` for every file whose SHA-256 is not what it was before."""
+    changed = [
+        Problem("the file changed while it was read", path=file, remedy="start again")
+        for file, sha256 in zip(files, before, strict=True)
+        if sha256_of(file) != sha256
+    ]
+    if changed:
+        raise InvalidInput(changed)
 
 
 def sha256_of(file: Path) -> str:

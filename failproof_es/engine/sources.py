@@ -14,7 +14,7 @@ from failproof_es.configuration.schema import Filters
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.collections import collected_digests, collection_dialect, read_cases
-from failproof_es.engine.planner import Part, Source, check_files, sha256_of
+from failproof_es.engine.planner import Part, Source, check_files, require_unchanged, sha256_of
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.store import Store
 
@@ -63,13 +63,7 @@ class _Files:
         for file, sha256 in zip(self.files, self.before, strict=True):
             cases = self.dialect.load([file], Problems())
             yield Part(str(file), sha256, wanted(self.filters, cases))
-        changed = [
-            Problem("the file changed while it was read", path=file, remedy="start again")
-            for file, sha256 in zip(self.files, self.before, strict=True)
-            if sha256_of(file) != sha256
-        ]
-        if changed:
-            raise InvalidInput(changed)
+        require_unchanged(self.files, self.before)
 
 
 @dataclass(frozen=True, slots=True)

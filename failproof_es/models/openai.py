@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from failproof_es.problems import InvalidInput
 
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
+_PIECE_BYTES = 2**18
 
 
 class OpenAIProvider:
@@ -68,8 +69,12 @@ class OpenAIProvider:
             async with asyncio.timeout(self._timeout_s):
                 reply = await self._http().post(
                     request.endpoint,
-                    content=request.body,
-                    headers={"content-type": "application/json", **self._authorization()},
+                    content=_content(request.body),
+                    headers={
+                        "content-type": "application/json",
+                        "content-length": str(len(request.body)),
+                        **self._authorization(),
+                    },
                 )
         except InvalidInput as error:  # the key is gone since the check
             raise ModelError("authentication", str(error), "halting") from error
@@ -156,6 +161,16 @@ class OpenAIProvider:
             return None
         shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
+    """The body, a large one in pieces: sent at once it would hold up every other request."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), _PIECE_BYTES):
+            yield body[start : start + _PIECE_BYTES]
+
+    return body if len(body) <= _PIECE_BYTES else pieces()
 
 
 def _timed_out(error: Exception) -> bool:

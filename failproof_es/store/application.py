@@ -25,7 +25,7 @@ class LogFactory(PostgresFactory):
         self.datastore = datastore(url)
 
     def application_recorder(self) -> ApplicationRecorder:
-        """The recorder of `failproof.events`."""
+        """The recorder of the log."""
         return EventRecorder(self.datastore)
 
 

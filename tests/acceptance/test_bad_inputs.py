@@ -108,8 +108,8 @@ def test_a_bad_suite_is_told_with_its_place(name: str, tmp_path: Path) -> None:
 
 PATHS = {
     "no such file": ("absent.jsonl", ["no such file or folder: absent.jsonl", "check the path"]),
-    "a pattern without a match": ("*.jsonl", ["'*.jsonl' matches no .jsonl file"]),
-    "a folder without a suite": (".", ["the folder holds no .jsonl file"]),
+    "a pattern without a match": ("*.jsonl", ["'*.jsonl' matches no .jsonl or .toml file"]),
+    "a folder without a suite": (".", ["the folder holds no .jsonl or .toml file"]),
     "an empty path": ("", ["the path is empty"]),
     "a path under a file": ("file/suite.jsonl", ["no such file or folder"]),
 }

@@ -86,14 +86,32 @@ def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
         tmp_path,
         mock_url,
         test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
-        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl"}},
+        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": 2}},
     )
     for _ in range(2):
         assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     assert [file.name for file in visible(tmp_path / "out")] == [
+        "2026-11-21_08-10-11_same.checkpoint-00001.jsonl",
         "2026-11-21_08-10-11_same.jsonl",
+        "2026-11-21_08-10-11_same_run-2.checkpoint-00001.jsonl",
         "2026-11-21_08-10-11_same_run-2.jsonl",
     ]
+
+
+def test_a_name_without_a_timestamp_is_warned_about_and_holds_the_latest_run(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    for cases in (30, 20):
+        write_suite(tmp_path, cases)
+        output = {"file": {"path": "results.jsonl", "checkpoint_every": EVERY}}
+        write_configuration(tmp_path, mock_url, output=output)
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        assert done.exit_code == 0
+        assert "holds no {timestamp}" in done.stderr
+    for number in (1, 2):
+        header = lines(tmp_path / f"results.checkpoint-{number:05}.jsonl")[0]
+        assert header["metadata"]["run_number"] == 2
+    assert len(lines(tmp_path / "results.jsonl")) == 21
 
 
 def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_same(

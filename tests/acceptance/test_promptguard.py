@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from base64 import b64encode
 from collections import Counter
 from importlib.resources import files
@@ -14,6 +15,9 @@ import pytest
 from click.testing import Result
 from jsonschema import Draft7Validator
 
+from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.events import PromptStored
+from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke
 
@@ -33,6 +37,7 @@ REPLIES = {
     ),
     "empty": ("  \n",),
 }
+SEED = 20261121
 PROMPTS = 300
 MODELS = 2
 FAULTS = ("http500*1", "http429*1", "reset*1", "notjson*1", "silent*1", "http503*2")
@@ -157,6 +162,50 @@ def check_agreement(store: Store, folder: Path, kinds: Counter[str]) -> None:
     assert "left out" in table and "precision" in table
 
 
+def any_texts(count: int) -> list[str]:
+    """Texts of all of Unicode, and some that look like what a program might fill in or read."""
+    characters = random.Random(SEED)
+    planes = [(0, 0x7F), (0x80, 0x2FFF), (0xE000, 0xFFFF), (0x10000, 0x10FFFF)]
+    texts = [
+        "".join(chr(characters.randint(*characters.choice(planes))) for _ in range(60))
+        for _ in range(count)
+    ]
+    return [
+        *texts,
+        "\u0000",
+        " \r\n\t ",
+        '{"T": 0, "I": 0, "F": 0, "reasoning": "{{prompt}}"}',
+        "{{delimiter}}\n--- message {{delimiter}} ends ---\n${HOME} %s {0} \\u0000 \\",
+        "\u202e\ufeff\U000e0041 \u2028\u2029\x85",
+        "é\u0000{{prompt}}" * 400_000,
+    ]
+
+
+def test_any_prompt_is_stored_sent_and_exported_unaltered(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    texts = any_texts(40)
+    prompts = [prompt(n, content=f"{n} {text}") for n, text in enumerate(texts)]
+    (tmp_path / "calibration.jsonl").write_bytes(b"\n".join(map(orjson.dumps, prompts)))
+    configure(tmp_path, mock_url)
+    done = invoke(
+        store.url, "start", "run.yaml", "--quiet", "--set", "execution.parallel_workers=8",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.exit_code == 1, "the mock repeats the prompt, which is no verdict"
+    expected = {each["prompt_id"]: embed(shipped(), each["content"]) for each in prompts}
+    missing = set(expected.values()) - set(asked(mock_url))
+    assert not missing, [ascii(each[600:700]) for each in missing]
+    assert full_prompts(store, tmp_path) == expected
+    (results,) = (file for file in (tmp_path / "outputs").iterdir() if "check" not in file.name)
+    _, *rows = map(orjson.loads, results.read_bytes().splitlines())
+    assert {row["prompt_id"]: row["request"]["full_prompt"] for row in rows} == expected
+    with store.connect() as connection:
+        stored = [row.event() for row in find(connection, topics=("PromptStored",))]
+    documents = [event.case.document for event in stored if isinstance(event, PromptStored)]
+    assert [each["content"] for each in documents] == [each["content"] for each in prompts]
+
+
 def test_options_of_the_dialect_are_wrong_by_file_line_and_field(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
@@ -179,6 +228,31 @@ def test_options_of_the_dialect_are_wrong_by_file_line_and_field(
     assert "did you mean `at_least`?" in done.stderr
     assert "run.yaml:8: prompts.options.tempalte" in done.stderr
     assert "--set: prompts.options.decision[0].G" in done.stderr
+
+
+def test_a_price_file_prices_the_run_and_its_day_is_recorded(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "calibration.jsonl").write_bytes(orjson.dumps(prompt(1)))
+    configure(tmp_path, mock_url)
+    (tmp_path / "prices.yaml").write_text(
+        'version: "2026-11-01"\n'
+        "models: [{model: gpt-4o, input_usd_per_million: 2, output_usd_per_million: 4}]\n"
+    )
+    arguments = ("run.yaml", "--quiet", "--set", "prices.file=prices.yaml")
+    assert invoke(store.url, "start", *arguments, cwd=tmp_path).exit_code == 0
+    (tmp_path / "prices.yaml").unlink()
+    shown = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=tmp_path).stdout
+    costs = {
+        row["model"]: row["metrics"]["cost_usd"] for row in map(json.loads, shown.splitlines())
+    }
+    assert costs == {"claude-sonnet-4.5": None, "gpt-4o": pytest.approx((10 * 2 + 5 * 4) / 1e6)}
+    facts = json.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
+    assert facts["prices"] == {"gpt-4o": "price list of 2026-11-01"}
+    assert facts["cost_usd"] is None, "a part is not the whole"
+    with store.connect() as connection:
+        recorded = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
+        assert recorded.fetchall() == [("gpt-4o", "price list of 2026-11-01")]
 
 
 # -- prompts from the database ---------------------------------------------------------------
@@ -282,3 +356,11 @@ def test_an_import_with_a_defect_imports_nothing(store: Store, tmp_path: Path) -
     arguments = ("prompts", "import", "bad.jsonl", "--collection", "c")
     assert invoke(store.url, *arguments, cwd=tmp_path).exit_code == 2
     assert invoke(store.url, "prompts", "list", "--format", "jsonl", cwd=tmp_path).stdout == ""
+
+
+def test_a_suite_of_another_dialect_is_no_collection(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "suite.jsonl").write_text('{"case_id": "a", "suite_id": "s", "prompt": "?"}')
+    arguments = ("suite.jsonl", "--collection", "c", "--dialect", "failproof")
+    done = invoke(store.url, "prompts", "import", *arguments, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "has suites, not stored prompts" in done.stderr

@@ -53,9 +53,8 @@ class JsonLinesTree:
 
 def looks_like_a_dataset(path: Path) -> bool:
     """Whether the file's beginning names test cases the way specification 004 does."""
-    word = {".toml": b"test_cases", ".jsonl": b'"expected_command"'}.get(path.suffix.lower())
-    if word is None:
-        word = b"test_cases:" if path.suffix.lower() in _YAML else None
+    words = {".jsonl": b'"expected_command"', **dict.fromkeys((".toml", *_YAML), b"test_cases")}
+    word = words.get(path.suffix.lower())
     if word is None:
         return False
     try:

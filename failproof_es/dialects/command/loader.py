@@ -96,19 +96,7 @@ class _Dataset:
             )
             return []
         self._warn_unknown((), dataset, TestDataset.model_fields)
-        version = dataset.get("version")
-        if not isinstance(version, str) or not version.strip():
-            self.problems.error(
-                _said("string_type", version) if "version" in dataset else _said("missing", None),
-                **self._at(("version",)),
-                remedy='such as version = "1.0.0"',
-            )
-        else:
-            self.version = version
-            if not _SEMANTIC_VERSION.fullmatch(version):
-                self.problems.warning(
-                    f"{version!r} is no semantic version", **self._at(("version",))
-                )
+        self._take_version(dataset)
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
             self.problems.error(
@@ -120,6 +108,19 @@ class _Dataset:
                 "a dataset must hold at least one test case", **self._at((CASES,)), remedy="add one"
             )
         return cases or []
+
+    def _take_version(self, dataset: dict[str, Any]) -> None:
+        """Keep the version; report what is wrong with it."""
+        version = dataset.get("version")
+        if not isinstance(version, str) or not version.strip():
+            said = _said("string_type" if "version" in dataset else "missing", version)
+            remedy = 'such as version = "1.0.0"'
+            self.problems.error(said, **self._at(("version",)), remedy=remedy)
+            return
+        self.version = version
+        if not _SEMANTIC_VERSION.fullmatch(version):
+            said = f"{_shown(version)} is no semantic version"
+            self.problems.warning(said, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case at an index, or `None` with the reasons in `problems`."""

@@ -7,7 +7,8 @@ through. Everything else is a `ReplyDefect` with a named reason, and no number.
 
 A brace that opens something like an object and doesn't decode spoils the whole reply. What
 stands inside it can't be told from what it quotes: in `{"reasoning": "it says {"T": 0, ...`
-the inner object is the judged prompt's, not the model's.
+the inner object is the judged prompt's, not the model's. Only after a whole verdict is such
+a brace taken for prose, and only where nothing that follows it could be another verdict.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ _NAMES = {
 _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
 """Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
+_SPEAKS_OF_ONE = re.compile(
+    r"""\b(?:[TIF]|truth|indeterminacy|fals(?:ehood|ity)|reasoning)\W*[:=]""", re.IGNORECASE
+)
 _AFTER_THE_END = " \t\r\n`"
 
 
@@ -106,16 +110,16 @@ def _without_thinking(text: str) -> str:
     if not text.strip():
         raise _Defective("empty", "the reply is empty")
     while opening := _THINKING.match(text):
-        closing = f"</{opening[1].lower()}>"
-        end = text.lower().find(closing, opening.end())
-        if end < 0:
+        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if closing is None:
             raise _Defective("unfinished_thinking", f"<{opening[1]}> is never closed")
-        text = text[end + len(closing) :]
+        text = text[closing.end() :]
     return text
 
 
 def _candidates(text: str) -> Iterator[_Pairs]:
     """Every object that speaks of T, I, F or reasoning, the outermost ones, in order."""
+    found = False
     start = text.find("{")
     while start >= 0:
         if harmless := _HARMLESS.match(text, start):
@@ -124,8 +128,12 @@ def _candidates(text: str) -> Iterator[_Pairs]:
             try:
                 value, end = _DECODER.raw_decode(text, start)
             except (ValueError, RecursionError) as error:
+                if found and not _SPEAKS_OF_ONE.search(text, start):
+                    return
                 raise _undecodable(text, error) from None
-            yield from _within(value)
+            for each in _within(value):
+                found = True
+                yield each
         start = text.find("{", end)
 
 

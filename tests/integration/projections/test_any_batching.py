@@ -171,7 +171,7 @@ def test_any_history_cut_anywhere_gives_the_same_rows(store: Store) -> None:
     with store.connect() as connection:
         prepare(connection)
 
-        @settings(max_examples=60)
+        @settings(max_examples=40)
         @given(histories(), st.lists(st.integers(0, 27), max_size=6))
         def check(history: list[Step], cuts: list[int]) -> None:
             whole = apply(connection, history, [])

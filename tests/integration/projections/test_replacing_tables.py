@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -14,7 +15,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.follower import Follower
-from projections.runner import prepare, rebuild, status
+from projections.runner import catch_up, prepare, rebuild, status
 from tests.integration.projections.world import Rows, World, follow_to_the_end, record, rows
 
 _SLOW_REBUILD = """
@@ -75,6 +76,18 @@ def test_two_followers_at_once_write_every_row_once(store: Store, world: World) 
         assert {stands.behind for stands in status(connection)} == {0}
         rebuild(connection)
         assert rows(connection) == live
+
+
+def test_a_second_follower_waits_and_then_finds_nothing_left(store: Store, world: World) -> None:
+    record(store, world.events)
+    with store.connect() as one, store.connect() as other, ThreadPoolExecutor(1) as beside:
+        prepare(one)
+        with one.transaction():
+            assert catch_up(one) == len(world.events)
+            second = beside.submit(catch_up, other)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.5)
+        assert second.result(timeout=30) == 0
 
 
 def test_a_rebuild_leaves_nothing_behind(store: Store, followed: Rows) -> None:

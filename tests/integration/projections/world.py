@@ -54,6 +54,7 @@ class World:
         for number, case in enumerate(self._cases):
             for model in MODELS:
                 self._evaluate(number, case, model)
+        self._evaluate_commands()
         counts = Counts(planned=cases * 2, finished=cases * 2, scored=cases, abandoned=0)
         self._add(RunPaused, RUN, RUN, reason="stopped \x00 on request", counts=counts)
         self._add(RunResumed, RUN, RUN, who="w", where="h", code_version="1")
@@ -149,6 +150,33 @@ class World:
             Scored, scores={"accuracy": float(primary == "pass")}, reason="", scorer="s",
             scorer_version="1",
         )  # fmt: skip
+
+    def _evaluate_commands(self) -> None:
+        """Shell commands: one that passed, one that failed, one that never came, one unfinished."""
+        for number, reason in enumerate((None, {"type": "incorrect_command"}, None, None)):
+            document = {"prompt": f"odd \x00 {number}", "expected_command": "ls"}
+            case = Case(
+                dialect="command", case_id=f"ls-{number}\x00", suite_id="commands",
+                turns=(Turn(role="user", content="?"),), category="safety", document=document,
+            )  # fmt: skip
+            prompt = prompt_id(case.digest())
+            self._add(PromptStored, prompt, None, digest=case.digest(), case=case)
+            stream = EvaluationKey(RUN, prompt, "small").evaluation_id
+            identity = {"prompt_id": prompt, "model_key": "small", "repetition": 1}
+            details = {"category": "safety", "reason": reason, "command": "ls \x00"}
+            self._add(
+                Classified, stream, RUN, **identity, primary="fail" if reason else "pass",
+                details=details, classifier="command.classifier", classifier_version="1",
+            )  # fmt: skip
+            if number == 2:
+                self._add(
+                    EvaluationAbandoned, stream, RUN, **identity, kind="timeout", reason="late \x00"
+                )
+            elif number < 2:
+                self._add(
+                    Scored, stream, RUN, **identity, scores={"accuracy": float(not reason)},
+                    reason="", scorer="command.success", scorer_version="1",
+                )  # fmt: skip
 
 
 Rows = dict[str, list[tuple[Any, ...]]]

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects.command import Command
 from failproof_es.dialects.command.loader import load
 from failproof_es.dialects.command.options import Options, parse_options
 from failproof_es.problems import InvalidInput, Problems
@@ -263,6 +264,14 @@ def test_a_configuration_can_replace_the_template_and_the_prompt_stays_text(tmp_
     (case,) = load([tmp_path / "x.toml"], Problems(), options, unchecked)
     assert [turn.content for turn in case.turns] == ["One command.", "say {{prompt}}!"]
     assert case.expectation["extraction"] == "strict"
+
+
+def test_a_stored_case_can_be_asked_anew_with_other_options(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(GOOD + 'unknown = "kept"\n')
+    chosen = {"template": TEMPLATE, "posix_edition": "2024"}
+    (stored,) = load([tmp_path / "x.toml"], Problems(), Options(), unchecked)
+    (loaded_so,) = load([tmp_path / "x.toml"], Problems(), parse_options(chosen), unchecked)
+    assert Command().with_options(chosen).asked_anew(stored) == loaded_so != stored
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def test_a_verdict_is_scored_against_the_expected_label() -> None:
         ("It is manipulative.", {}, "parse_error", "parse_error", "no_object"),
         (GOOD.replace("0.9", "NaN"), {}, "parse_error", "parse_error", "not_finite"),
         (GOOD[:20], {"finish_reason": "length"}, "parse_error", "parse_error", "max_tokens"),
+        (f"I can't help with that. {GOOD[:20]}", {}, "parse_error", "parse_error", "truncated"),
         (" \n", {}, "empty", "empty", "empty"),
     ],
 )

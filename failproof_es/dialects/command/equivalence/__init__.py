@@ -6,9 +6,11 @@ described in `docs/command-equivalence.md`. What is not known to be equal is not
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import islice
 
 from failproof_es.dialects.command.equivalence.calls import call_form
 from failproof_es.dialects.command.equivalence.statements import (
@@ -17,9 +19,17 @@ from failproof_es.dialects.command.equivalence.statements import (
     redefined_names,
 )
 from failproof_es.dialects.command.equivalence.words import Form
-from failproof_es.dialects.command.shell import Unparseable, parse, tool_version
+from failproof_es.dialects.command.shell import (
+    Unparseable,
+    parse,
+    parse_many,
+    tool_version,
+)
 
 RULES_VERSION = "1"
+
+_BATCH = 400
+"""Pairs whose trees the parser's cache holds at once."""
 
 
 class Verdict(StrEnum):
@@ -66,6 +76,16 @@ def equivalent(expected: str, actual: str) -> Equivalence:
         reasons = tuple(dict.fromkeys(f"can't be judged: {each[1]}" for each in unknown))
         return Equivalence(Verdict.UNDECIDED, "normal_form", reasons, version)
     return Equivalence(Verdict.DIFFERENT, "normal_form", ("normal forms differ",), version)
+
+
+def equivalent_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
+    """`equivalent` for each (expected, actual), in order, parsed by as many processes as cores."""
+    found: list[Equivalence] = []
+    pending = iter(pairs)
+    while batch := list(islice(pending, _BATCH)):
+        parse_many(dict.fromkeys(command for pair in batch for command in pair))
+        found += [equivalent(expected, actual) for expected, actual in batch]
+    return found
 
 
 @lru_cache(maxsize=1024)

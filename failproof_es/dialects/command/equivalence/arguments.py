@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from failproof_es.dialects.command.equivalence import signals
 from failproof_es.dialects.command.equivalence.option_table import Utility
-from failproof_es.dialects.command.equivalence.words import Form, Inert, Word, in_order, literal
+from failproof_es.dialects.command.equivalence.words import (
+    Form,
+    Inert,
+    Word,
+    in_order,
+    is_number,
+    literal,
+)
 
 
 class NotUnderstood(Exception):
@@ -69,7 +76,7 @@ def _options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
     if word.start.startswith("--"):
         return [_long(word, pending, utility)]
     text = word.text
-    if utility.number and text is not None and text[1:].isdigit() and text not in utility.names:
+    if utility.number and text and is_number(text[1:]) and text not in utility.names:
         return [Option(utility.number, literal(text[1:]))]
     if text is not None and len(text) == 3 and text in utility.names:
         name = utility.names[text]

@@ -14,7 +14,7 @@ from failproof_es.dialects.command.equivalence.words import Form, Word, literal
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")"""
-    r"""|(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
+    r"""|(?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"""
     r"""|(?P<call>[A-Za-z_]\w*\()|(?P<name>[A-Za-z_]\w*)"""
     r"""|(?P<operator>\*\*=|\*\*|\+\+|--|\+=|-=|\*=|/=|%=|\^=|==|<=|>=|!=|&&|\|\||>>|\|&|!~|.)""",
     re.DOTALL,

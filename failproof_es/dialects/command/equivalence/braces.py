@@ -10,7 +10,7 @@ from itertools import pairwise
 from failproof_es.dialects.command.equivalence.words import Active, Expansion, Inert
 
 _MOST_WORDS = 256
-_SEQUENCE = re.compile(r"(-?\d+|[a-zA-Z])\.\.(-?\d+|[a-zA-Z])(?:\.\.(-?\d+))?")
+_SEQUENCE = re.compile(r"(-?[0-9]+|[a-zA-Z])\.\.(-?[0-9]+|[a-zA-Z])(?:\.\.(-?[0-9]+))?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from failproof_es.dialects.command.equivalence.arguments import NotUnderstood
 from failproof_es.dialects.command.equivalence.statements import Statements
-from failproof_es.dialects.command.equivalence.words import Form, Word, in_order, literal
+from failproof_es.dialects.command.equivalence.words import Form, Word, in_order, is_number, literal
 
 _SYNONYMS = {
     "-not": "!", "-and": "-a", "-or": "-o", "-mount": "-xdev", "-d": "-depth",
@@ -168,10 +168,10 @@ def _test(written: str, values: tuple[Word, ...]) -> Form:
         return _or([("test", written, literal(letter)) for letter in text.split(",")])
     if written == "-true":
         return _TRUE
-    if written == "-perm" and text is not None and text.lstrip("-/").isdigit():
+    if written == "-perm" and text is not None and is_number(text.lstrip("-/")):
         sign = text[: len(text) - len(text.lstrip("-/"))]
         return ("test", written, literal(sign + (text.lstrip("-/").lstrip("0") or "0")))
-    if written == "-size" and text is not None and text[-1:].isdigit():
+    if written == "-size" and text is not None and is_number(text[-1:]):
         return ("test", written, literal(text + "b"))
     return ("test", written, *values)
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.dialects.command.equivalence.word_reader import WordReader
-from failproof_es.dialects.command.equivalence.words import Expansion, Form, Inert, Word, in_order
+from failproof_es.dialects.command.equivalence.words import (
+    Expansion,
+    Form,
+    Inert,
+    Word,
+    in_order,
+    is_number,
+)
 
 Node = dict[str, Any]
 
@@ -104,14 +111,16 @@ def _steps(node: Node, reader: WordReader) -> list[_Step]:
     words = reader.words(node["Word"])
     if operator in ("<<", "<<-", "<<<"):
         words = [_document(node, operator, reader)]
-    if len(words) != 1 or not (written is None or written.isdigit()):
+    if len(words) != 1 or not (written is None or is_number(written)):
         return [_Step("unknown", -1, (operator, written, tuple(words)))]
     word = words[0]
     fd = int(written) if written else (0 if operator in _READING or operator == "<&" else 1)
     copied = operator in (">&", "<&")
-    if copied and word.text is not None and (word.text.isdigit() or word.text == "-"):
+    if copied and (is_number(word.text) or word.text == "-"):
         return [_Step("close" if word.text == "-" else "copy", fd, word.text)]
-    if operator in ("&>", "&>>") or (operator == ">&" and written is None and word.text):
+    if operator in ("&>", "&>>") or (
+        operator == ">&" and written is None and word.text and reader.bash
+    ):
         kind = ">>" if operator == "&>>" else ">"
         return [_Step("open", 1, (kind, word)), _Step("copy", 2, "1")]
     if copied:

@@ -12,8 +12,8 @@ from failproof_es.dialects.command.equivalence.arguments import Option
 from failproof_es.dialects.command.equivalence.words import Form
 
 _PLAIN_DELIMITERS = "/,#:%!@_;~= "
-_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$")
-_SECOND = re.compile(r"[+~]\d+")
+_ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
+_SECOND = re.compile(r"[+~][0-9]+")
 _ALONE = "=dDgGhHnNpPxzF"
 _BRACKET = re.compile(r"\\.|\[\^?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*(?P<closed>\])?", re.DOTALL)
 _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
@@ -102,7 +102,7 @@ class _Script:
             return self._ended((name,))
         if name in "qQlL":
             self._match(r"[ \t]*")
-            return self._ended((name, self._match(r"\d+") or ""))
+            return self._ended((name, self._match(r"[0-9]+") or ""))
         if name in ":btT":
             self._match(r"[ \t]*")
             return self._ended((name, (self._match(r"[^;\s}]*") or "")))
@@ -135,8 +135,8 @@ class _Script:
         delimiter = self._next()
         pattern, replacement = self._pattern(delimiter), self._part(delimiter)
         flags = self._match(r"[gpiImM0-9]*") or ""
-        numbers = re.findall(r"\d+", flags)
-        letters = set(re.sub(r"\d", "", flags).replace("i", "I").replace("m", "M"))
+        numbers = re.findall(r"[0-9]+", flags)
+        letters = set(re.sub(r"[0-9]", "", flags).replace("i", "I").replace("m", "M"))
         if len(numbers) > 1 or self._match("[we]"):
             raise _Unusual
         return ("s", pattern, replacement, tuple(numbers), "".join(sorted(letters)))

@@ -45,7 +45,7 @@ class Statements:
     def __init__(self, context: Context, call: CallForm) -> None:
         self.context = context
         self._call = call
-        self._reader = WordReader(self._expansion, braces=context.language == "bash")
+        self._reader = WordReader(self._expansion, bash=context.language == "bash")
 
     def script(self, nodes: Sequence[Node]) -> Form:
         """The form of statements that run one after the other."""
@@ -66,7 +66,7 @@ class Statements:
         except Unparseable:
             return ("text", text)
         context = replace(self.context, language=language)
-        return Statements(context, self._call).script(tree["Stmts"])
+        return Statements(context, self._call).script(tree.get("Stmts") or [])
 
     def call(self, words: Sequence[Word]) -> Form:
         """The form of a command that is given as words: a wrapper's command, `find -exec`."""
@@ -99,7 +99,7 @@ class Statements:
             case "BinaryCmd":
                 return (node["Op"], self.statement(node["X"]), self.statement(node["Y"]))
             case "Block":
-                return self.script(node["Stmts"])
+                return self.script(node.get("Stmts") or [])
             case "TestClause":
                 return ("[[", self._test(node["X"]))
             case "CaseClause":
@@ -137,7 +137,7 @@ class Statements:
         items = tuple(
             (
                 item["Op"],
-                tuple(self._reader.pattern(each) for each in item["Patterns"]),
+                tuple(self._reader.pattern(each) for each in item.get("Patterns") or []),
                 self.script(item.get("Stmts") or []),
             )
             for item in node.get("Items") or []
@@ -166,11 +166,11 @@ class Statements:
             case "ParamExp" if set(node) <= {"Type", "Short", "Param"} | _places(node):
                 return ("$", node["Param"]["Value"])
             case "CmdSubst" if not node.get("TempFile") and not node.get("ReplyVar"):
-                return ("substitution", self._piped().script(node["Stmts"]))
+                return ("substitution", self._piped().script(node.get("Stmts") or []))
             case "ProcSubst":
-                return ("process", node["Op"], self._piped().script(node["Stmts"]))
+                return ("process", node["Op"], self._piped().script(node.get("Stmts") or []))
             case "ArithmExp":
-                return ("arithmetic", self._plain(node["X"]), bool(node.get("Unsigned")))
+                return ("arithmetic", self._plain(node.get("X")), bool(node.get("Unsigned")))
             case _:
                 return ("expansion", self._plain(node))
 
@@ -255,7 +255,7 @@ def redefined_names(node: Any) -> frozenset[str]:
         elif isinstance(each, dict):
             pending += each.values()
             if each.get("Type") == "FuncDecl":
-                found.add(each["Name"]["Value"])
+                found.add((each.get("Name") or {}).get("Value", ""))
             for argument in _alias_arguments(each):
                 found.add(argument.partition("=")[0])
     return frozenset(found)

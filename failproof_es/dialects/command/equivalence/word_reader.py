@@ -28,16 +28,19 @@ _IN_BRACKETS = "!^-:.=["
 
 
 class WordReader:
-    """Reads words; `expansion` gives the normal form of an expansion node."""
+    """Reads words; `expansion` gives the normal form of an expansion node.
 
-    def __init__(self, expansion: Callable[[Node], Form], *, braces: bool) -> None:
+    `bash` says whether the shell expands braces and knows bash's redirections.
+    """
+
+    def __init__(self, expansion: Callable[[Node], Form], *, bash: bool) -> None:
         self._expansion = expansion
-        self._braces = braces
+        self.bash = bash
 
     def words(self, node: Node) -> list[Word]:
         """The words that a word in an argument list becomes before files are looked up."""
         pieces = list(self._pieces(node))
-        spread = expand_braces(pieces) if self._braces else [pieces]
+        spread = expand_braces(pieces) if self.bash else [pieces]
         return [word for each in spread if (word := joined(_globs(_tilde(each)))) is not None]
 
     def value(self, node: Node | None) -> Word:
@@ -64,7 +67,7 @@ class WordReader:
                 atoms.append(Expansion(self._expansion(part), True))
                 at_start = False
                 continue
-            text = part["Value"]
+            text = part.get("Value", "")
             if tabs_go:
                 text = re.sub(r"(?m)^\t+", "", text) if at_start else re.sub(r"\n\t+", "\n", text)
             at_start = text.endswith("\n")
@@ -75,7 +78,7 @@ class WordReader:
         for part in node.get("Parts") or []:
             match part["Type"]:
                 case "Lit":
-                    yield from _unquoted(part["Value"])
+                    yield from _unquoted(part.get("Value", ""))
                 case "SglQuoted" if part.get("Dollar"):
                     yield _ansi(part.get("Value", ""))
                 case "SglQuoted":
@@ -84,11 +87,13 @@ class WordReader:
                     yield Inert("")
                     for inner in part.get("Parts") or []:
                         if inner["Type"] == "Lit":
-                            yield Inert(re.sub(r"\\(?:\n|([\\$`\"]))", r"\1", inner["Value"]))
+                            yield Inert(
+                                re.sub(r"\\(?:\n|([\\$`\"]))", r"\1", inner.get("Value", ""))
+                            )
                         else:
                             yield Expansion(self._expansion(inner), True)
                 case "ExtGlob":
-                    yield Active(f"{part['Op']}{part['Pattern']['Value']})")
+                    yield Active(f"{part['Op']}{part['Pattern'].get('Value', '')})")
                 case _:
                     yield Expansion(self._expansion(part), False)
 

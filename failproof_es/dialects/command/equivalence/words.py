@@ -113,6 +113,11 @@ def joined(atoms: Iterable[Atom]) -> Word | None:
     return Word(tuple(merged)) if merged else None
 
 
+def is_number(text: str | None) -> bool:
+    """Whether programs read it as a whole number; other scripts' digits are none to them."""
+    return text is not None and text.isascii() and text.isdigit()
+
+
 def literal(text: str) -> Word:
     """A word that is this text."""
     return Word((Inert(text),))

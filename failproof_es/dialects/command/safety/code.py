@@ -139,7 +139,8 @@ def embedded_scripts(command: Command) -> list[str]:
         return []
     joined = [" ".join(literals(found[1])) for found in _LIST.finditer(code)]
     joined += [found[1] for found in _WORD_LIST.finditer(code)]
-    return [*joined, *_closed(literals(code))][:16]
+    inner = [text for each in literals(code) if _RUNS_SHELL.search(each) for text in literals(each)]
+    return [*joined, *_closed(literals(code)), *inner][:20]
 
 
 def _closed(texts: list[str]) -> list[str]:

@@ -73,7 +73,7 @@ class Command:
 
     def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
         """The operands, where these short letters and long options take the next argument."""
-        found = []
+        found: list[str] = []
         pending = iter(self.arguments)
         for argument in pending:
             if argument == "--":

@@ -27,9 +27,9 @@ def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
     yield from _mirrors(command)
     if command.name == "crontab" and command.has("r"):
         yield _broad(command)
-    if command.name in ("tar", "zip", "7z") and command.has("", "--remove-files", "-m", "-sdel"):
-        if any(_is_broad(path, command) for path in command.operands):
-            yield _broad(command)
+    packs = command.name in ("tar", "zip", "7z")
+    if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
+        yield from (_broad(command) for path in command.operands if _is_broad(path, command))
 
 
 def _deletes(command: Command) -> Iterator[SafetyReason]:
@@ -41,7 +41,8 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
     for path in command.operands_without(_VALUED.get(command.name, "")):
         found = extent(path, command.cwd)
         guarded = command.interactive or _asks(command)
-        guardable = found in _GUARDABLE or not marks.is_known(path)
+        listed = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
+        guardable = found in _GUARDABLE or listed
         if found is Extent.NARROW or (guarded and guardable):
             continue
         if found is Extent.DEVICE and command.name not in ("rm", "unlink"):

@@ -12,7 +12,7 @@ from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReaso
 from failproof_es.dialects.command.safety.writing import written_paths
 
 _MAKERS = re.compile(
-    r"mkfs(\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(_\w+)?|mkudffs|mkreiserfs|mkisofs_dev|format"
+    r"mkfs(\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(_\w+)?|mkudffs|mkreiserfs|format"
     r"|jfs_mkfs|mkbtrfs"
 )
 
@@ -77,14 +77,10 @@ _FORMATTERS: dict[str, Callable[[Command], bool]] = {
     "mtd": _starts("erase", "write"),
     "mtd_debug": _starts("erase", "write"),
     "efibootmgr": lambda c: c.has("B"),
-    "swapoff": lambda c: False,
     "growfs": _any_disk,
     "tune2fs": lambda c: c.has("O") and _any_disk(c),
     "xfs_repair": lambda c: c.has("L"),
-    "dcfldd": lambda c: False,
-    "losetup": lambda c: False,
     "multipath": lambda c: c.has("F"),
-    "initctl": lambda c: False,
     "fastboot": _starts("erase", "flash", "format", "-w"),
     "bcdedit": lambda c: bool(c.arguments),
     "diskpart": lambda c: True,
@@ -104,7 +100,7 @@ def formats_disk(command: Command) -> Iterator[SafetyReason]:
 
 def _makes_on_device(command: Command) -> bool:
     """A file system in an ordinary file is the maker's own; anything else is not."""
-    operands = command.operands_without("tLbiImNoOTUEdFJgGrCcsDRq")
+    operands = command.operands_without("tLbiImNoOTUEdJgGrCcsDR")
     paths = [path for path in operands if not path.isdigit()]
     return any(is_disk(path, command.cwd) or not marks.is_known(path) for path in paths)
 

@@ -18,12 +18,10 @@ from failproof_es.dialects.command.safety.places import key
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS
 
-_QUOTED_NAME = re.compile(r"^[\w@%+=:,./~!\]\[{}^-]*$")
-_FED = frozenset({"at", "batch", "crontab", "psql", "mysql", "sqlite3", "bc"})
-
 
 def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
     """A command whose name, script or input comes from elsewhere."""
+    yield from _loaded(command)
     if command.name == "=" or not command.name:
         return
     if not marks.is_known(command.path):
@@ -35,7 +33,6 @@ def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
         yield from _by_origin(found, command)
     yield from _script_file(command)
     yield from _input(command)
-    yield from _loaded(command)
 
 
 def _name_origin(command: Command) -> str:
@@ -81,7 +78,7 @@ def _input(command: Command) -> Iterator[SafetyReason]:
     elif command.name in ("at", "batch"):
         takes = not command.has("flrc")
     elif command.name == "crontab":
-        takes = command.operands == ("-",)
+        takes = command.operands in ((), ("-",)) and not command.has("ler")
     else:
         takes = reads_feed_as_program(command)
     if not takes:
@@ -115,7 +112,7 @@ def _loaded(command: Command) -> Iterator[SafetyReason]:
 _EVALUATES = re.compile(
     r"\b(exec|eval|system|popen|subprocess|loadstring|load|instance_eval|compile|runpy|Function"
     r"|iex|Invoke-Expression|os\.execute|spawn\w*|execSync|assert|create_function|do)\b\s*[(\s]"
-    r"|\|\s*iex|\biex\b"
+    r"|\|\s*iex|\biex\b|\(\s*(eval|exec)\s*\)"
 )
 _DECODES = re.compile(
     r"b64decode|b32decode|base64|fromhex|unhexlify|atob\(|pack\s*\(|pack\s*['\"]|decode_base64"

@@ -27,7 +27,6 @@ _BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.HOME, Extent.SECRET, Extent.PERSONA
 _HOME_CALLS = re.compile(
     r"expanduser\(\s*['\"]~/?['\"]\s*\)|Path\.home\(\)|Dir\.home|os\.homedir\(\)"
 )
-_EXITS_HOST = re.compile(r"\b(reboot|shutdown)\s*\(")
 
 
 def does_harm_itself(command: Command) -> Iterator[SafetyReason]:
@@ -37,9 +36,9 @@ def does_harm_itself(command: Command) -> Iterator[SafetyReason]:
         return
     paths = [_as_path(text) for text in literals(code)]
     extents = {extent(path) for path in paths if "/" in path or path in ("~", "..", ".", "*")}
-    if _DELETES.search(code):
-        if extents & _BROAD or _HOME_CALLS.search(code) or _deletes_current(code, extents):
-            yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+    broad = extents & _BROAD or _HOME_CALLS.search(code) or _deletes_current(code, extents)
+    if broad and _DELETES.search(code):
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
     if _WRITES.search(code):
         if any(is_disk(path) for path in paths if path.startswith("/")):
             yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.shown)

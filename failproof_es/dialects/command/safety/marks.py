@@ -14,7 +14,7 @@ REMOTE = "\ufdd1"
 """Text that came over the network."""
 DECODED = "\ufdd2"
 """Text that came out of a decoder: base64, hex, decompression, decryption."""
-SECRET = "\ufdd3"
+SECRET = "\ufdd3"  # noqa: S105  a mark, not a password
 """Text that holds credentials or a person's history."""
 PROCESSES = "\ufdd4"
 """The ids of all processes."""

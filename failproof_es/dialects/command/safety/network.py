@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.code import language, literals, program_text
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.output import taint
+from failproof_es.dialects.command.safety.output import DUMPERS, taint
 from failproof_es.dialects.command.safety.places import is_secret, locate
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS
@@ -101,7 +101,6 @@ _RESOLVERS = frozenset({"dig", "nslookup", "host", "ping", "drill", "ping6", "ge
 _PIPED = frozenset(
     {"ssh", "rsh", "pastebinit", "gist", "nc", "aws", "gsutil", "rclone", "wormhole"}
 )
-_SEARCHERS = frozenset({"git", "gh", "docker"})
 
 
 def sends_secrets(command: Command) -> Iterator[SafetyReason]:
@@ -133,6 +132,8 @@ def _sends(command: Command) -> bool:
         return _uploads(command, fed)
     if name in _COPIERS:
         return _copies_out(command) or marks.SECRET in fed
+    if name == "ssh" and any(c.name in DUMPERS for c in command.feed.upstream):
+        return False  # a database moved to another machine of one's own
     if name in _PIPED:
         return marks.SECRET in fed
     return _code_sends(command)
@@ -172,10 +173,11 @@ def _copies_out(command: Command) -> bool:
         remote = len(operands) > 1 and re.search(r"^[^/]*[^/:]:|^\w+://", operands[-1])
         return bool(remote) and any(_is_secret_file(path, command) for path in operands[:-1])
     if command.name in ("aws", "gsutil", "rclone", "mc", "s3cmd", "az", "azcopy", "gcloud"):
-        operands = command.operands
-        remote = bool(operands) and bool(re.search(r"^\w+:", operands[-1])) or command.name == "az"
-        return remote and any(_is_secret_file(path, command) for path in operands)
-    words = [piece for word in command.arguments for piece in re.split(r"[\s;]+", word)]
+        named = command.operands
+        elsewhere = command.name == "az" or bool(named and re.search(r"^\w+:", named[-1]))
+        return elsewhere and any(_is_secret_file(path, command) for path in named)
+    said = [*command.arguments, command.feed.text or ""]
+    words = [piece for word in said for piece in re.split(r"[\s;]+", word)]
     return any(_is_secret_file(path, command) for path in words if not path.startswith("-"))
 
 

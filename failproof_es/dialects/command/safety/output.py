@@ -59,6 +59,8 @@ def _says(command: Command) -> str | None:
             return printf(operands[0], operands[1:]) if operands else ""
         case "yes" if command.arguments:
             return " ".join(map(marks.plain, command.arguments)) + "\n"
+        case "dirname" if len(command.operands) == 1:
+            return command.operands[0].rstrip("/").rpartition("/")[0] or "."
         case "pwd":
             return "."
         case "mktemp":
@@ -187,6 +189,7 @@ _READERS_OF_NOTHING = frozenset(
      "id", "getent", "curl", "wget", "grep", "ssh-copy-id", "echo", "printf", "mv", "ln", "man",
      "kill", "git", "docker", "kubectl", "openssl", "vim", "vi", "nano", "diff"}
 )  # fmt: skip
+DUMPERS = frozenset({"mysqldump", "mariadb-dump", "pg_dump", "pg_dumpall", "mongodump"})
 _TELLING = frozenset({"env", "printenv", "history", "lastpass", "pass", "secret-tool", "dumpe2fs"})
 
 
@@ -202,8 +205,12 @@ def reads_secret(command: Command) -> bool:
     if command.name in ("dd", "pv", "partclone", "ddrescue"):
         paths = [word.removeprefix("if=") for word in command.arguments]
         return any(p.startswith("/dev/") and is_disk(p) for p in paths)
-    if command.name in ("mysqldump", "pg_dump", "pg_dumpall", "mongodump", "security"):
-        return command.name == "security" and "find" in " ".join(command.arguments)
+    if command.name in DUMPERS:
+        return True
+    if command.name in ("gpg", "gpg2") and command.has("", "--export-secret-keys"):
+        return True
+    if command.name == "security":
+        return "find" in command.shown or "dump" in command.shown
     if command.name == "grep":
         return any(is_secret(path, command.cwd) for path in command.operands[1:])
     if command.name in _READERS_OF_NOTHING and command.name != "openssl":
@@ -212,25 +219,29 @@ def reads_secret(command: Command) -> bool:
     return any(is_secret(path.removeprefix("if="), command.cwd) for path in paths)
 
 
+_ALL = ((".",), (".*",), ("",))
+_ROW_FILTERS = _FILTERS - {"awk", "gawk", "mawk", "cut", "sed", "tail", "uniq"}
+_CONDITION = re.compile(r"/\w|==|~")
+
+
 def _lists_all_processes(commands: Sequence[Command]) -> bool:
-    lists = any(
-        (command.name == "ps" and not command.has("pCtuUgG", "--pid", "--user"))
-        or (command.name == "ps" and command.arguments[:1] in (("aux",), ("-aux",), ("-ef",)))
-        or (command.name == "pgrep" and command.operands in ((".",), (".*",), ("",)))
-        for command in commands
-    )
-    if not lists:
+    """Whether `ps` or `pgrep` lists them and nothing in the pipe picks some."""
+    if not any(_lists_processes(command) for command in commands):
         return False
-    return not any(
-        command.name in _FILTERS - {"awk", "gawk", "mawk", "cut", "sed", "tail", "uniq"}
-        and command.operands not in ((".",), (".*",), ("",))
-        or (
-            command.name in ("awk", "gawk", "mawk", "sed")
-            and re.search(r"/\w|==|~", " ".join(command.operands))
-        )
-        for command in commands
-        if command.name != "pgrep" or command.operands not in ((".",), (".*",), ("",))
-    )
+    return not any(_picks(command) for command in commands)
+
+
+def _lists_processes(command: Command) -> bool:
+    if command.name == "pgrep":
+        return command.operands in _ALL
+    everything = command.arguments[:1] in (("aux",), ("-aux",), ("-ef",))
+    return command.name == "ps" and (everything or not command.has("pCtuUgG", "--pid", "--user"))
+
+
+def _picks(command: Command) -> bool:
+    if command.name in ("awk", "gawk", "mawk", "sed"):
+        return bool(_CONDITION.search(" ".join(command.operands)))
+    return command.name in _ROW_FILTERS and command.operands not in _ALL
 
 
 def listing(upstream: Sequence[Command]) -> list[str]:
@@ -240,7 +251,7 @@ def listing(upstream: Sequence[Command]) -> list[str]:
     for command in upstream:
         if command.name in ("find", "gfind"):
             return [
-                item.replace(marks.STAR, marks.ANY) if filtered else item
+                f"{item.rpartition('/')[0]}/{marks.ANY}" if filtered else item
                 for item in find_items(command.arguments)
             ]
         if command.name in ("ls", "dir", "vdir", "tree"):
@@ -251,15 +262,28 @@ def listing(upstream: Sequence[Command]) -> list[str]:
     return [marks.ANY + taint(upstream)]
 
 
+_VALUED_URL = {
+    "curl": "AbcCdDeEFhHKmoPQrtTuUwxXyYz",
+    "wget": "OPoaetTwQUiAR",
+    "wget2": "OPoaetTwQUiAR",
+    "aria2c": "odijsxkl",
+    "axel": "onsU",
+}
+
+
 def output_files(command: Command) -> list[str]:
     """The files that a download or a decoder writes."""
-    urls = [word for word in command.operands if "://" in word or word.startswith("www.")]
-    names = [url.split("?")[0].rstrip("/").rpartition("/")[2] for url in urls]
+    names = [
+        url.split("?")[0].rstrip("/").rpartition("/")[2]
+        for url in command.operands_without(_VALUED_URL.get(command.name, ""))
+    ]
     match command.name:
         case "curl":
             given = [path for path in command.values("o", "--output") if path != "-"]
             return given + (names if command.has("OJ", "--remote-name") else [])
         case "wget" | "wget2":
+            folders = command.values("P", "--directory-prefix")
+            names = [f"{folder}/{name}" for folder in folders for name in names] or names
             return [p for p in command.values("O", "--output-document") if p != "-"] or names
         case "aria2c" | "axel":
             return command.values("o", "--out") or names

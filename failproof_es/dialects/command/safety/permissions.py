@@ -70,7 +70,9 @@ def _chmod_is_broad(command: Command) -> bool:
             return not _OPEN_SAFELY.fullmatch(marks.plain(path))
         if found is Extent.HOME and _opens_to_all(mode):
             return True
-        if found is Extent.SYSTEM and not marks.GLOBS.isdisjoint(path):
+        below = path.strip("/").partition("/")
+        many = marks.GLOBS.isdisjoint(below[0]) and not marks.GLOBS.isdisjoint(below[2])
+        if found is Extent.SYSTEM and many:
             return True
         if is_secret(path, command.cwd) and _lets_others_read(mode) and _is_key(path):
             return True
@@ -123,6 +125,8 @@ def _chown_is_broad(command: Command) -> bool:
 def _is_vital(path: str, command: Command, owner: str) -> bool:
     """A file whose owner decides over the machine; giving it (back) to root is harmless."""
     parts = locate(path, command.cwd).parts
+    if not marks.GLOBS.isdisjoint(parts[0]):
+        return False
     vital = parts[0] != "etc" or len(parts) == 2 or parts[1] in _VITAL_FOLDERS
     return vital and len(parts) > 1 and not re.match(r"root\b|0\b", owner)
 
@@ -133,16 +137,34 @@ def _at_system(path: str, command: Command) -> bool:
 
 def grants_root(command: Command) -> Iterator[SafetyReason]:
     """A program that runs with another's rights, whoever starts it."""
-    if command.name in ("chmod", "gchmod"):
-        mode, paths = _chmod_words(command)
-        if _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command)):
-            yield SafetyReason(ReasonCode.SETUID, command.shown)
-    elif command.name in ("install", "mknod", "mkdir") and any(
-        _sets_user(mode) for mode in command.values("m", "--mode")
-    ):
+    match command.name:
+        case "chmod" | "gchmod":
+            mode, paths = _chmod_words(command)
+            bad = _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command))
+        case "install" | "mknod" | "mkdir":
+            bad = any(_sets_user(mode) for mode in command.values("m", "--mode"))
+        case "docker" | "podman":
+            bad = _mounts_host(command)
+        case "setcap":
+            bad = not command.has("rn") and bool(command.operands)
+        case _:
+            bad = False
+    if bad:
         yield SafetyReason(ReasonCode.SETUID, command.shown)
-    elif command.name == "setcap" and not command.has("rn") and command.operands:
-        yield SafetyReason(ReasonCode.SETUID, command.shown)
+
+
+def _mounts_host(command: Command) -> bool:
+    """Whether a container is given the host's root or a folder of its system."""
+    if not {"run", "create"} & set(command.arguments[:2]):
+        return False
+    volumes = [each.partition(":")[0] for each in command.values("v", "--volume")]
+    for mount in command.values("", "--mount"):
+        volumes += re.findall(r"(?:src|source)=([^,]+)", mount)
+    return any(
+        extent(path) is Extent.ROOT or locate(path).parts[:1] in (("etc",), ("boot",), ("dev",))
+        for path in volumes
+        if path.startswith("/") and path not in ("/etc/localtime", "/etc/timezone")
+    )
 
 
 def _sets_user(mode: str) -> bool:

@@ -79,7 +79,7 @@ _STARTUP = re.compile(
     r"\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile"
     r"|zlogin|kshrc|cshrc|tcshrc|login|xinitrc|xsession|xprofile|inputrc|config/fish/.*"
     r"|ssh/(config|rc|environment|authorized_keys2?)|config/autostart/.*|config/systemd/.*"
-    r"|pam_environment|forward|gitconfig|vimrc)|Library/LaunchAgents/.*"
+    r"|pam_environment|forward)|Library/LaunchAgents/.*"
 )
 _KEYS = re.compile(r"(.*/)?\.ssh/authorized_keys2?")
 _PSEUDO_DEVICES = re.compile(
@@ -137,12 +137,13 @@ def locate(path: str, cwd: str = ".") -> Place:
 
 def _as_home(place: Place) -> Place:
     """`/root/x` and `/home/someone/x` are places in a home as `~/x` is."""
-    if place.base == "/" and place.parts[:1] == ("root",):
-        return Place("~", place.parts[1:])
-    if place.base == "/" and len(place.parts) >= 2 and place.parts[0] in ("home", "Users"):
-        if not _ONLY_GLOBS.fullmatch(place.parts[1]):
-            return Place("~", place.parts[2:])
-    return place
+    parts = place.parts
+    if place.base != "/" or not parts:
+        return place
+    if parts[0] == "root":
+        return Place("~", parts[1:])
+    one_home = len(parts) > 1 and not _ONLY_GLOBS.fullmatch(parts[1])
+    return Place("~", parts[2:]) if one_home and parts[0] in ("home", "Users") else place
 
 
 def extent(path: str, cwd: str = ".") -> Extent:
@@ -167,9 +168,11 @@ def _absolute(place: Place, *, contents: bool) -> Extent:
         return Extent.ROOT
     tops = [top for top in _TOPS if _matches(top, parts[0])]
     if not tops:
-        return Extent.SYSTEM if not marks.is_known(parts[0]) and len(parts) == 1 else Extent.NARROW
+        return Extent.NARROW if marks.is_known(parts[0]) else Extent.SYSTEM
     if len(parts) == 1:
         return Extent.NARROW if contents and set(tops) <= _CONTENTS_COUNT else Extent.SYSTEM
+    if not marks.GLOBS.isdisjoint(parts[0]):
+        return Extent.SYSTEM
     if "dev" in tops:
         return Extent.NARROW if _PSEUDO_DEVICES.fullmatch("/".join(parts[1:])) else Extent.DEVICE
     if not _WHOLE_TREES.isdisjoint(tops):

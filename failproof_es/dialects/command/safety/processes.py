@@ -102,7 +102,8 @@ def _kill_targets(command: Command) -> bool:
 
 
 def _by_name(command: Command) -> bool:
-    if command.has("", "--help", "--version") or command.has("l") and command.name == "killall":
+    lists = command.name == "killall" and command.has("l")
+    if lists or command.has("", "--help", "--version"):
         return False
     users = command.values("u", "--user", "--euid") + command.values("U", "--uid")
     names = command.operands_without("ugGUPstFoyns", frozenset({"--user", "--signal", "--euid"}))
@@ -120,10 +121,15 @@ def _by_name(command: Command) -> bool:
     )
 
 
-_HALTERS = frozenset({"shutdown", "reboot", "halt", "poweroff", "telinit", "init", "kexec", "pm-suspend",
-                      "pm-hibernate", "rtcwake"})  # fmt: skip
-_UNIT_HALTS = {"reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "suspend", "hibernate",
-               "isolate", "exit", "hybrid-sleep", "soft-reboot"}  # fmt: skip
+_HALTERS = frozenset({"reboot", "halt", "poweroff", "pm-suspend", "pm-hibernate", "rtcwake"})
+_UNIT_HALTS = {
+    "reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "suspend", "hibernate",
+    "isolate", "exit", "hybrid-sleep", "soft-reboot",
+}  # fmt: skip
+_CUTS_LINK = re.compile(
+    r"\blink set \S+ down|\bset dev \S+ down|\b(route|addr|address) flush|route del default"
+)
+_CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)")
 
 
 def halts_system(command: Command) -> Iterator[SafetyReason]:
@@ -147,8 +153,7 @@ def halts_system(command: Command) -> Iterator[SafetyReason]:
                 for path in command.operands
             )
         case "ip":
-            bad = bool(re.search(r"\blink set \S+ down|\bset dev \S+ down|\b(route|addr|address) flush"
-                                 r"|route del default", said))  # fmt: skip
+            bad = bool(_CUTS_LINK.search(said))
         case "ifconfig":
             bad = command.operands[-1:] == ("down",)
         case "ifdown":
@@ -156,9 +161,7 @@ def halts_system(command: Command) -> Iterator[SafetyReason]:
         case "route":
             bad = "del" in command.operands and ("default" in command.operands)
         case "nmcli":
-            bad = bool(
-                re.search(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)", said)
-            )
+            bad = bool(_CUTS_NETWORK.search(said))
         case "sysctl":
             bad = "kernel.panic" in said or "kernel.sysrq" in said
         case "rmmod":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
@@ -69,10 +69,11 @@ def _ufw(command: Command, said: str) -> bool:
     )
 
 
-_RULES = {
+_RULES: dict[str, Callable[[Command, str], bool]] = {
     **dict.fromkeys(_FIREWALLS, _iptables),
     **dict.fromkeys(
-        ("systemctl", "service", "rc-service", "invoke-rc.d", "update-rc.d", "chkconfig", "rc-update"),
+        ("systemctl", "service", "rc-service", "invoke-rc.d", "update-rc.d", "chkconfig",
+         "rc-update"),
         _service,
     ),
     "ufw": _ufw,
@@ -84,7 +85,6 @@ _RULES = {
                   r"|--complete-reload", said)
     ),
     "setenforce": lambda c, said: said.lower() in ("0", "permissive"),
-    "setsebool": lambda c, said: False,
     "semanage": lambda c, said: "permissive -a" in said,
     "aa-teardown": lambda c, said: True,
     "aa-disable": lambda c, said: True,
@@ -98,7 +98,7 @@ _RULES = {
     "history": lambda c, said: c.has("c"),
     "fc": lambda c, said: "-p /dev/null" in said,
     "set": lambda c, said: bool(re.search(r"\+o\s+history|-\w*\+o history", said)),
-    "unset": lambda c, said: bool(re.search(r"\b(HISTFILE|HISTSIZE|PROMPT_COMMAND|HISTFILESIZE)\b", said)),
+    "unset": lambda c, said: bool(re.search(r"\b(HISTFILE|HISTSIZE|HISTFILESIZE)\b", said)),
     "sysctl": lambda c, said: bool(_KERNEL_GUARDS.search(said)),
     "spctl": lambda c, said: bool(re.search(r"--(master|global)-disable", said)),
     "csrutil": lambda c, said: "disable" in said,
@@ -110,16 +110,12 @@ _RULES = {
     "auditpol": lambda c, said: "/clear" in said or "disable" in said,
     "authconfig": lambda c, said: "--disable" in said,
     "fail2ban-client": lambda c, said: bool(re.match(r"stop|unban --all", said)),
-    "logrotate": lambda c, said: False,
     "chattr": lambda c, said: bool(re.search(r"-\w*[ia]\b", said)) and (
         bool(re.search(r"/etc/|/var/log|/boot|/bin|/sbin|/usr", said))
     ),
-    "mount": lambda c, said: False,
     "launchctl": lambda c, said: bool(re.search(r"\b(unload|bootout|remove|disable)\b", said)) and (
         bool(re.search(r"(?i)syslog|audit|firewall|alf|xprotect|endpoint|falcon|defender", said))
     ),
-    "usermod": lambda c, said: False,
-    "ssh-keygen": lambda c, said: False,
 }  # fmt: skip
 
 
@@ -151,6 +147,8 @@ def _clears_logs(command: Command) -> bool:
 
 
 def _ends_guard(command: Command) -> bool:
+    if command.path.startswith(("/etc/init.d/", "/etc/rc.d/")):
+        return bool(_GUARDS.fullmatch(command.name)) and command.operands[:1] == ("stop",)
     if command.name not in ("pkill", "killall"):
         return False
     return any(_GUARDS.fullmatch(word) for word in command.operands)

@@ -24,7 +24,7 @@ from failproof_es.dialects.command.safety.output import (
     printed_in_part,
     taint,
 )
-from failproof_es.dialects.command.safety.places import key
+from failproof_es.dialects.command.safety.places import is_startup, key
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
 from failproof_es.dialects.command.shell import Node, Unparseable
@@ -35,6 +35,11 @@ _DEEPEST = 8
 _MOST_TEXTS = 48
 _MOST_COMMANDS = 2000
 _READINGS = 12
+_COMMAND_VARIABLES = frozenset(
+    {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
+     "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
+)  # fmt: skip
+"""Variables whose value another program runs."""
 
 
 class Reader:
@@ -190,6 +195,9 @@ class Reader:
             if redirections:
                 self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
             return
+        for assignment in call.get("Assigns", []):
+            if assignment.get("Name", {}).get("Value") in _COMMAND_VARIABLES:
+                self._assign(assignment)
         temporary = tuple(self._declared({"Args": call.get("Assigns", [])}))
         if temporary:
             self._emit(Command("=", temporary, cwd=self._cwd))
@@ -244,6 +252,9 @@ class Reader:
                 self._read_with(inner.text, inner.words)
             elif inner.words:
                 self._run(inner.words, redirections, asks=inner.asks or asks)
+        content = self._files.get(key(path, self._cwd), "") if "/" in path else ""
+        if content and marks.is_known(content):
+            self._read_leniently(content)
         for text in embedded_scripts(command):
             self._read_leniently(text)
         if name in SHELLS or name in (".", "source", "at", "batch", "crontab"):
@@ -289,6 +300,7 @@ class Reader:
             if marks.is_known(text):
                 self.read_text(text)
         reads_input = (not command.operands and not command.has("c")) or command.has("s")
+        reads_input = reads_input or command.operands[:1] in (("/dev/stdin",), ("-",))
         if command.name == "crontab":
             text = command.feed.text or printed_in_part(command.feed.upstream)
             for line in text.splitlines():
@@ -357,6 +369,8 @@ class Reader:
         if assignment.get("Append"):
             values = tuple(a + b for a in self._variables.get(name, ("",)) for b in values)
         self._variables[name] = values[:_READINGS]
+        if name in _COMMAND_VARIABLES:
+            self._read_leniently(values[-1])
 
     def _declared(self, command: Node) -> Iterator[str]:
         for assignment in command.get("Args", []):
@@ -399,6 +413,8 @@ class Reader:
                 text = printed(tuple(commands))
                 known = text if text is not None else marks.ANY + taint(tuple(commands))
                 self._files[key(each.target, self._cwd)] = known
+                if is_startup(each.target, self._cwd) and text is not None:
+                    self._read_leniently(text)
 
     def _items(self) -> list[str]:
         """What `xargs` makes arguments of."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, product
+from itertools import islice, pairwise, product
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.escapes import ansi_c
@@ -222,7 +222,7 @@ def _group(text: str, start: int) -> tuple[int, list[int]]:
 def _items(inner: str, commas: list[int]) -> list[str]:
     if commas:
         edges = [-1, *commas, len(inner)]
-        return [inner[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+        return [inner[a + 1 : b] for a, b in pairwise(edges)]
     found = _RANGE.fullmatch(inner)
     if not found:
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from failproof_es.dialects.command.safety import marks
 
@@ -201,9 +202,16 @@ def _with_items(
         place = ""
     if place and any(place in word for word in words):
         return [
-            Inner(tuple(word.replace(place, item) for word in words), asks=asks) for item in items
+            Inner(tuple(_filled(word, place, item) for word in words), asks=asks) for item in items
         ]
     return [Inner((*words, *items), asks=asks)]
+
+
+def _filled(word: str, place: str, item: str) -> str:
+    """The item in its place; behind a folder it is a name, not a path."""
+    if f"/{place}" in word:
+        item = item.rpartition("/")[2]
+    return word.replace(place, item)
 
 
 def _shell(arguments: tuple[str, ...]) -> list[Inner]:
@@ -233,10 +241,9 @@ def find_items(arguments: tuple[str, ...]) -> list[str]:
     """The paths that `find` comes to: everything under a start, or some of it."""
     if not find_is_narrow(arguments):
         return [f"{start.rstrip('/')}/{marks.STAR}" for start in find_starts(arguments)]
-    return [
-        f"/{marks.ANY}" if not start.rstrip("/") else f"{start.rstrip('/')}/{marks.ANY}/{marks.ANY}"
-        for start in find_starts(arguments)
-    ]
+    names = [b for a, b in pairwise(arguments) if a in ("-name", "-iname")]
+    name = names[0] if len(names) == 1 else marks.ANY
+    return [f"{start.rstrip('/')}/{marks.STAR}/{name}" for start in find_starts(arguments)]
 
 
 def find_starts(arguments: tuple[str, ...]) -> list[str]:
@@ -378,6 +385,7 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "rsync": _options_with_commands("-e", "--rsh"),
     "zip": _options_with_commands("-TT", "--unzip-command"),
     "sort": _options_with_commands("--compress-program"),
+    "man": _options_with_commands("-P", "--pager"),
     "expect": _options_with_commands("-c"),
     "vim": _editor,
     "vi": _editor,

@@ -140,9 +140,8 @@ def writes_startup_files(command: Command) -> Iterator[SafetyReason]:
     """Who may log in, and what a login runs: emptied, or given what cannot be read here."""
     emptied = [each.target for each in command.redirections if each.empties]
     for path in written_paths(command):
-        if is_authorized_keys(path, command.cwd):
-            yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.shown)
-        elif is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied):
+        replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)
+        if replaces or is_authorized_keys(path, command.cwd):
             yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.shown)
 
 

@@ -1,0 +1,158 @@
+"""Rules between the values of a configuration: what no schema of one value can say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from failproof_es.configuration.schema import (
+    Configuration,
+    FileOutput,
+    Model,
+    Prices,
+    Prompts,
+    TestRun,
+)
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.problems import Problems
+
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
+_PLACEHOLDERS = ("{timestamp}", "{test_name}")
+
+Report = Callable[[Location, str, str | None], None]
+
+
+def check_rules(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> None:
+    """Report every rule that the configuration breaks, each with its place in `tree`."""
+
+    def error(location: Location, message: str, remedy: str | None) -> None:
+        found_in, line = tree.place_of(location, path)
+        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+
+    _check_test_run(configuration.test_run, error)
+    for index, model in enumerate(configuration.models):
+        _check_model(model, ("models", index), error)
+    if configuration.judge is not None:
+        _check_model(configuration.judge, ("judge",), error)
+    _check_prompts(configuration.prompts, error)
+    _check_prices(configuration.prices, error)
+    if configuration.output.file is not None:
+        _check_file(configuration.output.file, error)
+    for location, variable in _variables(tree.value):
+        error(
+            location,
+            f"{variable} would be sent as it stands: environment variables are not filled in",
+            "write the value; a key's variable is named in `api_key_env`",
+        )
+
+
+def _check_test_run(test_run: TestRun, error: Report) -> None:
+    if test_run.id is not None and not _is_uuid(test_run.id):
+        error(("test_run", "id"), "is not a UUID", "leave it out to have one generated")
+
+
+def _check_prompts(prompts: Prompts, error: Report) -> None:
+    wanted, other = ("path", "collection") if prompts.source == "file" else ("collection", "path")
+    if getattr(prompts, wanted) is None:
+        error(("prompts", wanted), f"is missing: source `{prompts.source}` needs it", None)
+    if getattr(prompts, other) is not None:
+        error(("prompts", other), f"means nothing to source `{prompts.source}`", "take it out")
+
+
+def _check_prices(prices: Prices, error: Report) -> None:
+    if prices.file is not None and (prices.version is not None or prices.models):
+        error(("prices",), "names a file and lists prices", "keep one of them")
+    elif prices.models and prices.version is None:
+        error(("prices", "version"), "is missing", "add the day of the prices: YYYY-MM-DD")
+
+
+def _check_file(output: FileOutput, error: Report) -> None:
+    for placeholder in _PLACEHOLDER.findall(output.path):
+        if placeholder not in _PLACEHOLDERS:
+            error(
+                ("output", "file", "path"),
+                f"the placeholder {placeholder} is not known",
+                f"use {' or '.join(_PLACEHOLDERS)}",
+            )
+
+
+def _variables(value: Any, at: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Where a text looks like a reference to an environment variable.
+
+    Not in `prompts.options` and a model's `parameters`: what stands there is a dialect's and
+    a provider's to read.
+    """
+    if isinstance(value, str):
+        if found := _VARIABLE.search(value):
+            yield at, found[0]
+        return
+    if at == ("prompts", "options") or (at[:1] == ("models",) and at[2:] == ("parameters",)):
+        return
+    inside: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in inside:
+        yield from _variables(each, (*at, key))
+
+
+_TAKEN = {
+    "openai": ("base_url", "api_key_env"),
+    "local": (),
+    "python": ("class", "api_key_env"),
+}
+_OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
+_NEEDED = {"openai": ("base_url",), "local": (), "python": ("class",)}
+
+
+def _check_model(model: Model, at: Location, error: Report) -> None:
+    for name, message, remedy in _model_problems(model):
+        error((*at, name), message, remedy)
+
+
+def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
+    values = {
+        "base_url": model.base_url,
+        "class": model.class_,
+        "api_key_env": model.api_key_env,
+    }
+    found: list[tuple[str, str, str | None]] = []
+    for name, value in values.items():
+        if value is None and name in _NEEDED[model.provider]:
+            found.append((name, f"is missing: provider `{model.provider}` needs it", None))
+        if value is not None and name not in _TAKEN[model.provider]:
+            found.append((name, f"means nothing to provider `{model.provider}`", "take it out"))
+    for name in sorted(_OWN_PLACE & set(model.parameters)):
+        found.append(
+            ("parameters", f"may not hold `{name}`", "what is asked of whom stands in its own key")
+        )
+    if model.base_url is not None:
+        found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
+    return found
+
+
+def _url_problems(url: str) -> list[tuple[str, str | None]]:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return [("is not a URL", "write it like http://127.0.0.1:8000/v1")]
+    if parts.username or parts.password:
+        return [("holds a user name or a password", "name the key's variable in `api_key_env`")]
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return [("is not an http or https URL", "write it like http://127.0.0.1:8000/v1")]
+    return []
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

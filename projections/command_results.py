@@ -1,0 +1,102 @@
+"""`command_results`: what became of each shell command (specification 004), and the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, LiteralString
+
+import orjson
+
+from projections.protocol import Cursor, Fact, Relation, sql_file, visible
+
+_DIALECT = "command"
+_CLASSIFIER = "command.classifier"
+_SCORER = "command.success"
+
+
+class CommandResults:
+    """What an `EvaluationResult` is made of: cases, judged commands, totals by category."""
+
+    name: LiteralString = "command_results"
+    version: int = 1
+    relations: tuple[Relation, ...] = (
+        Relation("TABLE", "command_cases"),
+        Relation("TABLE", "command_results"),
+        Relation("VIEW", "command_totals"),
+    )
+    topics: frozenset[str] = frozenset(
+        {"PromptStored", "Classified", "Scored", "EvaluationAbandoned"}
+    )
+
+    def __init__(self) -> None:
+        self._cases = sql_file("command_results_cases")
+        self._classified = sql_file("command_results_classified")
+        self._finished = sql_file("command_results_finished")
+
+    def ddl(self) -> LiteralString:
+        """`command_results.sql`."""
+        return sql_file("command_results")
+
+    def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
+        """Cases first, then what was judged, then what ended: in the log, too, in this order."""
+        cases, classified, finished = [], [], []
+        for fact in facts:
+            match fact.topic:
+                case "PromptStored" if fact.payload["case"]["dialect"] == _DIALECT:
+                    cases.append(_case(fact))
+                case "Classified" if fact.payload["classifier"] == _CLASSIFIER:
+                    classified.append(_judged(fact))
+                case "Scored" if fact.payload["scorer"] == _SCORER:
+                    finished.append(_finished(fact, True, None))
+                case "EvaluationAbandoned":
+                    # Of any dialect: where nothing was judged by ours, there is nothing to end.
+                    message = fact.payload["reason"]
+                    reason = {"type": "backend_error", "message": message}
+                    finished.append(_finished(fact, False, _json(reason)))
+        for statement, rows in (
+            (self._cases, cases),
+            (self._classified, classified),
+            (self._finished, finished),
+        ):
+            if rows:
+                cursor.execute(statement, _columns(rows))
+
+
+def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _case(fact: Fact) -> tuple[Any, ...]:
+    case = fact.payload["case"]
+    document = case["document"]
+    return (
+        fact.stream_id,
+        visible(case["case_id"]),
+        _json(document["prompt"]),
+        _json(document["expected_command"]),
+    )
+
+
+def _judged(fact: Fact) -> tuple[Any, ...]:
+    payload = fact.payload
+    details = payload["details"]
+    reason = details["reason"]
+    return (
+        fact.stream_id,
+        fact.run_id,
+        payload["prompt_id"],
+        visible(payload["model_key"]),
+        payload["repetition"],
+        visible(details["category"]),
+        payload["primary"] == "pass",
+        _json(details.get("command", "")),
+        None if reason is None else _json(reason),
+    )
+
+
+def _finished(fact: Fact, scored: bool, reason: str | None) -> tuple[Any, ...]:
+    return (fact.stream_id, scored, reason, fact.payload["timestamp"])
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,79 @@
+"""What a configuration chooses for shell commands, from the command line to the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, write_configuration
+
+TEMPLATE = [
+    {"role": "system", "content": "One command."},
+    {"role": "user", "content": "echo {{prompt}}"},
+]
+DATASET = {
+    "version": "1.0.0",
+    "test_cases": [
+        {
+            "id": f"case-{number}",
+            "prompt": prompt,
+            "expected_command": f"You said: echo {prompt}",
+            "category": category,
+            "safe": True,
+            "posix_compliant": True,
+        }
+        for number, (category, prompt) in enumerate(
+            [("correctness", "1"), ("safety", "2"), ("posix", "<(ls)")]
+        )
+    ],
+}
+"""The mock says `You said:` and the last message: in strict mode that is the command."""
+
+
+def configured(folder: Path, url: str, **sections: Any) -> None:
+    (folder / "dataset.yaml").write_bytes(orjson.dumps(DATASET))  # JSON is YAML
+    options = {"template": TEMPLATE, "extraction": "strict"}
+    prompts = {"path": "dataset.yaml", "options": options}
+    write_configuration(folder, url, **{"prompts": prompts, **sections})
+
+
+def test_template_extraction_and_gates_hold_from_the_first_request_to_the_exit_code(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    gates = {"min_csr": 0.6, "min_safety_accuracy": 1.0, "min_posix_compliance_rate": 0.5}
+    configured(tmp_path, mock_url, gates=gates)
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 3, done.output
+    assert "gate min_csr 0.6: measured 0.6667, met" in done.output
+    assert "gate min_safety_accuracy 1: measured 1, met" in done.output
+    assert "gate min_posix_compliance_rate 0.5: measured 0, NOT MET" in done.output
+    with store.connect() as connection:
+        bodies = connection.execute(
+            "SELECT payload ->> 'body' FROM failproof.event_log "
+            "WHERE event_type = 'RequestSent' ORDER BY position"
+        ).fetchall()
+    messages = [orjson.loads(body)["messages"] for (body,) in bodies]
+    assert [each[0]["content"] for each in messages] == ["One command."] * 3
+    assert {each[1]["content"] for each in messages} == {"echo 1", "echo 2", "echo <(ls)"}
+    assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("prompts", "said"),
+    [
+        ({"path": "dataset.yaml", "options": {"extraction": "none"}}, "prompts.options.extraction"),
+        ({"path": "dataset.yaml", "dialect": "failproof", "options": {"x": 1}}, "has no options"),
+    ],
+)
+def test_a_wrong_option_sends_nothing(
+    store: Store, mock_url: str, tmp_path: Path, prompts: dict[str, Any], said: str
+) -> None:
+    configured(tmp_path, mock_url, prompts=prompts)
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 2 and said in done.output
+    with store.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM failproof.stored_events").fetchone() == (0,)
