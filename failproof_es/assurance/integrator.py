@@ -7,6 +7,7 @@ computed: an event that was changed in between stops the integrator.
 
 from __future__ import annotations
 
+from contextlib import closing
 from uuid import UUID
 
 from failproof_es.assurance.tree import Edge, read_edge, stored_tree
@@ -14,7 +15,7 @@ from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.ledger.merkle import tree_root
+from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, SigningKey
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, Tile
@@ -66,10 +67,11 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     """Add the next events to the edge; return how many, and the tiles that they filled."""
     filled: list[Tile] = []
     taken = 0
-    rows = ledger.leaf_rows(connection, after=edge.last_position, limit=_BATCH)
-    for row in rows:
-        filled += edge.add(row.position, _checked_leaf(row))
-        taken += 1
+    # Closed at once when a leaf is refused: the connection is busy until the rows are.
+    with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
+        for row in rows:
+            filled += edge.add(row.position, _checked_leaf(row))
+            taken += 1
     return taken, filled
 
 
@@ -97,10 +99,16 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
             f"the newest checkpoint in the database (size {stored.tree_size}) is not of this "
             f"key: {error}"
         ) from None
-    size = newest.size
-    if size > edge.size or tree_root(stored_tree(connection).subtree, size) != newest.root:
+    try:
+        # Proven from the tiles to the root that would be signed: a tile that was changed on
+        # one level only shows, too.
+        proof: list[bytes] = []
+        if 0 < newest.size < edge.size:
+            proof = consistency_proof(stored_tree(connection).subtree, newest.size, edge.size)
+        verify_consistency(newest.size, newest.root, edge.size, edge.root(), proof)
+    except (InvalidProof, KeyError):
         raise LedgerBroken(
-            f"the tree of {edge.size} events does not continue the checkpoint of {size}: "
+            f"the tree of {edge.size} events does not continue the checkpoint of {newest.size}: "
             "`failproof-es verify` says what was changed"
-        )
-    return signed if size == edge.size else None
+        ) from None
+    return signed if newest.size == edge.size else None

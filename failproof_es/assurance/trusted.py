@@ -16,7 +16,7 @@ from failproof_es.assurance.signing_key import folder
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.merkle import tree_root
+from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
@@ -58,11 +58,15 @@ def check_continues(connection: Connection, kept: Checkpoint, newest: Checkpoint
             f"the checkpoint kept signs {kept.size} events, this log's newest only "
             f"{newest.size}: the tail was cut, or an older backup restored"
         )
-    tree = stored_tree(connection)
-    if kept.size and tree_root(tree.subtree, kept.size) != kept.root:
-        raise Forked(f"this log's first {kept.size} events are not those of the checkpoint kept")
-    if newest.size and tree_root(tree.subtree, newest.size) != newest.root:
-        raise Forked("the newest checkpoint does not sign this log's tree")
+    try:
+        proof: list[bytes] = []
+        if 0 < kept.size < newest.size:
+            proof = consistency_proof(stored_tree(connection).subtree, kept.size, newest.size)
+        verify_consistency(kept.size, kept.root, newest.size, newest.root, proof)
+    except (InvalidProof, KeyError):
+        raise Forked(
+            f"this log's first {kept.size} events are not those of the checkpoint kept"
+        ) from None
 
 
 def keep(place: str, signed: Note, size: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -78,7 +78,7 @@ def origin(connection: Connection) -> str:
 
 def leaf_rows(
     connection: Connection, after: int = 0, up_to: int = _EVERY, limit: int | None = None
-) -> Iterator[LeafRow]:
+) -> Generator[LeafRow]:
     """Stream the rows with positions in (after, up_to], in commit order."""
     which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
     return _rows(connection, _COPY.format(which=which, limit=sql.Literal(limit)))
@@ -98,7 +98,7 @@ def stream_rows(connection: Connection, stream_ids: Sequence[UUID]) -> Iterator[
         yield from _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
 
 
-def _rows(connection: Connection, statement: sql.Composed) -> Iterator[LeafRow]:
+def _rows(connection: Connection, statement: sql.Composed) -> Generator[LeafRow]:
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         first = True
         for data in copy:

@@ -338,7 +338,7 @@ def test_an_append_function_that_swallows_is_not_believed(
     unguarded.execute(
         "CREATE OR REPLACE FUNCTION failproof.append(originator_ids uuid[], "
         "originator_versions bigint[], topics text[], states bytea[], run_ids uuid[], "
-        "lease_run_id uuid DEFAULT NULL, lease_epoch bigint DEFAULT NULL) "
+        "leaf_hashes bytea[], lease_run_id uuid DEFAULT NULL, lease_epoch bigint DEFAULT NULL) "
         "RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1::bigint'"
     )
     with pytest.raises(EventsSwallowed, match="2 events were appended but 1 rows came back"):

@@ -1,0 +1,200 @@
+"""The tree over the log: integrated after the commit, signed, continued, never over a change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep
+from failproof_es.assurance.signing_key import key_path, log_key
+from failproof_es.assurance.tree import read_edge, stored_tree
+from failproof_es.assurance.trusted import Forked, default_place, read_kept
+from failproof_es.assurance.verification import verify_log
+from failproof_es.events import Scored
+from failproof_es.ledger import merkle, naive
+from failproof_es.ledger.note import NoteError, SigningKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.store import Store
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this user's keys are, for the test."""
+    monkeypatch.setenv("FAILPROOF_ES_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def connection(store: Store) -> Iterator[psycopg.Connection[Any]]:
+    with store.connect() as connected:
+        yield connected
+
+
+def scored(number: int) -> Scored:
+    return Scored(
+        originator_id=UUID(int=number + 1), originator_version=1, run_id=RUN, prompt_id=RUN,
+        timestamp=datetime.now(UTC), model_key="m", repetition=1, scores={"accuracy": 1.0},
+        reason=f"event {number} é", scorer="s", scorer_version="1",
+    )  # fmt: skip
+
+
+RUN = uuid4()
+
+
+def append(store: Store, first: int, last: int) -> None:
+    """Append events first to last (exclusive), among them appends that fail and leave gaps."""
+    for start in range(first, last, 100):
+        store.log.events.put([scored(n) for n in range(start, min(start + 100, last))])
+        with pytest.raises(Exception, match="duplicate key"):
+            store.log.events.put([scored(start)])
+
+
+def leaf_data(row: ledger.LeafRow) -> bytes:
+    """A leaf by the page that describes it."""
+    import hashlib
+    import struct
+
+    return (
+        b"failproof-es/event/1\n"
+        + row.stream_id
+        + struct.pack(">QH", row.version, len(row.topic))
+        + row.topic
+        + struct.pack(">Q", len(row.state))
+        + hashlib.sha256(row.state).digest()
+    )
+
+
+@pytest.mark.parametrize("sizes", [[1], [255, 256, 257], [600, 601], [10, 700]])
+def test_the_tree_is_that_of_the_definition_however_it_was_integrated(
+    store: Store, connection: psycopg.Connection[Any], sizes: list[int]
+) -> None:
+    key = SigningKey.generate(ledger.origin(connection))
+    before = 0
+    for size in sizes:
+        append(store, before, size)
+        before = size
+        sign_checkpoint(connection, key)
+        leaves = [leaf_data(row) for row in ledger.leaf_rows(connection)]
+        edge = read_edge(connection)
+        assert edge.size == size == len(leaves)
+        assert edge.root() == naive.root(leaves)
+        assert merkle.tree_root(stored_tree(connection).subtree, size) == naive.root(leaves)
+        result = verify_log(connection, key.public)
+        assert (result.findings, result.signed_size) == ([], size)
+
+
+def test_the_writer_and_the_row_give_the_same_leaf(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    append(store, 0, 3)
+    for row in ledger.leaf_rows(connection):
+        assert row.leaf_hash == naive.leaf_hash(leaf_data(row))
+
+
+def test_a_tree_without_new_events_is_not_signed_twice(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    append(store, 0, 5)
+    key = SigningKey.generate(ledger.origin(connection))
+    assert sign_checkpoint(connection, key) == sign_checkpoint(connection, key)
+    assert len(ledger.checkpoints(connection)) == 1
+
+
+def test_nothing_is_integrated_over_an_event_that_its_writer_did_not_record(
+    store: Store,
+    connection: psycopg.Connection[Any],
+    administrator: psycopg.Connection[Any],
+) -> None:
+    append(store, 0, 5)
+    tamper(administrator, "UPDATE failproof.events SET topic = 'Forged' WHERE notification_id = 3")
+    with pytest.raises(LedgerBroken, match=r"position 3 .*Forged"):
+        integrate(connection)
+
+
+def tamper(administrator: psycopg.Connection[Any], statement: str) -> None:
+    """What a superuser can do who takes the guards down first and puts them up again."""
+    with administrator.transaction():
+        administrator.execute("SET LOCAL session_replication_role = replica")
+        for trigger in ("statements_change_nothing", "rows_never_change"):
+            administrator.execute("SET LOCAL event_triggers = off")
+            for table in ("events", "ledger_tiles"):
+                administrator.execute(
+                    f"ALTER TABLE failproof.{table} DISABLE TRIGGER {trigger}".encode()
+                )
+        administrator.execute(statement.encode())
+
+
+def test_a_tree_that_does_not_continue_its_checkpoint_is_not_signed(
+    store: Store,
+    connection: psycopg.Connection[Any],
+    administrator: psycopg.Connection[Any],
+) -> None:
+    append(store, 0, 300)
+    key = SigningKey.generate(ledger.origin(connection))
+    sign_checkpoint(connection, key)
+    tamper(
+        administrator,
+        "UPDATE failproof.ledger_tiles SET hashes = overlay(hashes placing '\\x00'::bytea from 9) "
+        "WHERE tile = 0 AND level = 0",
+    )
+    append(store, 300, 310)
+    with pytest.raises(LedgerBroken, match="does not continue"):
+        sign_checkpoint(connection, key)
+    with pytest.raises(LedgerBroken, match="not of this key"):
+        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+
+
+def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
+    store: Store, connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
+) -> None:
+    append(store, 0, 20)
+    assert checkpoint_and_keep(connection).size == 20
+    tamper(administrator, "DELETE FROM failproof.events WHERE notification_id > 15")
+    administrator.execute("SET session_replication_role = replica")
+    for table in ("ledger_tiles", "ledger_checkpoints"):
+        administrator.execute("SET event_triggers = off")
+        administrator.execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER USER".encode())
+        administrator.execute(f"DELETE FROM failproof.{table}".encode())
+    with pytest.raises(Forked, match="tail was cut"):
+        checkpoint_and_keep(connection)
+
+
+def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None:
+    origin = ledger.origin(connection)
+    made = log_key(origin)
+    path = key_path(origin)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert log_key(origin).public == made.public
+    path.chmod(0o644)
+    with pytest.raises(InvalidInput, match="read by others"):
+        log_key(origin)
+
+
+def test_a_key_of_another_log_signs_nothing(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    append(store, 0, 2)
+    with pytest.raises(NoteError, match="does not sign for"):
+        sign_checkpoint(connection, SigningKey.generate("failproof-es/another"))
+
+
+def test_the_keeper_signs_what_is_committed_when_it_ends(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    with Keeper(store) as keeper:
+        append(store, 0, 30)
+    assert keeper.trouble is None
+    origin = ledger.origin(connection)
+    kept = read_kept(str(default_place(origin)), log_key(origin).public)
+    assert kept is not None
+    assert kept.size == 30
+    assert verify_log(connection, log_key(origin).public, [kept]).anchored_size == 30
