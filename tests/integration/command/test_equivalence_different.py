@@ -404,6 +404,16 @@ PAIRS = [
     ("date +%%F", "date +%%Y-%m-%d"),
     ("watch -d ls", "watch ls"),
     (r"find . -name a -ok b {} \;", r"find . -name a -exec b {} \;"),
+    ("rm -v a b", "rm -v b a"),
+    ("rm -i a b", "rm -i b a"),
+    ("mkdir -v a b", "mkdir -v b a"),
+    ("chmod -c 644 a b", "chmod -c 644 b a"),
+    ("sort f | uniq", "sort -u f"),
+    (r"find . -exec sh -c 'ls {}' \;", r"""find . -exec sh -c 'ls "{}"' \;"""),
+    ("xargs -I{} sh -c 'ls {}'", """xargs -I{} sh -c 'ls "{}"'"""),
+    ("tee >(ls -1)", "tee >(ls)"),
+    ("sh -c 'ls >&f'", "sh -c 'ls >f 2>&1'"),
+    ("kill -٣ 1", "kill -3 1"),
 ]
 
 

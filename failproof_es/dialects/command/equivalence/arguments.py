@@ -213,12 +213,15 @@ def _is_default(option: Option, options: list[Option], utility: Utility) -> bool
     )
 
 
-def settled_operands(operands: Sequence[Word], utility: Utility) -> tuple[Form, ...]:
+def settled_operands(
+    operands: Sequence[Word], options: Sequence[Option], utility: Utility
+) -> tuple[Form, ...]:
     """The operands, sorted where the program does not mind and they can't meet."""
     if not operands and utility.default is not None:
         return (literal(utility.default),)
     start = utility.operands
-    if start is None or not _are_apart(operands[start:]):
+    told = any(option.name in utility.shows for option in options)
+    if start is None or told or not _are_apart(operands[start:]):
         return tuple(operands)
     return (*operands[:start], *in_order(operands[start:]))
 

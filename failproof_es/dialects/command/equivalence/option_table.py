@@ -31,6 +31,7 @@ class Utility:
     number: str | None = None
     script: tuple[str, ...] = ()
     operands: int | None = None
+    shows: frozenset[str] = frozenset()
     default: str | None = None
     command: int | None = None
     last: tuple[frozenset[str], ...] = ()
@@ -117,6 +118,7 @@ def _utility(listed: dict[str, str], entry: dict[str, Any]) -> Utility:
         number=option(entry["number"]) if "number" in entry else None,
         script=tuple(map(option, entry.get("script", ()))),
         operands=entry.get("operands"),
+        shows=options("shows"),
         default=entry.get("default"),
         command=entry.get("command"),
         last=groups("last"),
