@@ -66,7 +66,8 @@ class Reader:
         try:
             tree = shell.parse(marks.plain(text)).tree
         except Unparseable as error:
-            if not lenient and error.code not in ("empty", "only_comment"):
+            nothing = self._texts > 1 and error.code in ("empty", "only_comment")
+            if not lenient and not nothing:
                 self._say(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
             return
         self._depth += 1
