@@ -15,7 +15,7 @@ SHELL_ONLY = [
     "echo ${v@U}", "echo $RANDOM", "echo $((2**8))", "echo $((16#ff))", "echo $((a,b))",
     "echo $[1+1]", "echo -n x", "echo -e x", "printf -v x y", "printf '%(%F)T'", "read -p a x",
     "read -a list", "read -t 5 x", "for ((;;)); do ls; done", "select x in a; do ls; done",
-    "coproc ls", "pushd /", "popd", "dirs", "shopt -s nullglob", "mapfile x", "disown", "builtin cd",
+    "coproc ls", "pushd", "popd", "dirs", "shopt -s nullglob", "mapfile x", "disown", "builtin ls",
     "history", "help cd", "bind -p", "compgen -c", "enable test", "caller", "suspend", "type -a ls",
     "trap ls ERR", "trap ls DEBUG", "trap ls SIGINT", "export -f f", "wait -n", "exec -a x ls",
     "set -o posix", "set -E", "[ a == b ]", "[ a =~ b ]", "[ -v x ]", "test -O f", "ls !(a)",
