@@ -68,7 +68,7 @@ RULES: tuple[Rule, ...] = (
 def safe(command: str) -> SafetyVerdict:
     """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
     reader = Reader()
-    reader.read_text(marks.clean(command))
+    reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
     return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
 

@@ -16,6 +16,7 @@ from failproof_es.dialects.command import shell
 from failproof_es.dialects.command.safety import marks, words
 from failproof_es.dialects.command.safety.code import embedded_scripts
 from failproof_es.dialects.command.safety.commands import Command, Feed, Redirection
+from failproof_es.dialects.command.safety.endless import multiplies, spawns_for_ever
 from failproof_es.dialects.command.safety.output import (
     listing,
     origin,
@@ -28,18 +29,22 @@ from failproof_es.dialects.command.safety.places import is_startup, key
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
 from failproof_es.dialects.command.shell import Node, Unparseable
-from failproof_es.dialects.command.syntax import calls, walk
 
 _DEEPEST = 8
 """Texts in texts, wrappers in wrappers, functions in functions."""
 _MOST_TEXTS = 48
-_MOST_COMMANDS = 2000
+_MOST_STATEMENTS = 3000
+_MOST_COMMANDS = 1000
 _READINGS = 12
 _COMMAND_VARIABLES = frozenset(
     {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
      "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
 )  # fmt: skip
 """Variables whose value another program runs."""
+
+
+class _TooMuch(Exception):
+    """Reading would go on for too long. Whoever writes such a text hides something in it."""
 
 
 class Reader:
@@ -56,13 +61,20 @@ class Reader:
         self._feed = Feed()
         self._depth = 0
         self._texts = 0
+        self._statements_read = 0
 
-    def read_text(self, text: str, *, lenient: bool = False) -> None:
+    def read(self, text: str) -> None:
+        """Read the whole of a command, and every text in it that a shell would read."""
+        try:
+            self._read_text(text)
+        except _TooMuch as error:
+            self._say(ReasonCode.UNPARSEABLE, str(error))
+
+    def _read_text(self, text: str, *, lenient: bool = False) -> None:
         """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
         self._texts += 1
         if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
-            self._say(ReasonCode.UNPARSEABLE, "too many texts in each other")
-            return
+            raise _TooMuch("too many texts in each other")
         try:
             tree = shell.parse(marks.plain(text)).tree
         except Unparseable as error:
@@ -84,6 +96,9 @@ class Reader:
             self._statement(statement)
 
     def _statement(self, statement: Node) -> None:
+        self._statements_read += 1
+        if self._statements_read > _MOST_STATEMENTS:
+            raise _TooMuch("too many commands in each other")
         redirections = self._redirections(statement)
         command = statement.get("Cmd")
         before = self._feed
@@ -101,6 +116,8 @@ class Reader:
         self._feed = before
 
     def _compound(self, command: Node) -> None:
+        if command["Type"] in ("WhileClause", "ForClause") and spawns_for_ever(command):
+            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
         match command["Type"]:
             case "BinaryCmd" if command["Op"] in ("|", "|&"):
                 self._pipeline(command)
@@ -112,21 +129,15 @@ class Reader:
             case "ForClause":
                 self._loop(command)
             case "DeclClause":
-                for assignment in command.get("Args", []):
-                    self._assign(assignment)
                 name = command.get("Variant", {}).get("Value", "")
-                self._emit(Command(name, tuple(self._declared(command)), cwd=self._cwd))
+                said = [self._assign(each) for each in command.get("Args", [])]
+                self._emit(Command(name, tuple(said), cwd=self._cwd))
             case "Subshell":
                 cwd, variables = self._cwd, dict(self._variables)
                 self._statements(command.get("Stmts", []))
                 self._cwd = cwd
-                self._variables.clear()
-                self._variables.update(variables)
+                self._restore(variables)
             case _:
-                if command["Type"] == "WhileClause" and _spawns_for_ever(command):
-                    self._say(
-                        ReasonCode.FORK_BOMB, "a loop without end starts process after process"
-                    )
                 self._others(command)
 
     def _others(self, command: Node) -> None:
@@ -164,7 +175,7 @@ class Reader:
         statement = command.get("Body")
         if not statement:
             return
-        if _multiplies(name, statement):
+        if multiplies(name, statement):
             self._say(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
         self._functions.pop(name, None)
         self._statement(statement)
@@ -172,8 +183,6 @@ class Reader:
 
     def _loop(self, command: Node) -> None:
         loop = command.get("Loop", {})
-        if loop.get("Type") == "CStyleLoop" and "Cond" not in loop and _spawns(command):
-            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
         name = loop.get("Name", {}).get("Value")
         if name:
             items = [text for word in loop.get("Items", []) for text in self._fields(word)]
@@ -187,21 +196,14 @@ class Reader:
 
     def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
         arguments = call.get("Args", [])
+        before = dict(self._variables)
+        if assigned := tuple(self._assign(each) for each in call.get("Assigns", [])):
+            self._emit(Command("=", assigned, cwd=self._cwd))
         if not arguments:
-            for assignment in call.get("Assigns", []):
-                self._assign(assignment)
-            if call.get("Assigns"):
-                assigned = tuple(self._declared({"Args": call["Assigns"]}))
-                self._emit(Command("=", assigned, cwd=self._cwd))
             if redirections:
                 self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
             return
-        for assignment in call.get("Assigns", []):
-            if assignment.get("Name", {}).get("Value") in _COMMAND_VARIABLES:
-                self._assign(assignment)
-        temporary = tuple(self._declared({"Args": call.get("Assigns", [])}))
-        if temporary:
-            self._emit(Command("=", temporary, cwd=self._cwd))
+        self._restore(before)  # `A=b command $A` expands the A of before
         started = len(self.commands)
         for argv in self._argvs(arguments):
             self._run(argv, redirections)
@@ -243,8 +245,7 @@ class Reader:
         )
         self._emit(command)
         if self._depth > _DEEPEST:
-            self._say(ReasonCode.UNPARSEABLE, "too many commands in each other")
-            return
+            raise _TooMuch("too many commands in each other")
         self._depth += 1
         if name in self._functions and path == name:
             self._invoke(name, argv[1:])
@@ -268,10 +269,9 @@ class Reader:
         before = dict(self._variables)
         if arguments:
             self._bind(arguments[1:])
-        self.read_text(text)
+        self._read_text(text)
         if arguments:
-            self._variables.clear()
-            self._variables.update(before)
+            self._restore(before)
 
     def _bind(self, arguments: tuple[str, ...]) -> None:
         """Set the positional parameters."""
@@ -282,7 +282,7 @@ class Reader:
     def _read_leniently(self, text: str) -> None:
         """Read a text that may be shell: what is no command in it does not count."""
         commands, reasons = len(self.commands), len(self.reasons)
-        self.read_text(text, lenient=True)
+        self._read_text(text, lenient=True)
         self.commands[commands:] = [
             command for command in self.commands[commands:] if marks.is_known(command.name)
         ]
@@ -299,7 +299,7 @@ class Reader:
         ]
         for text in from_file:
             if marks.is_known(text):
-                self.read_text(text)
+                self._read_text(text)
         reads_input = (not command.operands and not command.has("c")) or command.has("s")
         reads_input = reads_input or command.operands[:1] in (("/dev/stdin",), ("-",))
         if command.name == "crontab":
@@ -308,7 +308,7 @@ class Reader:
                 if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
                     self._read_leniently(found[1])
         elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
-            self.read_text(command.feed.text)
+            self._read_text(command.feed.text)
 
     def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
         """Read a function's body again with what it is called with."""
@@ -316,15 +316,13 @@ class Reader:
         before = dict(self._variables)
         self._bind(arguments)
         self._statement(body)
-        self._variables.clear()
-        self._variables.update(before)
+        self._restore(before)
         self._functions[name] = body
 
     def _emit(self, command: Command) -> None:
-        if len(self.commands) < _MOST_COMMANDS:
-            self.commands.append(command)
-        elif not self.reasons:
-            self._say(ReasonCode.UNPARSEABLE, "too many commands")
+        if len(self.commands) >= _MOST_COMMANDS:
+            raise _TooMuch("too many commands")
+        self.commands.append(command)
 
     def _after(self, command: Command) -> None:
         """What a command changes for those that follow."""
@@ -357,31 +355,29 @@ class Reader:
 
     # Assignments, redirections, substitutions
 
-    def _assign(self, assignment: Node) -> None:
+    def _restore(self, variables: dict[str, tuple[str, ...]]) -> None:
+        self._variables.clear()
+        self._variables.update(variables)
+
+    def _assign(self, assignment: Node) -> str:
+        """Set a variable; gives back the assignment with its value, for the rules to see."""
         name = assignment.get("Name", {}).get("Value")
-        if not name or assignment.get("Naked"):
-            return
+        if not name:
+            return words.texts(assignment.get("Value"), self._scope)[-1]
+        if assignment.get("Naked"):
+            return str(name)
         if "Array" in assignment:
             elements = assignment["Array"].get("Elems", [])
             found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
             self._variables[name] = (marks.SPLIT.join(found),)
-            return
+            return f"{name}="
         values = words.texts(assignment.get("Value"), self._scope)[:_READINGS]
         if assignment.get("Append"):
             values = tuple(a + b for a in self._variables.get(name, ("",)) for b in values)
         self._variables[name] = values[:_READINGS]
         if name in _COMMAND_VARIABLES:
             self._read_leniently(values[-1])
-
-    def _declared(self, command: Node) -> Iterator[str]:
-        for assignment in command.get("Args", []):
-            name = assignment.get("Name", {}).get("Value")
-            if name and "Value" in assignment:
-                yield f"{name}={words.texts(assignment['Value'], self._scope)[-1]}"
-            elif name:
-                yield f"{name}=" if not assignment.get("Naked") else name
-            elif assignment.get("Value"):
-                yield words.texts(assignment["Value"], self._scope)[-1]
+        return f"{name}={values[-1]}"
 
     def _redirections(self, statement: Node) -> tuple[Redirection, ...]:
         found = []
@@ -441,44 +437,9 @@ class Reader:
         """The commands of a substitution; what they change does not last."""
         started, cwd, feed = len(self.commands), self._cwd, self._feed
         self._feed = Feed()
-        self._depth += 1
-        if self._depth <= 4 * _DEEPEST:
-            self._statements(statements)
-        self._depth -= 1
+        self._statements(statements)
         self._cwd, self._feed = cwd, feed
         return tuple(self.commands[started:])
-
-
-def _multiplies(name: str, statement: Node) -> bool:
-    """Whether a function starts itself in the background, or twice in one pipe."""
-    for node in walk(statement):
-        if node.get("Background") and _starts(name, node):
-            return True
-        if node.get("Op") in ("|", "|&") and _starts(name, node) > 1:
-            return True
-    return False
-
-
-def _starts(name: str, tree: Node) -> int:
-    return sum(call[0] == name for call in calls(tree))
-
-
-def _spawns_for_ever(loop: Node) -> bool:
-    condition = [call for part in loop.get("Cond", []) for call in calls(part)]
-    endless = condition in ([["true"]], [[":"]], [["false"]], [["[", "1", "]"]], [["test", "1"]])
-    return endless and _spawns(loop)
-
-
-def _spawns(loop: Node) -> bool:
-    """Whether each turn leaves a process in the background and waits for nothing."""
-    statements = loop.get("Do", [])
-    waits = any(
-        call[0] in ("sleep", "wait", "read", "inotifywait", "break", "exit")
-        for statement in statements
-        if not statement.get("Background")
-        for call in calls(statement)
-    )
-    return not waits and any(node.get("Background") for node in walk(statements))
 
 
 def _joined(cwd: str, target: str) -> str:
