@@ -414,6 +414,16 @@ PAIRS = [
     ("tee >(ls -1)", "tee >(ls)"),
     ("sh -c 'ls >&f'", "sh -c 'ls >f 2>&1'"),
     ("kill -٣ 1", "kill -3 1"),
+    ("tail -2 a b", "tail -n 2 a b"),
+    ("tail f -2", "tail -n 2 f"),
+    ("head f -2", "head -n 2 f"),
+    ("tree -Id", "tree -I d"),
+    ("md5sum -b -t f", "md5sum -t -b f"),
+    ("sort -t: -t, f", "sort -t, f"),
+    ("free -m -m", "free -m"),
+    ("tail -2 *.log", "tail -n 2 *.log"),
+    ("sed '/x/{bend}' f", "sed '/x/{bend;}' f"),
+    ("find . -name a -o -quit", r"find . \( -name a -o -quit \) -print"),
 ]
 
 

@@ -133,6 +133,7 @@ class _Parser:
         if written in _TESTS or written.startswith("-newer"):
             return _test(written, self._values(_TESTS.get(written, 1)))
         if written in _POSITIONAL:
+            self.acts = self.acts or written == "-quit"
             return ("positional", written, *self._values(_POSITIONAL[written]))
         if written in _ACTIONS:
             self.acts = True
