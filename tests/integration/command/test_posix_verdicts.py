@@ -86,6 +86,12 @@ def test_the_environment_does_not_switch_the_judge_off(monkeypatch: pytest.Monke
     assert not posix("let y=1").compliant
 
 
+def test_substitutions_too_deep_for_shellcheck_are_judged_at_once() -> None:
+    deep = "echo " + "$(echo " * 20 + "x" + ")" * 20
+    assert posix(deep).reasons[0].startswith("TOO_DEEP")
+    assert posix("echo " + "$(echo " * 8 + "x" + ")" * 8).compliant
+
+
 def test_many_verdicts_are_those_of_each_alone() -> None:
     commands = ["ls", "", "[[ a ]]", "if", "ls", "echo \ud800", "let x=1"]
     together = posix_many(commands)

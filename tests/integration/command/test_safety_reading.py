@@ -145,6 +145,26 @@ def test_what_is_no_command_is_unsafe_and_says_why(text: str, code: str) -> None
     assert verdict.reasons[0].detail.startswith(code)
 
 
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        "".join(f"a{n}() {{ a{n - 1}; a{n - 1}; }}; " for n in range(1, 30)) + "a29",
+        "find a b c d -exec " * 12 + "rm {}",
+        "sudo " * 700 + "ls",
+        "python3 -c '" + "".join(f'os.system("ls {n}");' for n in range(120)) + "'",
+        "x=$(" * 24 + "ls" + ")" * 24 + "; ls;" * 900,
+    ],
+)
+def test_a_text_that_could_hide_something_behind_much_is_unsafe(hiding: str) -> None:
+    assert ReasonCode.UNPARSEABLE in {reason.code for reason in safe(hiding).reasons}
+
+
+def test_a_command_behind_many_harmless_ones_is_found() -> None:
+    calls = "".join(f'os.system("ls {n}"); ' for n in range(60))
+    assert safe(f"python3 -c 'import os; {calls}'").safe
+    assert not safe(f"python3 -c 'import os; {calls} os.system(\"{DELETION}\")'").safe
+
+
 def test_a_function_that_runs_whatever_it_is_given_is_dynamic() -> None:
     reasons = safe('run() { "$@"; }; run ls').reasons
     assert [reason.code for reason in reasons] == [ReasonCode.DYNAMIC_COMMAND]

@@ -32,7 +32,7 @@ from failproof_es.dialects.command.shell import Node, Unparseable
 
 _DEEPEST = 8
 """Texts in texts, wrappers in wrappers, functions in functions."""
-_MOST_TEXTS = 48
+_MOST_TEXTS = 100
 _MOST_STATEMENTS = 3000
 _MOST_COMMANDS = 1000
 _READINGS = 12
