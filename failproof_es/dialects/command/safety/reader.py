@@ -19,13 +19,12 @@ from failproof_es.dialects.command.safety.commands import Command, Feed, Redirec
 from failproof_es.dialects.command.safety.endless import multiplies, spawns_for_ever
 from failproof_es.dialects.command.safety.output import (
     listing,
-    origin,
-    output_files,
     printed,
     printed_in_part,
     taint,
 )
 from failproof_es.dialects.command.safety.places import is_startup, key
+from failproof_es.dialects.command.safety.surroundings import READINGS, Surroundings
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
 from failproof_es.dialects.command.shell import Node, Unparseable
@@ -35,7 +34,6 @@ _DEEPEST = 8
 _MOST_TEXTS = 100
 _MOST_STATEMENTS = 3000
 _MOST_COMMANDS = 1000
-_READINGS = 12
 _COMMAND_VARIABLES = frozenset(
     {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
      "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
@@ -53,11 +51,9 @@ class Reader:
     def __init__(self) -> None:
         self.commands: list[Command] = []
         self.reasons: list[SafetyReason] = []
-        self._variables: dict[str, tuple[str, ...]] = {}
-        self._scope = words.Scope(self._variables, self._substitute, self._provide)
+        self._known = Surroundings()
+        self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
         self._functions: dict[str, Node] = {}
-        self._files: dict[str, str] = {}
-        self._cwd = "."
         self._feed = Feed()
         self._depth = 0
         self._texts = 0
@@ -104,12 +100,14 @@ class Reader:
         before = self._feed
         self._feed = self._fed_by(redirections)
         if command is None:
-            self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+            self._emit(
+                Command("", (), redirections, self._feed, self._known.cwd, dict(self._known.files))
+            )
         elif command["Type"] == "CallExpr":
             self._call(command, redirections)
         else:
             if any(each.writes for each in redirections):
-                self._emit(Command("", (), redirections, self._feed, self._cwd))
+                self._emit(Command("", (), redirections, self._feed, self._known.cwd))
             started = len(self.commands)
             self._compound(command)
             self._written(redirections, self.commands[started:])
@@ -131,12 +129,12 @@ class Reader:
             case "DeclClause":
                 name = command.get("Variant", {}).get("Value", "")
                 said = [self._assign(each) for each in command.get("Args", [])]
-                self._emit(Command(name, tuple(said), cwd=self._cwd))
+                self._emit(Command(name, tuple(said), cwd=self._known.cwd))
             case "Subshell":
-                cwd, variables = self._cwd, dict(self._variables)
+                cwd, variables = self._known.cwd, dict(self._known.variables)
                 self._statements(command.get("Stmts", []))
-                self._cwd = cwd
-                self._restore(variables)
+                self._known.cwd = cwd
+                self._known.restore(variables)
             case _:
                 self._others(command)
 
@@ -186,7 +184,7 @@ class Reader:
         name = loop.get("Name", {}).get("Value")
         if name:
             items = [text for word in loop.get("Items", []) for text in self._fields(word)]
-            self._variables[name] = tuple(dict.fromkeys(items))[:_READINGS] or (marks.ANY,)
+            self._known.variables[name] = tuple(dict.fromkeys(items))[:READINGS] or (marks.ANY,)
         self._statements(command.get("Do", []))
 
     def _fields(self, word: Node) -> list[str]:
@@ -196,14 +194,18 @@ class Reader:
 
     def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
         arguments = call.get("Args", [])
-        before = dict(self._variables)
+        before = dict(self._known.variables)
         if assigned := tuple(self._assign(each) for each in call.get("Assigns", [])):
-            self._emit(Command("=", assigned, cwd=self._cwd))
+            self._emit(Command("=", assigned, cwd=self._known.cwd))
         if not arguments:
             if redirections:
-                self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+                self._emit(
+                    Command(
+                        "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
+                    )
+                )
             return
-        self._restore(before)  # `A=b command $A` expands the A of before
+        self._known.restore(before)  # `A=b command $A` expands the A of before
         started = len(self.commands)
         for argv in self._argvs(arguments):
             self._run(argv, redirections)
@@ -232,7 +234,7 @@ class Reader:
             )
             for choice in choices
         )
-        yield from islice((argv for argv in seen if argv), _READINGS)
+        yield from islice((argv for argv in seen if argv), READINGS)
 
     def _run(
         self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
@@ -241,7 +243,14 @@ class Reader:
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
         command = Command(
-            name, argv[1:], redirections, self._feed, self._cwd, dict(self._files), path, asks
+            name,
+            argv[1:],
+            redirections,
+            self._feed,
+            self._known.cwd,
+            dict(self._known.files),
+            path,
+            asks,
         )
         self._emit(command)
         if self._depth > _DEEPEST:
@@ -254,7 +263,7 @@ class Reader:
                 self._read_with(inner.text, inner.words)
             elif inner.words:
                 self._run(inner.words, redirections, asks=inner.asks or asks)
-        content = self._files.get(key(path, self._cwd), "") if "/" in path else ""
+        content = self._known.files.get(key(path, self._known.cwd), "") if "/" in path else ""
         if content and marks.is_known(content):
             self._read_leniently(content)
         for text in embedded_scripts(command):
@@ -262,22 +271,16 @@ class Reader:
         if name in SHELLS or name in (".", "source", "at", "batch", "crontab"):
             self._scripts(command)
         self._depth -= 1
-        self._after(command)
+        self._known.learn(command, self._items)
 
     def _read_with(self, text: str, arguments: tuple[str, ...]) -> None:
         """Read a script that is called with arguments: `sh -c text name first second`."""
-        before = dict(self._variables)
+        before = dict(self._known.variables)
         if arguments:
-            self._bind(arguments[1:])
+            self._known.bind(arguments[1:])
         self._read_text(text)
         if arguments:
-            self._restore(before)
-
-    def _bind(self, arguments: tuple[str, ...]) -> None:
-        """Set the positional parameters."""
-        for at, argument in enumerate(arguments[:9], 1):
-            self._variables[str(at)] = (argument,)
-        self._variables["@"] = self._variables["*"] = (marks.SPLIT.join(arguments),)
+            self._known.restore(before)
 
     def _read_leniently(self, text: str) -> None:
         """Read a text that may be shell: what is no command in it does not count."""
@@ -293,9 +296,9 @@ class Reader:
     def _scripts(self, command: Command) -> None:
         """Read what a shell is fed, or the file it runs if this text has written it."""
         from_file = [
-            self._files[place]
+            self._known.files[place]
             for argument in command.operands[:1]
-            if (place := key(argument, self._cwd)) in self._files
+            if (place := key(argument, self._known.cwd)) in self._known.files
         ]
         for text in from_file:
             if marks.is_known(text):
@@ -313,10 +316,10 @@ class Reader:
     def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
         """Read a function's body again with what it is called with."""
         body = self._functions.pop(name)
-        before = dict(self._variables)
-        self._bind(arguments)
+        before = dict(self._known.variables)
+        self._known.bind(arguments)
         self._statement(body)
-        self._restore(before)
+        self._known.restore(before)
         self._functions[name] = body
 
     def _emit(self, command: Command) -> None:
@@ -324,40 +327,7 @@ class Reader:
             raise _TooMuch("too many commands")
         self.commands.append(command)
 
-    def _after(self, command: Command) -> None:
-        """What a command changes for those that follow."""
-        match command.name:
-            case "cd" | "pushd" | "chdir":
-                target = command.operands[0] if command.operands else marks.HOME
-                self._cwd = "." if target in ("-", marks.ANY) else _joined(self._cwd, target)
-            case "read" | "mapfile" | "readarray":
-                for name in command.operands:
-                    self._variables[name] = tuple(self._items())[:_READINGS]
-            case "tee" | "sponge":
-                known = command.feed.text or marks.ANY + taint(command.feed.upstream)
-                for path in command.operands:
-                    self._files[key(path, self._cwd)] = known
-            case "set" if command.arguments[:1] == ("--",):
-                self._bind(command.arguments[1:])
-            case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
-                said = printed((Command("printf", command.arguments[2:]),))
-                self._variables[command.arguments[1]] = (said or marks.ANY,)
-            case _:
-                for path in output_files(command):
-                    self._files[key(path, self._cwd)] = origin(command)
-                self._moved(command)
-
-    def _moved(self, command: Command) -> None:
-        if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
-            source, target = (key(each, self._cwd) for each in command.operands)
-            if source in self._files:
-                self._files[target] = self._files[source]
-
     # Assignments, redirections, substitutions
-
-    def _restore(self, variables: dict[str, tuple[str, ...]]) -> None:
-        self._variables.clear()
-        self._variables.update(variables)
 
     def _assign(self, assignment: Node) -> str:
         """Set a variable; gives back the assignment with its value, for the rules to see."""
@@ -369,12 +339,12 @@ class Reader:
         if "Array" in assignment:
             elements = assignment["Array"].get("Elems", [])
             found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
-            self._variables[name] = (marks.SPLIT.join(found),)
+            self._known.variables[name] = (marks.SPLIT.join(found),)
             return f"{name}="
-        values = words.texts(assignment.get("Value"), self._scope)[:_READINGS]
+        values = words.texts(assignment.get("Value"), self._scope)[:READINGS]
         if assignment.get("Append"):
-            values = tuple(a + b for a in self._variables.get(name, ("",)) for b in values)
-        self._variables[name] = values[:_READINGS]
+            values = tuple(a + b for a in self._known.variables.get(name, ("",)) for b in values)
+        self._known.variables[name] = values[:READINGS]
         if name in _COMMAND_VARIABLES:
             self._read_leniently(values[-1])
         return f"{name}={values[-1]}"
@@ -397,9 +367,9 @@ class Reader:
             if each.operator in ("<<", "<<-", "<<<"):
                 feed = Feed(each.target)
             elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
-                content = self._files.get(key(each.target, self._cwd))
+                content = self._known.files.get(key(each.target, self._known.cwd))
                 text = content if content is not None and marks.is_known(content) else None
-                upstream = (Command("cat", (each.target,), files=dict(self._files)),)
+                upstream = (Command("cat", (each.target,), files=dict(self._known.files)),)
                 feed = Feed(text, upstream, each.target)
         return feed
 
@@ -409,8 +379,8 @@ class Reader:
             if each.writes and each.descriptor in ("", "1"):
                 text = printed(tuple(commands))
                 known = text if text is not None else marks.ANY + taint(tuple(commands))
-                self._files[key(each.target, self._cwd)] = known
-                if is_startup(each.target, self._cwd) and text is not None:
+                self._known.files[key(each.target, self._known.cwd)] = known
+                if is_startup(each.target, self._known.cwd) and text is not None:
                     self._read_leniently(text)
 
     def _items(self) -> list[str]:
@@ -429,20 +399,14 @@ class Reader:
     def _provide(self, statements: Sequence[Node]) -> str:
         commands = self._aside(statements)
         text = printed(commands)
-        path = f"/dev/fd/{len(self._files) + 10}"
-        self._files[path] = text if text is not None else marks.ANY + taint(commands)
+        path = f"/dev/fd/{len(self._known.files) + 10}"
+        self._known.files[path] = text if text is not None else marks.ANY + taint(commands)
         return path
 
     def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
         """The commands of a substitution; what they change does not last."""
-        started, cwd, feed = len(self.commands), self._cwd, self._feed
+        started, cwd, feed = len(self.commands), self._known.cwd, self._feed
         self._feed = Feed()
         self._statements(statements)
-        self._cwd, self._feed = cwd, feed
+        self._known.cwd, self._feed = cwd, feed
         return tuple(self.commands[started:])
-
-
-def _joined(cwd: str, target: str) -> str:
-    if target.startswith(("/", marks.HOME, "~")):
-        return target
-    return f"{cwd}/{target}"
