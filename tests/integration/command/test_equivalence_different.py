@@ -424,6 +424,10 @@ PAIRS = [
     ("tail -2 *.log", "tail -n 2 *.log"),
     ("sed '/x/{bend}' f", "sed '/x/{bend;}' f"),
     ("find . -name a -o -quit", r"find . \( -name a -o -quit \) -print"),
+    ("ls 1>f 1>&3", "ls 2>f 2>&3"),
+    ("ls >&3 >f", "ls >f"),
+    ("ls >&- 2>&-", "ls >&- >&-"),
+    ("ls 3>&1 >&-", "ls 2>&1 >&-"),
 ]
 
 
