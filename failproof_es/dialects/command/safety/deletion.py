@@ -117,7 +117,7 @@ def _moves_away(command: Command) -> Iterator[SafetyReason]:
 
 
 def _is_backup(source: str, target: str) -> bool:
-    return target.startswith(source) and len(target) > len(source)
+    return target.startswith(source) and target[len(source) :][:1] in (".", "-", "_", "~")
 
 
 def _mirrors(command: Command) -> Iterator[SafetyReason]:

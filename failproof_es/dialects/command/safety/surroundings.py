@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.output import origin, output_files, printed, taint
+from failproof_es.dialects.command.safety.output import (
+    origin,
+    output_files,
+    printed,
+    reads_secret,
+    taint,
+)
 from failproof_es.dialects.command.safety.places import key
 
 READINGS = 12
 """How many values of a variable, and how many readings of a command line, are followed."""
+
+
+_ARCHIVERS = frozenset({"tar", "zip", "7z", "7za", "gpg", "openssl", "bsdtar", "rar"})
+_ARCHIVE = re.compile(r"\.(zip|tgz|tar|tar\.\w+|7z|rar|enc|gpg|tbz2?|txz)$")
 
 
 @dataclass(slots=True)
@@ -54,6 +65,9 @@ class Surroundings:
             case _:
                 for path in output_files(command):
                     self.files[key(path, self.cwd)] = origin(command)
+                if command.name in _ARCHIVERS and reads_secret(command):
+                    for path in filter(_ARCHIVE.search, command.operands):
+                        self.files[key(path, self.cwd)] = marks.ANY + marks.SECRET
                 self._moved(command)
 
     def _moved(self, command: Command) -> None:
