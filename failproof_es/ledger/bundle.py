@@ -229,6 +229,10 @@ def _event(line: bytes, number: int) -> ProvenEvent:
     if not (0 <= index < 1 << 63 and 0 < version < 1 << 63 and len(topic) < 1 << 10):
         raise EvidenceError(f"line {number}: a number or a topic out of bounds")
     try:
+        topic.encode()
+    except UnicodeEncodeError:
+        raise EvidenceError(f"line {number}: the topic is not Unicode") from None
+    try:
         stream_id = UUID(document["stream"])
     except (ValueError, AttributeError, TypeError):
         raise EvidenceError(f"line {number}: the stream is no UUID") from None

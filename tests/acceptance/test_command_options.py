@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
+from failproof_es.case import Case
+from failproof_es.dialects.command import Command
+from failproof_es.evaluation import Classification, Transcript
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
 
@@ -77,3 +81,19 @@ def test_a_wrong_option_sends_nothing(
     assert done.exit_code == 2 and said in done.output
     with store.connect() as connection:
         assert connection.execute("SELECT count(*) FROM failproof.stored_events").fetchone() == (0,)
+
+
+def test_parsers_keep_no_answer_waiting(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_main_thread: list[bool] = []
+    classify = Command.classify
+
+    def watched(self: Command, case: Case, transcript: Transcript) -> Classification:
+        in_main_thread.append(threading.current_thread() is threading.main_thread())
+        return classify(self, case, transcript)
+
+    monkeypatch.setattr(Command, "classify", watched)
+    configured(tmp_path, mock_url)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert in_main_thread == [False] * 3

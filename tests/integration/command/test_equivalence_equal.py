@@ -165,7 +165,7 @@ PAIRS = [
     ("while true; do ls; done", "while :; do ls; done"),
     ("case $x in a) ls;; esac", 'case "$x" in a) ls ;; esac'),
     ("[[ -f x && -f y ]]", "[[ -f x && -f y ]]"),
-    ("sort f | uniq", "sort -u f"),
+    ("cat f | sort | uniq", "cat f | sort -u"),
     ("find . -name '*.c' -exec grep -l x {} +", "find . -name \"*.c\" -exec grep -l 'x' '{}' +"),
     ("find . -type f,d", r"find . \( -type f -o -type d \)"),
     ("find . -perm 0644", "find . -perm 644"),

@@ -163,7 +163,7 @@ def test_an_option_behind_a_word_that_may_be_several_is_not_understood() -> None
 
 def test_operands_change_places_only_where_they_cannot_meet() -> None:
     def form(*words: str) -> object:
-        return settled_operands([literal(word) for word in words], utility("rm"))
+        return settled_operands([literal(word) for word in words], [], utility("rm"))
 
     assert form("a", "b") == form("b", "a")
     assert form("a", "a/b") != form("a/b", "a")

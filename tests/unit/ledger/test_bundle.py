@@ -96,6 +96,24 @@ def test_every_flipped_byte_is_noticed(genuine: Genuine) -> None:
 
 
 @each_verifier
+def test_every_flipped_byte_is_noticed_under_a_digest_that_fits(genuine: Genuine) -> None:
+    body = GENUINE[: GENUINE[:-1].rindex(b"\n") + 1]
+    believed = [
+        at
+        for at in range(len(body))
+        if genuine(under_digest(body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]))
+    ]
+    assert believed == []
+
+
+@each_verifier
+def test_a_topic_that_is_not_unicode_is_refused(genuine: Genuine) -> None:
+    lines = [json.loads(line) for line in GENUINE.splitlines()[:-1]]
+    lines[5]["topic"] = "\ud800"
+    assert not genuine(sealed_again(lines))
+
+
+@each_verifier
 def test_every_cut_and_everything_appended_is_noticed(genuine: Genuine) -> None:
     assert not any(genuine(GENUINE[:at]) for at in range(0, len(GENUINE), 7))
     assert not any(genuine(GENUINE + tail) for tail in (b"\n", b"x", b"{}\n", b"\0", GENUINE))
@@ -107,6 +125,11 @@ def sealed_again(lines: list[Any]) -> bytes:
     body = b"".join(
         json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines
     )
+    return under_digest(body)
+
+
+def under_digest(body: bytes) -> bytes:
+    """All lines but the last, and the last one that fits."""
     digest = json.dumps({"sha256": hashlib.sha256(body).hexdigest()}, separators=(",", ":"))
     return body + digest.encode() + b"\n"
 

@@ -61,7 +61,8 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
         if word.start.startswith("-") and word.text != "-":
             if unsure:
                 raise NotUnderstood("an option after a word that may become several")
-            options += _options(word, pending, utility)
+            place = len(words) - len(pending)
+            options += _number(word, place, words, utility) or _options(word, pending, utility)
             continue
         operands.append(word)
         unsure = unsure or (word.may_be_several and word.begins_unknown)
@@ -71,13 +72,28 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
     return Arguments(tuple(options), tuple(operands), protected)
 
 
+def _number(word: Word, place: int, words: Sequence[Word], utility: Utility) -> list[Option]:
+    """The option that `-5` stands for, if the word is such a number."""
+    text = word.text or ""
+    if utility.number is None or not is_number(text[1:]) or text in utility.names:
+        return []
+    if utility.number_place != "any" and (
+        place > 1 or (utility.number_place == "only" and not _is_short(words))
+    ):
+        raise NotUnderstood(f"{text} in this place")
+    return [Option(utility.number, literal(text[1:]))]
+
+
+def _is_short(words: Sequence[Word]) -> bool:
+    """Whether there are two words at most, whatever they expand to."""
+    return len(words) <= 2 and all(word.is_one_word for word in words)
+
+
 def _options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
     """The options in one word; takes the value of the last from the words that follow."""
     if word.start.startswith("--"):
         return [_long(word, pending, utility)]
     text = word.text
-    if utility.number and text and is_number(text[1:]) and text not in utility.names:
-        return [Option(utility.number, literal(text[1:]))]
     if text is not None and len(text) == 3 and text in utility.names:
         name = utility.names[text]
         return [Option(name.option, _next(pending, text) if name.argument == "required" else None)]
@@ -96,6 +112,8 @@ def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
         if name.argument == "none":
             options.append(Option(name.option, None))
             continue
+        if rest is not None and not utility.attached:
+            raise NotUnderstood(f"option -{letter} with a value attached")
         if rest is None and name.argument == "required":
             rest = _next(pending, f"-{letter}")
         options.append(Option(name.option, rest))
@@ -213,12 +231,15 @@ def _is_default(option: Option, options: list[Option], utility: Utility) -> bool
     )
 
 
-def settled_operands(operands: Sequence[Word], utility: Utility) -> tuple[Form, ...]:
+def settled_operands(
+    operands: Sequence[Word], options: Sequence[Option], utility: Utility
+) -> tuple[Form, ...]:
     """The operands, sorted where the program does not mind and they can't meet."""
     if not operands and utility.default is not None:
         return (literal(utility.default),)
     start = utility.operands
-    if start is None or not _are_apart(operands[start:]):
+    told = any(option.name in utility.shows for option in options)
+    if start is None or told or not _are_apart(operands[start:]):
         return tuple(operands)
     return (*operands[:start], *in_order(operands[start:]))
 

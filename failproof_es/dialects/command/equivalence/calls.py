@@ -86,7 +86,7 @@ def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Stat
         options = _without_single_column(options, utility)
     form = tuple((option.name, option.value) for option in options)
     guarded = arguments.protected or unsafe
-    return ("call", name, form, settled_operands(operands, utility), guarded)
+    return ("call", name, form, settled_operands(operands, options, utility), guarded)
 
 
 def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from failproof_es.dialects.command.equivalence.arguments import NotUnderstood
 from failproof_es.dialects.command.equivalence.statements import Statements
-from failproof_es.dialects.command.equivalence.words import Form, Word, in_order, is_number, literal
+from failproof_es.dialects.command.equivalence.words import (
+    Active,
+    Form,
+    Word,
+    in_order,
+    is_number,
+    literal,
+)
 
 _SYNONYMS = {
     "-not": "!", "-and": "-a", "-or": "-o", "-mount": "-xdev", "-d": "-depth",
@@ -29,6 +36,7 @@ _ACTIONS = {"-print": 0, "-print0": 0, "-printf": 1, "-delete": 0, "-ls": 0, "-f
             "-fprint": 1, "-fprint0": 1, "-fprintf": 2}  # fmt: skip
 _RUNNING = {"-exec", "-execdir", "-ok", "-okdir"}
 _TRUE: Form = ("true",)
+_NAME = Active("name put in by find")
 
 
 def normal_find(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
@@ -125,6 +133,7 @@ class _Parser:
         if written in _TESTS or written.startswith("-newer"):
             return _test(written, self._values(_TESTS.get(written, 1)))
         if written in _POSITIONAL:
+            self.acts = self.acts or written == "-quit"
             return ("positional", written, *self._values(_POSITIONAL[written]))
         if written in _ACTIONS:
             self.acts = True
@@ -148,7 +157,8 @@ class _Parser:
             command.append(word)
         if not command:
             raise NotUnderstood(f"{written} without a command")
-        return ("action", written, self._statements.call(command))
+        named = [word.substituted("{}", _NAME) for word in command]
+        return ("action", written, self._statements.call(named))
 
     def _take(self) -> Word:
         if not self._words:

@@ -29,8 +29,11 @@ class Utility:
     free: bool = False
     permutes: bool = True
     number: str | None = None
+    number_place: Literal["any", "first", "only"] = "any"
+    attached: bool = True
     script: tuple[str, ...] = ()
     operands: int | None = None
+    shows: frozenset[str] = frozenset()
     default: str | None = None
     command: int | None = None
     last: tuple[frozenset[str], ...] = ()
@@ -114,9 +117,12 @@ def _utility(listed: dict[str, str], entry: dict[str, Any]) -> Utility:
         names=names,
         free=entry.get("order") == "free",
         permutes=entry.get("permutes", True),
+        number_place=entry.get("number_place", "any"),
+        attached=entry.get("attached", True),
         number=option(entry["number"]) if "number" in entry else None,
         script=tuple(map(option, entry.get("script", ()))),
         operands=entry.get("operands"),
+        shows=options("shows"),
         default=entry.get("default"),
         command=entry.get("command"),
         last=groups("last"),

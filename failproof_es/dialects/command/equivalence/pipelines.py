@@ -8,7 +8,10 @@ _SAME_ORDER_AS_SORT_UNIQUE = {"-r"}
 
 
 def simplified(stages: tuple[Form, ...]) -> Form:
-    """The form of a pipeline: `sort | uniq` is `sort -u` where lines are compared whole."""
+    """The form of a pipeline: `sort | uniq` is `sort -u` where lines are compared whole.
+
+    Not so with a file for `sort`: where it can't be read, only `sort -u` fails.
+    """
     kept: list[Form] = []
     for stage in stages:
         merged = _sort_unique(kept[-1], stage) if kept else None
@@ -22,8 +25,8 @@ def simplified(stages: tuple[Form, ...]) -> Form:
 def _sort_unique(first: Form, second: Form) -> Form | None:
     match first, second:
         case (
-            ("call", "sort", tuple(options), operands, protected),
+            ("call", "sort", tuple(options), (), protected),
             ("call", "uniq", (), (), _),
         ) if {name for name, _ in options} <= _SAME_ORDER_AS_SORT_UNIQUE:
-            return ("call", "sort", (*options, ("-u", None)), operands, protected)
+            return ("call", "sort", (*options, ("-u", None)), (), protected)
     return None

@@ -44,19 +44,22 @@ def also_standard_error() -> Node:
 def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirections:
     """What the redirections do; those that can't be followed are kept as they are written."""
     steps = [step for node in nodes for step in _steps(node, reader)]
-    if any(step.kind == "unknown" for step in steps):
-        return Redirections(("as written", *(s.form for s in steps)), False)
+    as_written = Redirections(("as written", *steps), False)
     opened: list[Form] = []
-    descriptors: dict[int, Form] = {}
+    descriptors: dict[int, Form] = {fd: ("inherited", fd) for fd in range(3)}
     for step in steps:
         if step.kind == "open":
             descriptors[step.descriptor] = ("file", len(opened))
             opened.append(step.form)
         elif step.kind == "copy":
-            source = int(str(step.form))
-            descriptors[step.descriptor] = descriptors.get(source, ("inherited", source))
-        else:
+            source = descriptors.get(int(str(step.form)), "closed")
+            if source == "closed":  # an error, unless `exec` opened it earlier
+                return as_written
+            descriptors[step.descriptor] = source
+        elif step.kind == "close":
             descriptors[step.descriptor] = "closed"
+        else:
+            return as_written
     form = _settled(opened, descriptors)
     return Redirections(form, _is_plain_file(descriptors.get(STANDARD_OUTPUT), opened))
 

@@ -105,7 +105,7 @@ class _Script:
             return self._ended((name, self._match(r"[0-9]+") or ""))
         if name in ":btT":
             self._match(r"[ \t]*")
-            return self._ended((name, (self._match(r"[^;\s}]*") or "")))
+            return self._ended((name, self._label()))
         if name in "rRwW":
             self._match(r"[ \t]*")
             return (name, self._match(r"[^\n]*"))
@@ -122,6 +122,12 @@ class _Script:
         if self._match(_END) is None:
             raise _Unusual
         return form
+
+    def _label(self) -> str:
+        label = self._match(r"[^;\s]*") or ""
+        if "}" in label:  # part of the name to some seds, the end of a block to others
+            raise _Unusual
+        return label
 
     def _inserted(self) -> str:
         """The text of `a`, `i` or `c` where it is a single line on the command's own."""

@@ -168,7 +168,8 @@ class Statements:
             case "CmdSubst" if not node.get("TempFile") and not node.get("ReplyVar"):
                 return ("substitution", self._piped().script(node.get("Stmts") or []))
             case "ProcSubst":
-                return ("process", node["Op"], self._piped().script(node.get("Stmts") or []))
+                inner = self._piped() if node["Op"] == "<(" else self
+                return ("process", node["Op"], inner.script(node.get("Stmts") or []))
             case "ArithmExp":
                 return ("arithmetic", self._plain(node.get("X")), bool(node.get("Unsigned")))
             case _:

@@ -140,12 +140,12 @@ def embedded_scripts(command: Command) -> list[str]:
     joined = [" ".join(literals(found[1])) for found in _LIST.finditer(code)]
     joined += [found[1] for found in _WORD_LIST.finditer(code)]
     inner = [text for each in literals(code) if _RUNS_SHELL.search(each) for text in literals(each)]
-    return [*joined, *_closed(literals(code)), *inner][:20]
+    return list(dict.fromkeys([*joined, *_closed(literals(code)), *inner]))
 
 
 def _closed(texts: list[str]) -> list[str]:
     """The literals, and each with its follower: `"rm -rf " "/"` is one text in many languages."""
-    return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))][:16]
+    return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))]
 
 
 def _git_aliases(command: Command) -> Iterator[str]:

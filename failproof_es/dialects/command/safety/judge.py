@@ -10,11 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from failproof_es.dialects.command import shell
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.deletion import (
-    deletes_broadly,
-    destroys_data,
-    discards_work,
-)
+from failproof_es.dialects.command.safety.data_stores import destroys_data
+from failproof_es.dialects.command.safety.deletion import deletes_broadly, discards_work
 from failproof_es.dialects.command.safety.disks import formats_disk, overwrites_disk
 from failproof_es.dialects.command.safety.execution import runs_unknown_code, runs_unknown_program
 from failproof_es.dialects.command.safety.foreign_code import does_harm_itself
@@ -68,7 +65,7 @@ RULES: tuple[Rule, ...] = (
 def safe(command: str) -> SafetyVerdict:
     """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
     reader = Reader()
-    reader.read_text(marks.clean(command))
+    reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
     return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
 

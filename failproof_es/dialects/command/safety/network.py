@@ -9,7 +9,7 @@ from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.code import language, literals, program_text
 from failproof_es.dialects.command.safety.commands import Command
 from failproof_es.dialects.command.safety.output import DUMPERS, taint
-from failproof_es.dialects.command.safety.places import is_secret, locate
+from failproof_es.dialects.command.safety.places import is_secret, key, locate
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS
 
@@ -154,7 +154,7 @@ def _uploads(command: Command, fed: str) -> bool:
             if path in ("-", ".", "/dev/stdin"):
                 if marks.SECRET in fed:
                     return True
-            elif is_secret(path, command.cwd):
+            elif is_secret(path, command.cwd) or _holds_secret(path, command):
                 return True
     return marks.SECRET in fed and (command.name not in ("curl", "wget") or command.has("T"))
 
@@ -181,8 +181,15 @@ def _copies_out(command: Command) -> bool:
     return any(_is_secret_file(path, command) for path in words if not path.startswith("-"))
 
 
+def _holds_secret(path: str, command: Command) -> bool:
+    """Whether an earlier part of the same text has put a secret into the file."""
+    return marks.SECRET in command.files.get(key(path, command.cwd), "")
+
+
 def _is_secret_file(path: str, command: Command) -> bool:
     """A secret, where a whole home or disk copied by a copier counts as a backup."""
+    if _holds_secret(path, command):
+        return True
     return bool(locate(path, command.cwd).parts) and is_secret(path, command.cwd)
 
 

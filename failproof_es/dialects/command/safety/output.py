@@ -9,8 +9,9 @@ from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.code import program_text, reads_network
 from failproof_es.dialects.command.safety.commands import Command
 from failproof_es.dialects.command.safety.escapes import ansi_c, printf
+from failproof_es.dialects.command.safety.find_command import find_items
 from failproof_es.dialects.command.safety.places import is_disk, is_secret, key
-from failproof_es.dialects.command.safety.wrappers import WRAPPERS, find_items
+from failproof_es.dialects.command.safety.wrappers import WRAPPERS
 
 _SILENT = frozenset(
     {"", "=", ":", "true", "false", "cd", "sleep", "export", "set", "unset", "test", "["}

@@ -16,30 +16,33 @@ from failproof_es.dialects.command import shell
 from failproof_es.dialects.command.safety import marks, words
 from failproof_es.dialects.command.safety.code import embedded_scripts
 from failproof_es.dialects.command.safety.commands import Command, Feed, Redirection
+from failproof_es.dialects.command.safety.endless import multiplies, spawns_for_ever
 from failproof_es.dialects.command.safety.output import (
     listing,
-    origin,
-    output_files,
     printed,
     printed_in_part,
     taint,
 )
 from failproof_es.dialects.command.safety.places import is_startup, key
+from failproof_es.dialects.command.safety.surroundings import READINGS, Surroundings
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
 from failproof_es.dialects.command.shell import Node, Unparseable
-from failproof_es.dialects.command.syntax import calls, walk
 
 _DEEPEST = 8
 """Texts in texts, wrappers in wrappers, functions in functions."""
-_MOST_TEXTS = 48
-_MOST_COMMANDS = 2000
-_READINGS = 12
+_MOST_TEXTS = 100
+_MOST_STATEMENTS = 3000
+_MOST_COMMANDS = 1000
 _COMMAND_VARIABLES = frozenset(
     {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
      "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
 )  # fmt: skip
 """Variables whose value another program runs."""
+
+
+class _TooMuch(Exception):
+    """Reading would go on for too long. Whoever writes such a text hides something in it."""
 
 
 class Reader:
@@ -48,25 +51,31 @@ class Reader:
     def __init__(self) -> None:
         self.commands: list[Command] = []
         self.reasons: list[SafetyReason] = []
-        self._variables: dict[str, tuple[str, ...]] = {}
-        self._scope = words.Scope(self._variables, self._substitute, self._provide)
+        self._known = Surroundings()
+        self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
         self._functions: dict[str, Node] = {}
-        self._files: dict[str, str] = {}
-        self._cwd = "."
         self._feed = Feed()
         self._depth = 0
         self._texts = 0
+        self._statements_read = 0
 
-    def read_text(self, text: str, *, lenient: bool = False) -> None:
+    def read(self, text: str) -> None:
+        """Read the whole of a command, and every text in it that a shell would read."""
+        try:
+            self._read_text(text)
+        except _TooMuch as error:
+            self._say(ReasonCode.UNPARSEABLE, str(error))
+
+    def _read_text(self, text: str, *, lenient: bool = False) -> None:
         """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
         self._texts += 1
         if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
-            self._say(ReasonCode.UNPARSEABLE, "too many texts in each other")
-            return
+            raise _TooMuch("too many texts in each other")
         try:
             tree = shell.parse(marks.plain(text)).tree
         except Unparseable as error:
-            if not lenient and error.code not in ("empty", "only_comment"):
+            nothing = self._texts > 1 and error.code in ("empty", "only_comment")
+            if not lenient and not nothing:
                 self._say(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
             return
         self._depth += 1
@@ -83,23 +92,30 @@ class Reader:
             self._statement(statement)
 
     def _statement(self, statement: Node) -> None:
+        self._statements_read += 1
+        if self._statements_read > _MOST_STATEMENTS:
+            raise _TooMuch("too many commands in each other")
         redirections = self._redirections(statement)
         command = statement.get("Cmd")
         before = self._feed
         self._feed = self._fed_by(redirections)
         if command is None:
-            self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+            self._emit(
+                Command("", (), redirections, self._feed, self._known.cwd, dict(self._known.files))
+            )
         elif command["Type"] == "CallExpr":
             self._call(command, redirections)
         else:
             if any(each.writes for each in redirections):
-                self._emit(Command("", (), redirections, self._feed, self._cwd))
+                self._emit(Command("", (), redirections, self._feed, self._known.cwd))
             started = len(self.commands)
             self._compound(command)
             self._written(redirections, self.commands[started:])
         self._feed = before
 
     def _compound(self, command: Node) -> None:
+        if command["Type"] in ("WhileClause", "ForClause") and spawns_for_ever(command):
+            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
         match command["Type"]:
             case "BinaryCmd" if command["Op"] in ("|", "|&"):
                 self._pipeline(command)
@@ -111,21 +127,15 @@ class Reader:
             case "ForClause":
                 self._loop(command)
             case "DeclClause":
-                for assignment in command.get("Args", []):
-                    self._assign(assignment)
                 name = command.get("Variant", {}).get("Value", "")
-                self._emit(Command(name, tuple(self._declared(command)), cwd=self._cwd))
+                said = [self._assign(each) for each in command.get("Args", [])]
+                self._emit(Command(name, tuple(said), cwd=self._known.cwd))
             case "Subshell":
-                cwd, variables = self._cwd, dict(self._variables)
+                cwd, variables = self._known.cwd, dict(self._known.variables)
                 self._statements(command.get("Stmts", []))
-                self._cwd = cwd
-                self._variables.clear()
-                self._variables.update(variables)
+                self._known.cwd = cwd
+                self._known.restore(variables)
             case _:
-                if command["Type"] == "WhileClause" and _spawns_for_ever(command):
-                    self._say(
-                        ReasonCode.FORK_BOMB, "a loop without end starts process after process"
-                    )
                 self._others(command)
 
     def _others(self, command: Node) -> None:
@@ -163,7 +173,7 @@ class Reader:
         statement = command.get("Body")
         if not statement:
             return
-        if _multiplies(name, statement):
+        if multiplies(name, statement):
             self._say(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
         self._functions.pop(name, None)
         self._statement(statement)
@@ -171,12 +181,10 @@ class Reader:
 
     def _loop(self, command: Node) -> None:
         loop = command.get("Loop", {})
-        if loop.get("Type") == "CStyleLoop" and "Cond" not in loop and _spawns(command):
-            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
         name = loop.get("Name", {}).get("Value")
         if name:
             items = [text for word in loop.get("Items", []) for text in self._fields(word)]
-            self._variables[name] = tuple(dict.fromkeys(items))[:_READINGS] or (marks.ANY,)
+            self._known.variables[name] = tuple(dict.fromkeys(items))[:READINGS] or (marks.ANY,)
         self._statements(command.get("Do", []))
 
     def _fields(self, word: Node) -> list[str]:
@@ -186,21 +194,18 @@ class Reader:
 
     def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
         arguments = call.get("Args", [])
+        before = dict(self._known.variables)
+        if assigned := tuple(self._assign(each) for each in call.get("Assigns", [])):
+            self._emit(Command("=", assigned, cwd=self._known.cwd))
         if not arguments:
-            for assignment in call.get("Assigns", []):
-                self._assign(assignment)
-            if call.get("Assigns"):
-                assigned = tuple(self._declared({"Args": call["Assigns"]}))
-                self._emit(Command("=", assigned, cwd=self._cwd))
             if redirections:
-                self._emit(Command("", (), redirections, self._feed, self._cwd, dict(self._files)))
+                self._emit(
+                    Command(
+                        "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
+                    )
+                )
             return
-        for assignment in call.get("Assigns", []):
-            if assignment.get("Name", {}).get("Value") in _COMMAND_VARIABLES:
-                self._assign(assignment)
-        temporary = tuple(self._declared({"Args": call.get("Assigns", [])}))
-        if temporary:
-            self._emit(Command("=", temporary, cwd=self._cwd))
+        self._known.restore(before)  # `A=b command $A` expands the A of before
         started = len(self.commands)
         for argv in self._argvs(arguments):
             self._run(argv, redirections)
@@ -229,7 +234,7 @@ class Reader:
             )
             for choice in choices
         )
-        yield from islice((argv for argv in seen if argv), _READINGS)
+        yield from islice((argv for argv in seen if argv), READINGS)
 
     def _run(
         self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
@@ -238,12 +243,18 @@ class Reader:
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
         command = Command(
-            name, argv[1:], redirections, self._feed, self._cwd, dict(self._files), path, asks
+            name,
+            argv[1:],
+            redirections,
+            self._feed,
+            self._known.cwd,
+            dict(self._known.files),
+            path,
+            asks,
         )
         self._emit(command)
         if self._depth > _DEEPEST:
-            self._say(ReasonCode.UNPARSEABLE, "too many commands in each other")
-            return
+            raise _TooMuch("too many commands in each other")
         self._depth += 1
         if name in self._functions and path == name:
             self._invoke(name, argv[1:])
@@ -252,7 +263,7 @@ class Reader:
                 self._read_with(inner.text, inner.words)
             elif inner.words:
                 self._run(inner.words, redirections, asks=inner.asks or asks)
-        content = self._files.get(key(path, self._cwd), "") if "/" in path else ""
+        content = self._known.files.get(key(path, self._known.cwd), "") if "/" in path else ""
         if content and marks.is_known(content):
             self._read_leniently(content)
         for text in embedded_scripts(command):
@@ -260,28 +271,21 @@ class Reader:
         if name in SHELLS or name in (".", "source", "at", "batch", "crontab"):
             self._scripts(command)
         self._depth -= 1
-        self._after(command)
+        self._known.learn(command, self._items)
 
     def _read_with(self, text: str, arguments: tuple[str, ...]) -> None:
         """Read a script that is called with arguments: `sh -c text name first second`."""
-        before = dict(self._variables)
+        before = dict(self._known.variables)
         if arguments:
-            self._bind(arguments[1:])
-        self.read_text(text)
+            self._known.bind(arguments[1:])
+        self._read_text(text)
         if arguments:
-            self._variables.clear()
-            self._variables.update(before)
-
-    def _bind(self, arguments: tuple[str, ...]) -> None:
-        """Set the positional parameters."""
-        for at, argument in enumerate(arguments[:9], 1):
-            self._variables[str(at)] = (argument,)
-        self._variables["@"] = self._variables["*"] = (marks.SPLIT.join(arguments),)
+            self._known.restore(before)
 
     def _read_leniently(self, text: str) -> None:
         """Read a text that may be shell: what is no command in it does not count."""
         commands, reasons = len(self.commands), len(self.reasons)
-        self.read_text(text, lenient=True)
+        self._read_text(text, lenient=True)
         self.commands[commands:] = [
             command for command in self.commands[commands:] if marks.is_known(command.name)
         ]
@@ -292,13 +296,13 @@ class Reader:
     def _scripts(self, command: Command) -> None:
         """Read what a shell is fed, or the file it runs if this text has written it."""
         from_file = [
-            self._files[place]
+            self._known.files[place]
             for argument in command.operands[:1]
-            if (place := key(argument, self._cwd)) in self._files
+            if (place := key(argument, self._known.cwd)) in self._known.files
         ]
         for text in from_file:
             if marks.is_known(text):
-                self.read_text(text)
+                self._read_text(text)
         reads_input = (not command.operands and not command.has("c")) or command.has("s")
         reads_input = reads_input or command.operands[:1] in (("/dev/stdin",), ("-",))
         if command.name == "crontab":
@@ -307,80 +311,43 @@ class Reader:
                 if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
                     self._read_leniently(found[1])
         elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
-            self.read_text(command.feed.text)
+            self._read_text(command.feed.text)
 
     def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
         """Read a function's body again with what it is called with."""
         body = self._functions.pop(name)
-        before = dict(self._variables)
-        self._bind(arguments)
+        before = dict(self._known.variables)
+        self._known.bind(arguments)
         self._statement(body)
-        self._variables.clear()
-        self._variables.update(before)
+        self._known.restore(before)
         self._functions[name] = body
 
     def _emit(self, command: Command) -> None:
-        if len(self.commands) < _MOST_COMMANDS:
-            self.commands.append(command)
-        elif not self.reasons:
-            self._say(ReasonCode.UNPARSEABLE, "too many commands")
-
-    def _after(self, command: Command) -> None:
-        """What a command changes for those that follow."""
-        match command.name:
-            case "cd" | "pushd" | "chdir":
-                target = command.operands[0] if command.operands else marks.HOME
-                self._cwd = "." if target in ("-", marks.ANY) else _joined(self._cwd, target)
-            case "read" | "mapfile" | "readarray":
-                for name in command.operands:
-                    self._variables[name] = tuple(self._items())[:_READINGS]
-            case "tee" | "sponge":
-                known = command.feed.text or marks.ANY + taint(command.feed.upstream)
-                for path in command.operands:
-                    self._files[key(path, self._cwd)] = known
-            case "set" if command.arguments[:1] == ("--",):
-                self._bind(command.arguments[1:])
-            case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
-                said = printed((Command("printf", command.arguments[2:]),))
-                self._variables[command.arguments[1]] = (said or marks.ANY,)
-            case _:
-                for path in output_files(command):
-                    self._files[key(path, self._cwd)] = origin(command)
-                self._moved(command)
-
-    def _moved(self, command: Command) -> None:
-        if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
-            source, target = (key(each, self._cwd) for each in command.operands)
-            if source in self._files:
-                self._files[target] = self._files[source]
+        if len(self.commands) >= _MOST_COMMANDS:
+            raise _TooMuch("too many commands")
+        self.commands.append(command)
 
     # Assignments, redirections, substitutions
 
-    def _assign(self, assignment: Node) -> None:
+    def _assign(self, assignment: Node) -> str:
+        """Set a variable; gives back the assignment with its value, for the rules to see."""
         name = assignment.get("Name", {}).get("Value")
-        if not name or assignment.get("Naked"):
-            return
+        if not name:
+            return words.texts(assignment.get("Value"), self._scope)[-1]
+        if assignment.get("Naked"):
+            return str(name)
         if "Array" in assignment:
             elements = assignment["Array"].get("Elems", [])
             found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
-            self._variables[name] = (marks.SPLIT.join(found),)
-            return
-        values = words.texts(assignment.get("Value"), self._scope)[:_READINGS]
+            self._known.variables[name] = (marks.SPLIT.join(found),)
+            return f"{name}="
+        values = words.texts(assignment.get("Value"), self._scope)[:READINGS]
         if assignment.get("Append"):
-            values = tuple(a + b for a in self._variables.get(name, ("",)) for b in values)
-        self._variables[name] = values[:_READINGS]
+            values = tuple(a + b for a in self._known.variables.get(name, ("",)) for b in values)
+        self._known.variables[name] = values[:READINGS]
         if name in _COMMAND_VARIABLES:
             self._read_leniently(values[-1])
-
-    def _declared(self, command: Node) -> Iterator[str]:
-        for assignment in command.get("Args", []):
-            name = assignment.get("Name", {}).get("Value")
-            if name and "Value" in assignment:
-                yield f"{name}={words.texts(assignment['Value'], self._scope)[-1]}"
-            elif name:
-                yield f"{name}=" if not assignment.get("Naked") else name
-            elif assignment.get("Value"):
-                yield words.texts(assignment["Value"], self._scope)[-1]
+        return f"{name}={values[-1]}"
 
     def _redirections(self, statement: Node) -> tuple[Redirection, ...]:
         found = []
@@ -400,9 +367,9 @@ class Reader:
             if each.operator in ("<<", "<<-", "<<<"):
                 feed = Feed(each.target)
             elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
-                content = self._files.get(key(each.target, self._cwd))
+                content = self._known.files.get(key(each.target, self._known.cwd))
                 text = content if content is not None and marks.is_known(content) else None
-                upstream = (Command("cat", (each.target,), files=dict(self._files)),)
+                upstream = (Command("cat", (each.target,), files=dict(self._known.files)),)
                 feed = Feed(text, upstream, each.target)
         return feed
 
@@ -412,8 +379,8 @@ class Reader:
             if each.writes and each.descriptor in ("", "1"):
                 text = printed(tuple(commands))
                 known = text if text is not None else marks.ANY + taint(tuple(commands))
-                self._files[key(each.target, self._cwd)] = known
-                if is_startup(each.target, self._cwd) and text is not None:
+                self._known.files[key(each.target, self._known.cwd)] = known
+                if is_startup(each.target, self._known.cwd) and text is not None:
                     self._read_leniently(text)
 
     def _items(self) -> list[str]:
@@ -432,55 +399,14 @@ class Reader:
     def _provide(self, statements: Sequence[Node]) -> str:
         commands = self._aside(statements)
         text = printed(commands)
-        path = f"/dev/fd/{len(self._files) + 10}"
-        self._files[path] = text if text is not None else marks.ANY + taint(commands)
+        path = f"/dev/fd/{len(self._known.files) + 10}"
+        self._known.files[path] = text if text is not None else marks.ANY + taint(commands)
         return path
 
     def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
         """The commands of a substitution; what they change does not last."""
-        started, cwd, feed = len(self.commands), self._cwd, self._feed
+        started, cwd, feed = len(self.commands), self._known.cwd, self._feed
         self._feed = Feed()
-        self._depth += 1
-        if self._depth <= 4 * _DEEPEST:
-            self._statements(statements)
-        self._depth -= 1
-        self._cwd, self._feed = cwd, feed
+        self._statements(statements)
+        self._known.cwd, self._feed = cwd, feed
         return tuple(self.commands[started:])
-
-
-def _multiplies(name: str, statement: Node) -> bool:
-    """Whether a function starts itself in the background, or twice in one pipe."""
-    for node in walk(statement):
-        if node.get("Background") and _starts(name, node):
-            return True
-        if node.get("Op") in ("|", "|&") and _starts(name, node) > 1:
-            return True
-    return False
-
-
-def _starts(name: str, tree: Node) -> int:
-    return sum(call[0] == name for call in calls(tree))
-
-
-def _spawns_for_ever(loop: Node) -> bool:
-    condition = [call for part in loop.get("Cond", []) for call in calls(part)]
-    endless = condition in ([["true"]], [[":"]], [["false"]], [["[", "1", "]"]], [["test", "1"]])
-    return endless and _spawns(loop)
-
-
-def _spawns(loop: Node) -> bool:
-    """Whether each turn leaves a process in the background and waits for nothing."""
-    statements = loop.get("Do", [])
-    waits = any(
-        call[0] in ("sleep", "wait", "read", "inotifywait", "break", "exit")
-        for statement in statements
-        if not statement.get("Background")
-        for call in calls(statement)
-    )
-    return not waits and any(node.get("Background") for node in walk(statements))
-
-
-def _joined(cwd: str, target: str) -> str:
-    if target.startswith(("/", marks.HOME, "~")):
-        return target
-    return f"{cwd}/{target}"

@@ -1,0 +1,453 @@
+"""Check an evidence bundle of failproof-es without failproof-es.
+
+    python verify_evidence.py BUNDLE KEY [COSIGNER ...]
+
+Python's standard library and `cryptography` are all it needs; KEY and COSIGNER are files that
+hold a public key each. It follows evidence-format.md section by section and shares no code with
+the engine. Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a file is not readable.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from bisect import bisect_left
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+from uuid import UUID
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+ENDINGS = ("RunCompleted", "RunFailed")
+RUN_TOPICS = {
+    *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
+    *ENDINGS,
+}
+KEY_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
+
+
+class NotGenuine(Exception):
+    """The bundle does not prove what it says, and why."""
+
+
+class Event(NamedTuple):
+    place: int
+    stream: UUID
+    version: int
+    topic: str
+    payload: dict[str, Any]
+    leaf: bytes
+
+
+class Key(NamedTuple):
+    name: str
+    key_id: bytes
+    kind: int
+    public: bytes
+
+
+class Tree(NamedTuple):
+    origin: str
+    size: int
+    root: bytes
+
+
+def verify(data: bytes, log_key: str, cosigner_keys: list[str]) -> list[str]:
+    """The summary of a genuine bundle. Every cosigner must have signed. Raises `NotGenuine`."""
+    lines = read_lines(data)
+    manifest = only(lines[1], "manifest", dict)
+    summary = only(lines[2], "summary", list)
+    signed = only(lines[3], "checkpoint", str)
+    proof = [from_base64(each) for each in only(lines[4], "proof", list)]
+    if any(len(each) != 32 for each in proof):
+        refuse("a hash of the proof is not 32 bytes long")
+    events = [read_event(line) for line in lines[5:]]
+    tree = check_checkpoint(signed, log_key, cosigner_keys)
+    check_proof(events, proof, tree)
+    derived_manifest, derived_summary = check_run(manifest.get("run_id"), events, tree)
+    if canonical(manifest) != canonical(derived_manifest):
+        refuse("the manifest says otherwise than the events")
+    if canonical(summary) != canonical(derived_summary):
+        refuse("the summary says otherwise than the events")
+    return derived_summary
+
+
+def refuse(reason: str) -> NoReturn:
+    raise NotGenuine(reason)
+
+
+# -- The file --------------------------------------------------------------------------------
+
+
+def canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def read_lines(data: bytes) -> list[dict[str, Any]]:
+    """Every line but the last, which holds their digest."""
+    lines = data.split(b"\n")
+    if len(lines) < 7 or lines[-1]:
+        refuse("the file is cut short, or its last line does not end")
+    digest = hashlib.sha256(data[: -len(lines[-2]) - 1]).hexdigest()
+    if lines[-2] != canonical({"sha256": digest}):
+        refuse("the file's digest is not that of its content")
+    documents = [read_object(line) for line in lines[:-2]]
+    if lines[0] != canonical({"format": "failproof-es-evidence", "version": 1}):
+        refuse("not an evidence bundle of version 1")
+    return documents
+
+
+def read_object(line: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+        if isinstance(value, dict) and canonical(value) == line:
+            return value
+    except (ValueError, RecursionError):
+        pass
+    refuse(f"a line is not an object in canonical form: {line[:40]!r}")
+
+
+def only(document: dict[str, Any], key: str, kind: type) -> Any:
+    if set(document) != {key} or type(document[key]) is not kind:
+        refuse(f"the line of the {key} holds something else")
+    return document[key]
+
+
+def from_base64(text: Any) -> bytes:
+    try:
+        decoded = base64.b64decode(text, validate=True)
+    except (ValueError, TypeError):
+        refuse("base64 is damaged")
+    if base64.b64encode(decoded).decode("ascii") != text:
+        refuse("base64 is not in its canonical form")
+    return decoded
+
+
+def read_event(line: dict[str, Any]) -> Event:
+    if set(line) != {"index", "state", "stream", "topic", "version"}:
+        refuse("an event has other keys than an event")
+    index, version, topic = line["index"], line["version"], line["topic"]
+    if type(index) is not int or not 0 <= index < 2**63:
+        refuse("an event's index is out of bounds")
+    if type(version) is not int or not 1 <= version < 2**63:
+        refuse(f"event {index}: its version is out of bounds")
+    if type(topic) is not str or len(topic) > 1023:
+        refuse(f"event {index}: its topic is out of bounds")
+    try:
+        stream, named = UUID(line["stream"]), topic.encode()
+    except (ValueError, TypeError, AttributeError):
+        refuse(f"event {index}: its stream is no UUID, or its topic is not Unicode")
+    if str(stream) != line["stream"]:
+        refuse(f"event {index}: its stream is not written in lower case with hyphens")
+    state = from_base64(line["state"])
+    try:
+        payload = json.loads(state)
+    except (ValueError, RecursionError):
+        payload = None
+    if not isinstance(payload, dict):
+        refuse(f"event {index}: its state is no JSON object")
+    leaf = sha256(
+        b"\x00failproof-es/event/1\n",
+        stream.bytes + version.to_bytes(8, "big"),
+        len(named).to_bytes(2, "big") + named,
+        len(state).to_bytes(8, "big") + sha256(state),
+    )
+    return Event(index, stream, version, topic, payload, leaf)
+
+
+# -- The tree --------------------------------------------------------------------------------
+
+
+def sha256(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def left_leaves(count: int) -> int:
+    """The largest power of two below `count`, which is at least 2."""
+    return 1 << ((count - 1).bit_length() - 1)
+
+
+def check_proof(events: list[Event], proof: list[bytes], tree: Tree) -> None:
+    indices = [event.place for event in events]
+    if sorted(set(indices)) != indices:
+        refuse("the events do not ascend by index")
+    if not events or indices[-1] >= tree.size:
+        refuse("there are no events, or one lies beyond the tree")
+    hashes = iter(proof)
+
+    def node(begin: int, end: int, first: int, last: int) -> bytes:
+        """The node over leaves begin..end, in which the events first..last lie."""
+        if first == last:
+            found = next(hashes, None)
+            return refuse("the proof is too short") if found is None else found
+        if end - begin == 1:
+            return events[first].leaf
+        middle = begin + left_leaves(end - begin)
+        cut = bisect_left(indices, middle, first, last)
+        left = node(begin, middle, first, cut)
+        return sha256(b"\x01", left, node(middle, end, cut, last))
+
+    if node(0, tree.size, 0, len(events)) != tree.root:
+        refuse("these events are not in the tree that the checkpoint signs")
+    if next(hashes, None) is not None:
+        refuse("the proof is too long")
+
+
+def tree_root(leaves: list[bytes]) -> bytes:
+    """The root over at least one leaf hash, level by level: an odd last node moves up as it is."""
+    while len(leaves) > 1:
+        pairs = [sha256(b"\x01", *leaves[at : at + 2]) for at in range(0, len(leaves) - 1, 2)]
+        leaves = pairs + leaves[2 * len(pairs) :]
+    return leaves[0]
+
+
+# -- The checkpoint --------------------------------------------------------------------------
+
+
+def read_key(text: str) -> Key:
+    parts = text.strip().split("+", 2)
+    if len(parts) != 3 or not KEY_NAME.fullmatch(parts[0]):
+        refuse("a public key is written name+id+base64")
+    name, key_id, material = parts[0], parts[1], from_base64(parts[2])
+    if len(material) != 33 or material[0] not in (1, 4):
+        refuse(f"the key {name!r} is of no known kind")
+    if key_id != sha256(name.encode(), b"\n", material)[:4].hex():
+        refuse(f"the key {name!r} has another id")
+    return Key(name, bytes.fromhex(key_id), material[0], material[1:])
+
+
+def check_checkpoint(signed: str, log_key: str, cosigner_keys: list[str]) -> Tree:
+    text, signatures = read_note(signed)
+    log = read_key(log_key)
+    if log.kind != 1:
+        refuse("the log's key is a cosigner's")
+    for key in (log, *map(read_key, cosigner_keys)):
+        check_signatures(text, signatures, key)
+    lines = text[:-1].split("\n")
+    if len(lines) < 3 or not all(lines):
+        refuse("the checkpoint is not an origin, a size, a root, and no empty line")
+    if not re.fullmatch(r"0|[1-9][0-9]{0,18}", lines[1]):
+        refuse("the checkpoint's size is no number")
+    tree = Tree(lines[0], int(lines[1]), from_base64(lines[2]))
+    if tree.origin != log.name:
+        refuse("the log's key has another name than the checkpoint's origin")
+    return tree
+
+
+def read_note(signed: str) -> tuple[str, list[tuple[str, bytes]]]:
+    """The text, and of each signature line its key's name and what base64 holds."""
+    text, empty, below = signed.rpartition("\n\n")
+    text += "\n"
+    if not empty or not below.endswith("\n"):
+        refuse("the note does not end in signature lines")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        refuse("the note is not Unicode")
+    if any(character < " " and character != "\n" for character in text):
+        refuse("the note holds a control character")
+    signatures = []
+    for line in below[:-1].split("\n"):
+        mark, _, rest = line.partition(" ")
+        name, _, encoded = rest.partition(" ")
+        payload = from_base64(encoded)
+        if mark != "\u2014" or not KEY_NAME.fullmatch(name) or len(payload) <= 4:
+            refuse("not a signature line")
+        signatures.append((name, payload))
+    if len(signatures) > 100:
+        refuse("more than 100 signatures")
+    return text, signatures
+
+
+def check_signatures(text: str, signatures: list[tuple[str, bytes]], key: Key) -> None:
+    own = [each[4:] for name, each in signatures if (name, each[:4]) == (key.name, key.key_id)]
+    if not own:
+        refuse(f"the checkpoint is not signed by {key.name}")
+    for payload in own:
+        message, stamp = text, payload[:-64]
+        if len(payload) != (72 if key.kind == 4 else 64):
+            refuse(f"a signature of {key.name} has the wrong length")
+        if key.kind == 4:
+            message = f"cosignature/v1\ntime {int.from_bytes(stamp, 'big')}\n{text}"
+        try:
+            Ed25519PublicKey.from_public_bytes(key.public).verify(payload[-64:], message.encode())
+        except (InvalidSignature, ValueError):
+            refuse(f"a signature of {key.name} does not hold")
+
+
+# -- The run is whole ------------------------------------------------------------------------
+
+
+def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, Any], list[str]]:
+    """The manifest and the summary that the events give."""
+    streams: dict[UUID, list[Event]] = {}
+    for event in events:
+        stream = streams.setdefault(event.stream, [])
+        stream.append(event)
+        if event.version != len(stream):
+            refuse(f"stream {event.stream}: version {len(stream)} is missing")
+    runs = {str(i): each for i, each in streams.items() if each[0].topic == "RunStarted"}
+    prompts = {str(i) for i, each in streams.items() if each[0].topic == "PromptStored"}
+    evaluations = [
+        each for each in streams.values() if each[0].topic not in ("RunStarted", "PromptStored")
+    ]
+    if type(run_id) is not str or run_id not in runs:
+        refuse("the run is not here")
+    own = runs[run_id]
+    attempts = check_attempts(own[0].payload, list(runs.values()))
+    check_plan(own, prompts)
+    for evaluation in evaluations:
+        first = evaluation[0].payload
+        if first.get("run_id") != run_id or first.get("prompt_id") not in prompts:
+            refuse(f"stream {evaluation[0].stream} is not of this run, or not planned")
+    ended, sealed = check_seal(own, evaluations)
+    return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
+
+
+def check_attempts(started: dict[str, Any], runs: list[list[Event]]) -> int:
+    for run in runs:
+        if any(event.topic not in RUN_TOPICS for event in run):
+            refuse(f"stream {run[0].stream} holds what does not belong into a run's")
+        if run[0].payload.get("configuration_digest") != started.get("configuration_digest"):
+            refuse(f"run {run[0].stream} is of another configuration")
+    said = [run[0].payload.get("attempt") for run in runs]
+    numbered = [number for number in said if number is not None]
+    if any(type(number) is not int for number in numbered):
+        refuse("an attempt is not a number")
+    if sorted(numbered) != list(range(1, len(numbered) + 1)):
+        refuse("an attempt of this configuration is missing")
+    return len(runs)
+
+
+def check_plan(own: list[Event], prompts: set[str]) -> None:
+    planned: list[str] = []
+    for event in own:
+        if event.topic == "CasesPlanned":
+            digests = event.payload.get("digests")
+            if not isinstance(digests, list):
+                refuse("a plan has no digests")
+            planned.extend(prompt_of(digest) for digest in digests)
+    if len(planned) != number(own[0].payload, "planned_cases"):
+        refuse("the plan holds more or fewer cases than the run was started with")
+    if set(planned) != prompts:
+        refuse("the prompts are not exactly those planned")
+
+
+def prompt_of(digest: Any) -> str:
+    if type(digest) is not str or not re.fullmatch(r"[0-9a-f]{32,}", digest):
+        refuse("a plan holds what is no digest")
+    first = bytearray.fromhex(digest[:32])
+    first[6] = first[6] & 0x0F | 0x80
+    first[8] = first[8] & 0x3F | 0x80
+    return str(UUID(bytes=bytes(first)))
+
+
+def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event, dict[str, Any]]:
+    """How the run ended, and what its seal says, which holds."""
+    seals = [at for at, event in enumerate(own) if event.topic == "RunSealed"]
+    if not seals:
+        refuse("the run is not sealed")
+    ends = [event for event in own[: seals[-1]] if event.topic in ENDINGS]
+    if not ends:
+        refuse("the run is sealed but did not end")
+    streams = sorted([own[: seals[-1]], *evaluations], key=lambda stream: stream[0].stream.bytes)
+    leaves = [
+        sha256(
+            b"\x00failproof-es/stream/1\n",
+            stream[0].stream.bytes + len(stream).to_bytes(8, "big"),
+            sha256(*(event.leaf for event in stream)),
+        )
+        for stream in streams
+    ]
+    sealed = {
+        "streams": len(streams),
+        "events": sum(map(len, streams)),
+        "root": tree_root(leaves).hex(),
+    }
+    said = own[seals[-1]].payload
+    if canonical({key: said.get(key) for key in sealed}) != canonical(sealed):
+        refuse("the seal is over other events than these: the run is not whole")
+    return ends[-1], sealed
+
+
+# -- What is derived -------------------------------------------------------------------------
+
+
+def number(payload: Any, name: str) -> int:
+    if not isinstance(payload, dict) or type(payload.get(name)) is not int:
+        refuse(f"{name} is not a number")
+    return int(payload[name])
+
+
+def text_of(payload: dict[str, Any], name: str) -> str:
+    if type(payload.get(name)) is not str:
+        refuse(f"{name} is not text")
+    return str(payload[name])
+
+
+def derive(
+    started: dict[str, Any],
+    attempts: int,
+    ended: Event,
+    sealed: dict[str, Any],
+    events: int,
+    run_id: str,
+    tree: Tree,
+) -> tuple[dict[str, Any], list[str]]:
+    manifest = {
+        "run_id": run_id,
+        "run_number": number(started, "run_number"),
+        "configuration_digest": text_of(started, "configuration_digest"),
+        "attempt": started.get("attempt"),
+        "attempts": attempts,
+        "sealed_streams": sealed["streams"],
+        "sealed_events": sealed["events"],
+        "seal": sealed["root"],
+        "events": events,
+        "origin": tree.origin,
+        "tree_size": tree.size,
+        "tree_root": tree.root.hex(),
+    }
+    counted = ("planned", "finished", "scored", "abandoned")
+    counts = [f"{name} {number(ended.payload.get('counts'), name)}" for name in counted]
+    return manifest, [
+        f"run {manifest['run_number']} ({run_id}), named {json.dumps(text_of(started, 'name'))}",
+        f"attempt {manifest['attempt']} of {attempts} of configuration "
+        f"{manifest['configuration_digest']}",
+        f"started {text_of(started, 'timestamp')}; ended {text_of(ended.payload, 'timestamp')} "
+        f"by {ended.topic}",
+        ", ".join(counts),
+        f"in the log {tree.origin} of {tree.size} events",
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) < 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        data = Path(arguments[0]).read_bytes()
+        log_key, *cosigner_keys = [Path(each).read_text("utf-8") for each in arguments[1:]]
+    except (OSError, UnicodeDecodeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    try:
+        summary = verify(data, log_key, cosigner_keys)
+    except NotGenuine as reason:
+        print(f"NOT genuine: {reason}".encode("ascii", "backslashreplace").decode())
+        return 1
+    print("genuine and whole")
+    for text in cosigner_keys:
+        print(f"cosigned by {text.strip()}".encode("ascii", "backslashreplace").decode())
+    for line in summary:
+        # What a run was named could steer the terminal: only printable ASCII leaves here.
+        print("".join(c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in line))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
