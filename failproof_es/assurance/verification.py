@@ -58,6 +58,19 @@ class Finding:
     topic: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How far the log was verified before: enough to go on from there."""
+
+    origin: str
+    size: int
+    """A whole number of tiles."""
+    roots: tuple[bytes, ...]
+    """The maximal perfect subtrees of the tree of that size."""
+    position: int
+    recorded_at_us: int
+
+
 @dataclass(slots=True)
 class Verification:
     """What was looked at, and what was found."""
@@ -72,6 +85,8 @@ class Verification:
     anchored_size: int = 0
     """Events under a checkpoint that is kept outside the database."""
     findings: list[Finding] = field(default_factory=list)
+    verified: Verified | None = None
+    """Where the next verification may go on; `None` when something was found."""
     more: dict[str, int] = field(default_factory=dict)
     """How many findings of a kind there were beyond those named."""
 
@@ -90,21 +105,33 @@ class Verification:
 
 
 def verify_log(
-    connection: Connection, key: PublicKey | None, trusted: Sequence[Checkpoint] = ()
+    connection: Connection,
+    key: PublicKey | None,
+    trusted: Sequence[Checkpoint] = (),
+    before: Verified | None = None,
 ) -> Verification:
     """Compare rows, tree and checkpoints.
 
     `key` is the log's public key; without one, checkpoints in the database are only compared
-    with the tree. `trusted` are checkpoints kept outside the database, checked already.
+    with the tree. `trusted` are checkpoints kept outside the database, checked already. With
+    `before`, events that were verified then are not read again: what has been changed in
+    them since is not seen.
     """
     result = Verification(ledger.origin(connection))
     _look_for_policies(connection, result)
-    walk = _Walk(result, _checkpoints(connection, key, trusted, result))
+    if before is not None and before.origin != result.origin:
+        before = None
+    walk = _Walk(result, _checkpoints(connection, key, trusted, result), before)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
-    tiles = list(ledger.tiles(connection, 0))
-    walk.rows(ledger.leaf_rows(connection), _entries(tiles, result))
+    first = before.size >> TILE_LEVELS if before else 0
+    tiles = list(ledger.tiles(connection, 0, first))
+    rows = ledger.leaf_rows(connection, before.position if before else 0)
+    walk.rows(rows, _entries(tiles, first, result))
     walk.end()
-    _compare_upper_tiles(connection, walk, result)
+    if before is None:
+        _compare_upper_tiles(connection, walk, result)
+    if result.genuine:
+        result.verified = walk.verified()
     return result
 
 
@@ -125,15 +152,26 @@ class _Walk:
     rows behind the last tile: so a changed row and a changed tree are told apart.
     """
 
-    def __init__(self, result: Verification, expected: Sequence[_Expected]) -> None:
+    def __init__(
+        self, result: Verification, expected: Sequence[_Expected], before: Verified | None
+    ) -> None:
         self._result = result
-        self._expected = sorted(expected, key=lambda each: each.size)
-        self._whole_tiles = Frontier()
+        self._size = before.size if before else 0
+        self._expected = sorted(
+            (each for each in expected if each.size >= self._size), key=lambda each: each.size
+        )
+        self._whole_tiles = Frontier(self._size, before.roots if before else ())
+        self._last_whole = (before.position, before.recorded_at_us) if before else (0, 0)
         self._block: list[bytes] = []
-        self._size = 0
         self.tile_roots: list[bytes] = []
         self._good = 0
-        self._look = _Columns(result)
+        self._look = _Columns(result, self._last_whole[1])
+        self._compare_due()
+
+    def verified(self) -> Verified:
+        """How far the rows were compared, at the last whole tile."""
+        tree, (position, recorded_at_us) = self._whole_tiles, self._last_whole
+        return Verified(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
 
     def rows(self, rows: Iterable[LeafRow], entries: Iterator[_Entry]) -> None:
         """Join the rows with the tree's entries by their position."""
@@ -158,6 +196,8 @@ class _Walk:
                 self._say(ROW_CHANGED, row, _what_changed(row, leaf))
             self._look.at(row, self._size)
             self._push(leaf)
+            if not self._block:
+                self._last_whole = (row.position, row.recorded_at_us)
         while position != _BEHIND_ALL:
             self._missing(position)
             self._push(recorded)
@@ -181,6 +221,9 @@ class _Walk:
             self._whole_tiles.append(root, TILE_LEVELS)
             self.tile_roots.append(root)
             self._block.clear()
+        self._compare_due()
+
+    def _compare_due(self) -> None:
         while self._expected and self._expected[0].size <= self._size:
             self._compare(self._expected.pop(0))
 
@@ -219,9 +262,9 @@ class _Walk:
 class _Columns:
     """What a row says beside its leaf: which run finds it, and when it was recorded."""
 
-    def __init__(self, result: Verification) -> None:
+    def __init__(self, result: Verification, last_us: int) -> None:
         self._result = result
-        self._last_us = 0
+        self._last_us = last_us
         self._marks: dict[bytes | None, bytes] = {None: b'"run_id":null'}
 
     def at(self, row: LeafRow, index: int) -> None:
@@ -242,10 +285,10 @@ class _Columns:
         self._last_us = max(self._last_us, row.recorded_at_us)
 
 
-def _entries(tiles: Sequence[Tile], result: Verification) -> Iterator[_Entry]:
-    """Every leaf of the tree in order; ends where the tiles leave a gap, which is told."""
-    for number, tile in enumerate(tiles):
-        last = number == len(tiles) - 1
+def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterator[_Entry]:
+    """Every leaf from tile `first` on; ends where the tiles leave a gap, which is told."""
+    for number, tile in enumerate(tiles, first):
+        last = tile is tiles[-1]
         if tile.tile != number or (tile.width < TILE_WIDTH and not last):
             message = f"the tiles of the leaves leave a gap at tile {number}"
             result.add(Finding(TREE_CHANGED, message, index=number * TILE_WIDTH))

@@ -8,17 +8,24 @@ from typing import Any
 import click
 import psycopg
 
+from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing_key import key_path, public_path, read_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import Finding, Verification, verify_log
+from failproof_es.assurance.verified import keep_verified, read_verified
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.protection import say_missing
 from failproof_es.cli.sanitise import one_line
+from failproof_es.ledger import bundle
+from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import PublicKey
+from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reader import resolve_run
 
 
 @click.command(cls=Command)
@@ -30,12 +37,24 @@ from failproof_es.store.layers import missing_layers
     help="Where a checkpoint is kept outside the database. Can be given again.  "
     "[default: this user's]",
 )  # fmt: skip
+@click.argument("run", required=False)
+@click.option(
+    "--incremental", is_flag=True,
+    help="Read only what came since the last verification that found nothing.",
+)  # fmt: skip
 @format_option()
-def verify(key: str | None, places: tuple[str, ...], output_format: Format) -> None:
+def verify(
+    run: str | None,
+    key: str | None,
+    places: tuple[str, ...],
+    incremental: bool,
+    output_format: Format,
+) -> None:
     """Compare every event of the log with the tree, the tree with its checkpoints.
 
-    Reads as an auditor and writes nothing. Names the first bad event, and what kind of
-    change fits. Exits 1 when anything was changed.
+    With RUN, prove instead that this run is genuine and whole, as its evidence would.
+    Reads as an auditor and writes nothing to the database. Names the first bad event, and
+    what kind of change fits. Exits 1 when anything was changed.
     """
     with (
         session().open_store() as store,
@@ -48,14 +67,40 @@ def verify(key: str | None, places: tuple[str, ...], output_format: Format) -> N
             for place in places or (str(default_place(origin)),):
                 if (kept := read_kept(place, public)) is not None:
                     trusted.append(kept)
-        result = verify_log(connection, public, trusted)
+        if run is not None:
+            _verify_run(connection, run, public)
+            return
+        before = read_verified(origin) if incremental else None
+        result = verify_log(connection, public, trusted, before)
         missing = missing_layers(connection)
+    if result.verified is not None:
+        keep_verified(result.verified)
     if output_format is Format.TABLE:
         _print(result, signed=public is not None)
         say_missing(missing)
     else:
         print_json(document(result), indent=output_format is Format.JSON)
     click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
+
+
+def _verify_run(connection: Connection, run: str, public: PublicKey | None) -> None:
+    """Make the run's evidence in memory, and judge it as a stranger would."""
+    if public is None:
+        raise InvalidInput.because(
+            "without the log's public key a run cannot be proven", remedy="give it with --key"
+        )
+    try:
+        made = bundle.read(b"".join(evidence(connection, resolve_run(connection, run))))
+        verdict = bundle.verify(made, public)
+    except EvidenceError as error:
+        click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        click.get_current_context().exit(ExitCode.FAILED)
+    for line in made.summary:
+        click.echo(one_line(line))
+    click.echo(
+        f"genuine and whole: {len(made.events):,} events under the checkpoint of "
+        f"{verdict.checkpoint.size:,}"
+    )
 
 
 def _public_key(given: str | None, origin: str) -> PublicKey | None:
@@ -76,10 +121,7 @@ def document(result: Verification) -> dict[str, Any]:
         "signed": result.signed_size,
         "anchored_outside": result.anchored_size,
         "not_anchored_outside": result.tree_size - result.anchored_size,
-        "findings": [
-            {name: None if value is None else value for name, value in asdict(each).items()}
-            for each in result.findings
-        ],
+        "findings": [asdict(each) for each in result.findings],
         "more_findings": result.more,
     }
 

@@ -87,9 +87,9 @@ def classify(case: Case, transcript: Transcript) -> Classification:
     """The class of what came back. Parses commands with external programs; runs none."""
     category = Category(str(case.category))
     if transcript.failure is not None:
-        reason = BackendError(message=transcript.failure.message)
+        error = BackendError(message=transcript.failure.message)
         details = {"rule": "failure", "kind": transcript.failure.kind}
-        return _classified("error", category, reason, details, VERSION)
+        return _classified("error", category, error, details, VERSION)
     reply = transcript.replies[-1] if transcript.replies else Reply(0, "", None)
     found = extractor.extract(reply.text, case.expectation["extraction"])
     seen = {"finish_reason": reply.finish_reason, **_as_details(found)}

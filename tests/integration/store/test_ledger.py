@@ -198,3 +198,25 @@ def test_the_keeper_signs_what_is_committed_when_it_ends(
     assert kept is not None
     assert kept.size == 30
     assert verify_log(connection, log_key(origin).public, [kept]).anchored_size == 30
+
+
+def test_a_log_is_verified_on_from_where_it_was_verified_before(
+    store: Store, connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
+) -> None:
+    key = SigningKey.generate(ledger.origin(connection))
+    append(store, 0, 600)
+    sign_checkpoint(connection, key)
+    first = verify_log(connection, key.public)
+    assert first.verified is not None
+    assert first.verified.size == 512
+    append(store, 600, 900)
+    sign_checkpoint(connection, key)
+    later = verify_log(connection, key.public, before=first.verified)
+    assert (later.findings, later.events, later.tree_size) == ([], 388, 900)
+    assert later.root == verify_log(connection, key.public).root
+    tamper(
+        administrator,
+        "UPDATE failproof.events SET topic = 'Forged' WHERE originator_id::text LIKE '%258'",
+    )
+    [found] = verify_log(connection, key.public, before=first.verified).findings
+    assert (found.kind, found.index, found.topic) == ("row changed", 599, "Forged")

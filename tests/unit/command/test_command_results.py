@@ -72,7 +72,8 @@ def abandoned(model: str = "m") -> Evaluation:
 def manifest(*models: ModelSnapshot) -> RunStarted:
     return RunStarted(
         originator_id=RUN, originator_version=1, run_id=RUN, timestamp=BEGAN, name="n",
-        run_number=1, attempt=1, configuration={}, configuration_digest="d", models=models, suites=(),
+        run_number=1, attempt=1, configuration={}, configuration_digest="d", models=models,
+        suites=(),
         dialect="command", planned_cases=1, planned_evaluations=1, code_version="0.1.0",
         packages={}, who="w", where="h",
     )  # fmt: skip

@@ -1,0 +1,46 @@
+"""How far this user verified a log, kept beside the keys: outside the database."""
+
+from __future__ import annotations
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from failproof_es.assurance.signing_key import folder
+from failproof_es.assurance.verification import Verified
+from failproof_es.problems import InvalidInput
+
+_FORM = TypeAdapter(Verified)
+
+
+def read_verified(origin: str) -> Verified | None:
+    """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
+    path = folder() / f"{origin.rpartition('/')[2]}.verified"
+    try:
+        document = orjson.loads(path.read_bytes())
+        document["roots"] = [bytes.fromhex(root) for root in document["roots"]]
+        return _FORM.validate_python(document)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
+        raise InvalidInput.because(
+            f"{path} cannot be used: {error}", remedy="verify without --incremental once"
+        ) from None
+
+
+def keep_verified(verified: Verified) -> None:
+    """Keep how far the log was verified. Raises `InvalidInput` when it cannot be written."""
+    path = folder() / f"{verified.origin.rpartition('/')[2]}.verified"
+    document = {
+        "origin": verified.origin,
+        "size": verified.size,
+        "roots": [root.hex() for root in verified.roots],
+        "position": verified.position,
+        "recorded_at_us": verified.recorded_at_us,
+    }
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(document))
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be written: {error}", remedy="check the folder's permissions"
+        ) from None
