@@ -17,7 +17,7 @@ import pytest
 
 from failproof_es.ledger import bundle, merkle
 from failproof_es.ledger.bundle import ProvenEvent
-from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.contents import EvidenceError, read_contents
 from failproof_es.ledger.note import SigningKey
 from tests.unit.ledger.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
@@ -217,6 +217,21 @@ def test_a_run_that_is_not_whole_is_noticed_though_all_that_is_shown_is_genuine(
     kept = [line for line in lines[5:] if line["index"] in set(indices)]
     proven = {"proof": [b64encode(each).decode() for each in proof]}
     assert not genuine(sealed_again([*lines[:4], proven, *kept]))
+
+
+@each_verifier
+@pytest.mark.parametrize("attempt", ["2", 2.0, True, 1, 3])
+def test_an_attempt_that_is_no_number_or_leaves_a_gap_is_noticed(
+    genuine: Genuine, attempt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = world(attempt, 1)
+    with pytest.raises(EvidenceError, match="attempt"):
+        log.bundle()
+    contents = read_contents(RUN, world(2, 1).evidence())
+    monkeypatch.setattr(bundle, "read_contents", lambda _run, _events: contents)
+    forged = log.bundle()
+    monkeypatch.undo()
+    assert not genuine(forged)
 
 
 def test_an_answer_changed_before_export_is_noticed() -> None:
