@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from failproof_es.ledger import bundle, merkle
+from failproof_es.ledger import bundle, contents, merkle
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, read_contents
 from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.seal import Seal, Sealing
 from tests.unit.ledger.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
 SECOND = Path(__file__).parents[3] / "docs" / "verify_evidence.py"
@@ -227,10 +228,29 @@ def test_an_attempt_that_is_no_number_or_leaves_a_gap_is_noticed(
     log = world(attempt, 1)
     with pytest.raises(EvidenceError, match="attempt"):
         log.bundle()
-    contents = read_contents(RUN, world(2, 1).evidence())
-    monkeypatch.setattr(bundle, "read_contents", lambda _run, _events: contents)
+    believed = read_contents(RUN, world(2, 1).evidence())
+    monkeypatch.setattr(bundle, "read_contents", lambda _run, _events: believed)
     forged = log.bundle()
     monkeypatch.undo()
+    assert not genuine(forged)
+
+
+@each_verifier
+@pytest.mark.parametrize("what", ["an evaluation", "the end of an evaluation"])
+def test_a_manifest_and_summary_that_fit_do_not_hide_what_the_seal_counts(
+    genuine: Genuine, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unchecked(own: Any, sealed_at: int, _said: Any, evaluations: Any) -> Seal:
+        sealing = Sealing()
+        for stream in (own[:sealed_at], *evaluations):
+            for event in stream:
+                sealing.add(event.stream_id.bytes, event.leaf_hash())
+        return sealing.seal()
+
+    monkeypatch.setattr(contents, "_checked_seal", unchecked)
+    forged = world().bundle(hidden()[what])
+    monkeypatch.undo()
+    assert forged.splitlines()[1] != GENUINE.splitlines()[1]
     assert not genuine(forged)
 
 
