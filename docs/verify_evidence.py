@@ -338,7 +338,7 @@ def check_plan(own: list[Event], prompts: set[str]) -> None:
 
 
 def prompt_of(digest: Any) -> str:
-    if type(digest) is not str or not re.fullmatch(r"[0-9a-f]{32,}", digest):
+    if type(digest) is not str or not re.fullmatch(r"[0-9a-f]{64}", digest):
         refuse("a plan holds what is no digest")
     first = bytearray.fromhex(digest[:32])
     first[6] = first[6] & 0x0F | 0x80

@@ -8,6 +8,7 @@ configuration, each from its first event on, so that running until it passes sho
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ RUN_TOPICS = frozenset(
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class EvidenceError(Exception):
@@ -132,10 +134,9 @@ def _check_plan(
 
 def _prompt_id(digest: Any) -> UUID:
     """The stream of a case's prompt: a UUID (version 8) of the first bits of its digest."""
-    try:
-        value = int(digest[:32], 16)
-    except (TypeError, ValueError):
-        raise EvidenceError("a plan holds what is no digest") from None
+    if type(digest) is not str or not _DIGEST.fullmatch(digest):
+        raise EvidenceError("a plan holds what is no digest")
+    value = int(digest[:32], 16)
     value &= ~(0xF << 76) & ~(0x3 << 62)
     return UUID(int=value | (0x8 << 76) | (0x2 << 62))
 
@@ -158,7 +159,9 @@ def _attempts(started: dict[str, Any], others: dict[UUID, list[Proven]]) -> int:
         if any(event.topic not in RUN_TOPICS for event in stream):
             raise EvidenceError(f"run {stream[0].stream_id}: not a run's stream")
         numbers.append(payload.get("attempt"))
-    counted = [number for number in numbers if type(number) is int]
+    counted = [number for number in numbers if number is not None]
+    if any(type(number) is not int for number in counted):
+        raise EvidenceError("an attempt is not a number")
     if sorted(counted) != list(range(1, len(counted) + 1)):
         raise EvidenceError("a run of this configuration is missing: the attempts leave a gap")
     return len(numbers)

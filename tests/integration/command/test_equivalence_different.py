@@ -428,6 +428,7 @@ PAIRS = [
     ("ls >&3 >f", "ls >f"),
     ("ls >&- 2>&-", "ls >&- >&-"),
     ("ls 3>&1 >&-", "ls 2>&1 >&-"),
+    ("find . ! -daystart -o ! -name a", r"find . ! \( -daystart -name a \)"),
 ]
 
 

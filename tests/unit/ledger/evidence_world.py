@@ -34,7 +34,7 @@ class World:
         state = json.dumps({"timestamp": f"t{len(self.events)}", **payload}).encode()
         self.events.append(ProvenEvent(len(self.events), stream, version, topic, state))
 
-    def start(self, run: UUID, number: int, attempt: int) -> None:
+    def start(self, run: UUID, number: int, attempt: Any) -> None:
         self.append(
             run, "RunStarted", name="smoke \u202e", run_number=number, attempt=attempt,
             configuration_digest=CONFIGURATION, planned_cases=2, run_id=str(run),
@@ -91,17 +91,17 @@ class World:
         return b"".join(bundle.write(RUN, events, proof, signed))
 
 
-def world() -> World:
-    """Two attempts, of which the first one failed, among other things in the log."""
+def world(first: Any = 1, second: int = 2) -> World:
+    """Two attempts (so numbered), the first of which failed, among other things in the log."""
     log = World()
     for digest in DIGESTS:
         log.append(prompt_id(digest), "PromptStored", digest=digest, case={"text": "a case"})
-    log.start(FIRST, 1, 1)
+    log.start(FIRST, 1, first)
     log.evaluate(FIRST, DIGESTS[0])
     log.end(FIRST, "RunFailed")
     log.seal(FIRST)
     log.append(UUID(int=7), "PromptStored", digest="of another run")
-    log.start(RUN, 2, 2)
+    log.start(RUN, 2, second)
     for digest in DIGESTS:
         log.evaluate(RUN, digest)
     log.append(RUN, "RunPaused", run_id=str(RUN))

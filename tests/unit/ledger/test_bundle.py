@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from failproof_es.ledger import bundle, merkle
+from failproof_es.ledger import bundle, contents, merkle
 from failproof_es.ledger.bundle import ProvenEvent
-from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.contents import EvidenceError, read_contents
 from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.seal import Seal, Sealing
 from tests.unit.ledger.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
 SECOND = Path(__file__).parents[3] / "docs" / "verify_evidence.py"
@@ -217,6 +218,40 @@ def test_a_run_that_is_not_whole_is_noticed_though_all_that_is_shown_is_genuine(
     kept = [line for line in lines[5:] if line["index"] in set(indices)]
     proven = {"proof": [b64encode(each).decode() for each in proof]}
     assert not genuine(sealed_again([*lines[:4], proven, *kept]))
+
+
+@each_verifier
+@pytest.mark.parametrize("attempt", ["2", 2.0, True, 1, 3])
+def test_an_attempt_that_is_no_number_or_leaves_a_gap_is_noticed(
+    genuine: Genuine, attempt: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = world(attempt, 1)
+    with pytest.raises(EvidenceError, match="attempt"):
+        log.bundle()
+    believed = read_contents(RUN, world(2, 1).evidence())
+    monkeypatch.setattr(bundle, "read_contents", lambda _run, _events: believed)
+    forged = log.bundle()
+    monkeypatch.undo()
+    assert not genuine(forged)
+
+
+@each_verifier
+@pytest.mark.parametrize("what", ["an evaluation", "the end of an evaluation"])
+def test_a_manifest_and_summary_that_fit_do_not_hide_what_the_seal_counts(
+    genuine: Genuine, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unchecked(own: Any, sealed_at: int, _said: Any, evaluations: Any) -> Seal:
+        sealing = Sealing()
+        for stream in (own[:sealed_at], *evaluations):
+            for event in stream:
+                sealing.add(event.stream_id.bytes, event.leaf_hash())
+        return sealing.seal()
+
+    monkeypatch.setattr(contents, "_checked_seal", unchecked)
+    forged = world().bundle(hidden()[what])
+    monkeypatch.undo()
+    assert forged.splitlines()[1] != GENUINE.splitlines()[1]
+    assert not genuine(forged)
 
 
 def test_an_answer_changed_before_export_is_noticed() -> None:

@@ -31,7 +31,7 @@ _TESTS = {
     "-readable": 0, "-regex": 1, "-samefile": 1, "-size": 1, "-true": 0, "-type": 1, "-uid": 1,
     "-used": 1, "-user": 1, "-writable": 0, "-xtype": 1,
 }  # fmt: skip
-_POSITIONAL = {"-daystart": 0, "-follow": 0, "-regextype": 1, "-prune": 0, "-quit": 0}
+_POSITIONAL = {"-follow": 0, "-regextype": 1, "-prune": 0, "-quit": 0}
 _ACTIONS = {"-print": 0, "-print0": 0, "-printf": 1, "-delete": 0, "-ls": 0, "-fls": 1,
             "-fprint": 1, "-fprint0": 1, "-fprintf": 2}  # fmt: skip
 _RUNNING = {"-exec", "-execdir", "-ok", "-okdir"}
