@@ -86,7 +86,7 @@ class World:
 
     def _start(self, cases: int) -> None:
         self._add(
-            RunStarted, RUN, RUN, name="world", run_number=1, configuration={},
+            RunStarted, RUN, RUN, name="world", run_number=1, attempt=1, configuration={},
             configuration_digest="d",
             models=tuple(ModelSnapshot(key=m, provider="openai", model=m) for m in MODELS),
             suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=cases),),
