@@ -1,0 +1,224 @@
+"""A log to be attacked, fresh for each attack, and those who attack and who verify it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import click.testing
+import psycopg
+import pytest
+from psycopg import sql
+
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.signing_key import log_key, public_path
+from failproof_es.assurance.verification import Finding, Verification, verify_log
+from failproof_es.ledger import bundle
+from failproof_es.ledger import checkpoint as checkpoints
+from failproof_es.ledger.bundle import Verdict
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.note import Note, SigningKey
+from failproof_es.store import ledger
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.store import Store
+from tests.acceptance.attacks.world import Author, Sizes, begin, go_on
+from tests.acceptance.commands import invoke
+from tests.conftest import database_url_as
+
+GUARDED = (
+    *("events", "run_numbers", "prices"),
+    *("ledger_identity", "ledger_tiles", "ledger_checkpoints"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The log as it was recorded, in databases that are copied and never changed."""
+
+    database: str
+    backup: str
+    """The same log when only the first run was there."""
+    home: Path
+    """Where the log's key is."""
+    key: SigningKey
+    first: Note
+    """The checkpoint of the backup."""
+    kept: Note
+    """The checkpoint that somebody keeps elsewhere."""
+    sizes: Sizes
+
+
+@dataclass(slots=True)
+class Attacked:
+    """A copy of the log, the superuser who attacks it, and those who look afterwards."""
+
+    url: str
+    """As the engine."""
+    recorded: Recorded
+    folder: Path
+    superuser: psycopg.Connection[Any]
+    outside: list[Checkpoint] = field(default_factory=list)
+    """What is kept outside the database."""
+
+    # -- who attacks -----------------------------------------------------------------------
+
+    def tamper(self, *statements: str) -> None:
+        """Take every guard down, change something, put every guard up again."""
+        execute = self.superuser.execute
+        with self.superuser.transaction():
+            execute("SET LOCAL event_triggers = off")
+            for table in GUARDED:
+                execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER ALL".encode())
+            for statement in statements:
+                execute(statement.encode())
+            for table in GUARDED:
+                for trigger in ("statements_change_nothing", "rows_never_change"):
+                    execute(
+                        f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER {trigger}".encode()
+                    )
+
+    def fetch(self, statement: str) -> list[tuple[Any, ...]]:
+        return self.superuser.execute(statement.encode()).fetchall()
+
+    def event(self, topic: str, run: UUID | None = None, nth: int = 0) -> ledger.LeafRow:
+        """The run's n-th event of that topic, as it stands now."""
+        rows = [row for row in self.rows() if row.topic == topic.encode()]
+        if run is not None:
+            rows = [row for row in rows if row.run_id == run.bytes]
+        return rows[nth]
+
+    def index(self, position: int) -> int:
+        """Where in the log, from 0, the event at a position stands now."""
+        return [row.position for row in self.rows()].index(position)
+
+    def rows(self) -> list[ledger.LeafRow]:
+        return list(ledger.leaf_rows(self.superuser))
+
+    @contextlib.contextmanager
+    def engine(self) -> Iterator[Store]:
+        """The engine, or whoever has its login."""
+        with Store(self.url) as store:
+            yield store
+
+    # -- who verifies ----------------------------------------------------------------------
+
+    def verify(self, *, outside: bool = False, key: bool = True) -> Verification:
+        """Verify as an auditor, with what is kept outside or without."""
+        public = self.recorded.key.public if key else None
+        with self.auditor() as connection:
+            return verify_log(connection, public, self.outside if outside else ())
+
+    @contextlib.contextmanager
+    def auditor(self) -> Iterator[psycopg.Connection[Any]]:
+        url = self.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+        with psycopg.connect(url, autocommit=True) as connection:
+            yield connection
+
+    def evidence(self, run: UUID, key: SigningKey | None = None) -> Verdict:
+        """Export a run and judge the file as a stranger would."""
+        with self.auditor() as connection:
+            made = bundle.read(b"".join(evidence(connection, run)))
+        return bundle.verify(made, (key or self.recorded.key).public)
+
+    def command(self, *arguments: object) -> click.testing.Result:
+        """Run the program as this user, who has the log's key."""
+        url = self.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+        home = str(self.recorded.home)
+        return invoke(url, *arguments, cwd=self.folder, FAILPROOF_ES_HOME=home)
+
+    @property
+    def public_key(self) -> Path:
+        return public_path(next((self.recorded.home / "ledger").glob("*.key")))
+
+    @property
+    def kept_file(self) -> Path:
+        """The checkpoint kept outside, in a file of this test's own."""
+        file = self.folder / "kept.checkpoint"
+        if not file.exists():
+            file.write_text(str(self.recorded.kept), "utf-8")
+        return file
+
+
+def found(result: Verification) -> set[str]:
+    """The kinds of what was found."""
+    return {each.kind for each in result.findings}
+
+
+def first(result: Verification, kind: str) -> Finding:
+    """The first finding of a kind."""
+    return next(each for each in result.findings if each.kind == kind)
+
+
+def create_database(server: EmbeddedServer, name: str, template: str) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.Identifier(name), sql.Identifier(template)
+            )
+        )
+
+
+@pytest.fixture(scope="session")
+def recorded(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recorded:
+    """The log, recorded and signed once."""
+    name, backup, home = f"world_{uuid4().hex}", f"backup_{uuid4().hex}", tmp_path_factory
+    folder = home.mktemp("home")
+    create_database(postgres_server, name, migrated_database)
+    url = database_url_as(postgres_server, name, WRITER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAILPROOF_ES_HOME", str(folder))
+        with psycopg.connect(url) as connection:
+            key = log_key(ledger.origin(connection))
+    with Store(url) as store:
+        author = Author(store, key)
+        signed = begin(author)
+        store.close()
+        create_database(postgres_server, backup, name)
+        kept = go_on(author)
+        with store.connect() as connection:
+            sizes = [each.tree_size for each in ledger.checkpoints(connection)]
+            events = sum(1 for _ in ledger.leaf_rows(connection))
+    return Recorded(name, backup, folder, key, signed, kept, Sizes(*sizes, events))
+
+
+@pytest.fixture
+def copy(
+    postgres_server: EmbeddedServer, recorded: Recorded, tmp_path: Path
+) -> Iterator[Any]:
+    """Copies a database of the recorded log to be attacked."""
+    names = []
+    with contextlib.ExitStack() as connections:
+
+        def make(database: str) -> Attacked:
+            name = f"attacked_{uuid4().hex}"
+            create_database(postgres_server, name, database)
+            names.append(name)
+            superuser = connections.enter_context(
+                psycopg.connect(database_url_as(postgres_server, name), autocommit=True)
+            )
+            kept = checkpoints.opened(recorded.kept, recorded.key.public)
+            url = database_url_as(postgres_server, name, WRITER)
+            return Attacked(url, recorded, tmp_path, superuser, [kept])
+
+        yield make
+    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
+        for name in names:
+            connection.execute(
+                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+            )
+
+
+@pytest.fixture
+def log(copy: Any, recorded: Recorded) -> Attacked:
+    """The whole log, to be attacked."""
+    attacked: Attacked = copy(recorded.database)
+    return attacked
