@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from failproof_es.assurance.surroundings import RunNumbers, standing_in_between
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -39,6 +40,9 @@ TREE_REBUILT = "tree rebuilt"
 HISTORY_FORKED = "history forked"
 SIGNATURE = "signature"
 ROWS_HIDDEN = "rows hidden by a policy"
+IN_BETWEEN = "something stands between the log and its readers"
+RUN_RENUMBERED = "number of a run changed"
+CHECKPOINT_REMOVED = "checkpoint removed"
 
 
 _Entry = tuple[int, bytes]
@@ -118,16 +122,23 @@ def verify_log(
     them since is not seen.
     """
     result = Verification(ledger.origin(connection))
-    _look_for_policies(connection, result)
+    for hides_rows, what in standing_in_between(connection):
+        result.add(Finding(ROWS_HIDDEN if hides_rows else IN_BETWEEN, what))
+    if key is not None and key.name != result.origin:
+        message = f"the key is of {key.name}, this log says it is {result.origin}"
+        result.add(Finding(HISTORY_FORKED, message))
     if before is not None and before.origin != result.origin:
         before = None
-    walk = _Walk(result, _checkpoints(connection, key, trusted, result), before)
+    numbers = RunNumbers(connection)
+    walk = _Walk(result, numbers, _checkpoints(connection, key, trusted, result), before)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
     first = before.size >> TILE_LEVELS if before else 0
     tiles = list(ledger.tiles(connection, 0, first))
-    rows = ledger.leaf_rows(connection, before.position if before else 0)
+    rows = ledger.leaf_rows(connection, before.position if before else None)
     walk.rows(rows, _entries(tiles, first, result))
     walk.end()
+    for run_id, message in numbers.differences(whole=before is None):
+        result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
     if before is None:
         _compare_upper_tiles(connection, walk, result)
     if result.genuine:
@@ -143,6 +154,8 @@ class _Expected:
     root: bytes
     outside: bool
     said_by: str
+    removed: bool = False
+    """It is kept outside, and not in the database any more."""
 
 
 class _Walk:
@@ -153,9 +166,14 @@ class _Walk:
     """
 
     def __init__(
-        self, result: Verification, expected: Sequence[_Expected], before: Verified | None
+        self,
+        result: Verification,
+        numbers: RunNumbers,
+        expected: Sequence[_Expected],
+        before: Verified | None,
     ) -> None:
         self._result = result
+        self._numbers = numbers
         self._size = before.size if before else 0
         self._expected = sorted(
             (each for each in expected if each.size >= self._size), key=lambda each: each.size
@@ -185,7 +203,7 @@ class _Walk:
                 self._push(recorded)
                 position, recorded = next(entries, nothing)
             if position == row.position:
-                if recorded != leaf:
+                if recorded != leaf or row.leaf_hash not in (leaf, None):
                     self._say(ROW_CHANGED, row, _what_changed(row, leaf))
                 leaf = recorded
                 position, recorded = next(entries, nothing)
@@ -195,6 +213,7 @@ class _Walk:
             elif row.leaf_hash not in (leaf, None):
                 self._say(ROW_CHANGED, row, _what_changed(row, leaf))
             self._look.at(row, self._size)
+            self._numbers.at(row)
             self._push(leaf)
             if not self._block:
                 self._last_whole = (row.position, row.recorded_at_us)
@@ -244,6 +263,9 @@ class _Walk:
             self._result.add(Finding(kind, message, index=self._good_size()))
         elif expected.outside:
             self._result.anchored_size = max(self._result.anchored_size, expected.size)
+            if expected.removed:
+                message = f"{expected.said_by} is not in the database any more"
+                self._result.add(Finding(CHECKPOINT_REMOVED, message))
         else:
             self._good = expected.size
 
@@ -315,10 +337,18 @@ def _checkpoints(
 ) -> list[_Expected]:
     """What the tree must be, by everything that is signed."""
     expected = []
+    for stored in ledger.checkpoints(connection):
+        if (checkpoint := _opened(stored, key, result)) is not None:
+            said_by = f"the checkpoint in the database (size {checkpoint.size})"
+            expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
+            if key is not None:
+                result.signed_size = max(result.signed_size, checkpoint.size)
+    inside = {each.size for each in expected}
     for each in trusted:
         if each.origin == result.origin:
             said_by = f"the checkpoint kept outside (size {each.size})"
-            expected.append(_Expected(each.size, each.root, True, said_by))
+            removed = each.size not in inside
+            expected.append(_Expected(each.size, each.root, True, said_by, removed))
         else:
             result.add(
                 Finding(
@@ -327,12 +357,6 @@ def _checkpoints(
                     f"{result.origin}: another database, or one made anew",
                 )
             )
-    for stored in ledger.checkpoints(connection):
-        if (checkpoint := _opened(stored, key, result)) is not None:
-            said_by = f"the checkpoint in the database (size {checkpoint.size})"
-            expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
-            if key is not None:
-                result.signed_size = max(result.signed_size, checkpoint.size)
     return expected
 
 
@@ -341,14 +365,19 @@ def _opened(
 ) -> Checkpoint | None:
     try:
         signed = note.parse(stored.note)
-        if key is None:
-            return checkpoints.parse(signed.text)
-        return checkpoints.opened(signed, key)
+        checkpoint = (
+            checkpoints.parse(signed.text) if key is None else checkpoints.opened(signed, key)
+        )
+        if checkpoint.size != stored.tree_size:
+            raise NoteError(f"it signs {checkpoint.size} events")
+        if checkpoint.origin != result.origin:
+            raise NoteError(f"it is of another log, {checkpoint.origin}")
     except NoteError as error:
         result.add(
             Finding(SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}")
         )
         return None
+    return checkpoint
 
 
 def _compare_upper_tiles(connection: Connection, walk: _Walk, result: Verification) -> None:
@@ -363,13 +392,3 @@ def _compare_upper_tiles(connection: Connection, walk: _Walk, result: Verificati
                 result.add(Finding(TREE_CHANGED, message, index=index))
         whole = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
         below = [perfect_root(below[at : at + TILE_WIDTH]) for at in whole]
-
-
-def _look_for_policies(connection: Connection, result: Verification) -> None:
-    """Row-level security on the log's tables can hide rows from whoever looks."""
-    rows = connection.execute(
-        "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE n.nspname = 'failproof' AND c.relrowsecurity ORDER BY c.relname"
-    ).fetchall()
-    for (table,) in rows:
-        result.add(Finding(ROWS_HIDDEN, f"row-level security stands on failproof.{table}"))

@@ -20,6 +20,7 @@ _COPY = sql.SQL(
     "WHERE {which} ORDER BY notification_id LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
 )
 _BETWEEN = sql.SQL("notification_id > {after} AND notification_id <= {up_to}")
+_UP_TO = sql.SQL("notification_id <= {up_to}")
 _OF_RUN = sql.SQL("run_id = {run_id}")
 _OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
 _STREAMS_AT_ONCE = 1_000
@@ -77,10 +78,15 @@ def origin(connection: Connection) -> str:
 
 
 def leaf_rows(
-    connection: Connection, after: int = 0, up_to: int = _EVERY, limit: int | None = None
+    connection: Connection, after: int | None = 0, up_to: int = _EVERY, limit: int | None = None
 ) -> Generator[LeafRow]:
-    """Stream the rows with positions in (after, up_to], in commit order."""
-    which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
+    """Stream the rows with positions in (after, up_to], in commit order.
+
+    Positions begin at 1. With `after=None`, rows that somebody put below that come, too.
+    """
+    which = _UP_TO.format(up_to=sql.Literal(up_to))
+    if after is not None:
+        which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
     return _rows(connection, _COPY.format(which=which, limit=sql.Literal(limit)))
 
 

@@ -185,15 +185,13 @@ def recorded(
         create_database(postgres_server, backup, name)
         kept = go_on(author)
         with store.connect() as connection:
-            sizes = [each.tree_size for each in ledger.checkpoints(connection)]
+            failed, passed, other = (each.tree_size for each in ledger.checkpoints(connection))
             events = sum(1 for _ in ledger.leaf_rows(connection))
-    return Recorded(name, backup, folder, key, signed, kept, Sizes(*sizes, events))
+    return Recorded(name, backup, folder, key, signed, kept, Sizes(failed, passed, other, events))
 
 
 @pytest.fixture
-def copy(
-    postgres_server: EmbeddedServer, recorded: Recorded, tmp_path: Path
-) -> Iterator[Any]:
+def copy(postgres_server: EmbeddedServer, recorded: Recorded, tmp_path: Path) -> Iterator[Any]:
     """Copies a database of the recorded log to be attacked."""
     names = []
     with contextlib.ExitStack() as connections:

@@ -1,0 +1,61 @@
+"""What stands beside the events and is in no leaf: who comes between, and the runs' numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import orjson
+
+from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.recorder import query
+
+
+def standing_in_between(connection: Connection) -> list[tuple[bool, str]]:
+    """What could hide, add or change rows on their way in or out, in words.
+
+    The first of each pair says whether it hides rows. Read from the catalog: whoever can
+    forge that can hide it, and the rows are compared with the tree all the same.
+    """
+    return connection.execute(query("in_between")).fetchall()
+
+
+class RunNumbers:
+    """Compares the list of runs with what each run's first event says.
+
+    A run that is taken off the list is not shown any more, though its events are there.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._before = self._listed()
+        self._started: dict[UUID, object] = {}
+
+    def at(self, row: LeafRow) -> None:
+        """Look at the next row, which is genuine."""
+        if row.topic == b"RunStarted" and row.version == 1:
+            try:
+                number = orjson.loads(row.state)["run_number"]
+            except (ValueError, KeyError, TypeError):
+                number = None
+            self._started[UUID(bytes=row.stream_id)] = number
+
+    def differences(self, *, whole: bool) -> Iterator[tuple[UUID, str]]:
+        """Runs whose number is not what it was. `whole`: every event of the log was seen."""
+        # A run that began meanwhile is in the rows, or in the list, or in both: so what must
+        # be in the rows was listed before them, and what must be listed is looked up now.
+        listed = self._listed()
+        for run_id, number in self._started.items():
+            if listed.get(run_id) != number:
+                there = listed.get(run_id, "not listed")
+                yield run_id, f"run {run_id} was started as number {number} and is {there} now"
+        if whole:
+            for run_id in self._before.keys() - self._started.keys():
+                yield (
+                    run_id,
+                    f"run {run_id} is listed as number {self._before[run_id]}: no such run",
+                )
+
+    def _listed(self) -> dict[UUID, object]:
+        rows = self._connection.execute("SELECT run_id, run_number FROM failproof.run_list")
+        return dict(rows.fetchall())
