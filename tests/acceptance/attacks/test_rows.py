@@ -18,17 +18,8 @@ from failproof_es.assurance.verification import (
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.leaf import leaf_hash
 from tests.acceptance.attacks.conftest import Attacked, first, found
+from tests.acceptance.attacks.statements import FORGED, LEAF_OF, insert
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED, THRESHOLD
-
-LEAF_OF = (
-    "sha256('\\x00'::bytea || convert_to(E'failproof-es/event/1\\n', 'UTF8') "
-    "|| uuid_send(originator_id) || int8send(originator_version) "
-    "|| int2send(octet_length(topic)::int2) || convert_to(topic, 'UTF8') "
-    "|| int8send(octet_length(state)) || sha256(state))"
-)
-"""What an attacker who has read docs/evidence-format.md computes the leaf with."""
-
-FORGED = "convert_to(replace(convert_from(state, 'UTF8'), {}, {}), 'UTF8')"
 
 
 def test_a_response_edited_by_a_superuser_is_named(log: Attacked) -> None:
@@ -241,19 +232,6 @@ def test_a_position_used_twice_is_named(log: Attacked) -> None:
     log.tamper("DROP INDEX failproof.events_notification_id_idx", insert(taken))
     result = log.verify()
     assert first(result, ROW_ADDED).position == taken
-
-
-def insert(position: int) -> str:
-    """An event that never happened, with a leaf hash that fits it."""
-    return (
-        "WITH forged AS (SELECT gen_random_uuid() AS originator_id, "
-        "1::bigint AS originator_version, 'Scored'::text AS topic, "
-        f'convert_to(\'{{"schema_version":1,"run_id":"{PASSED}"}}\', \'UTF8\') AS state) '
-        "INSERT INTO failproof.events (notification_id, originator_id, originator_version, topic, "
-        "state, run_id, leaf_hash) OVERRIDING SYSTEM VALUE "
-        f"SELECT {position}, originator_id, originator_version, topic, state, '{PASSED}', "
-        f"{LEAF_OF} FROM forged"
-    )
 
 
 def test_an_event_appended_to_a_sealed_run_is_refused_by_its_seal(log: Attacked) -> None:
