@@ -50,15 +50,15 @@ def replace_view(log: Attacked, select: str) -> None:
 
 
 def test_rows_hidden_by_a_policy_are_named(log: Attacked) -> None:
+    index = log.index(log.event("RunFailed", FAILED).position)
     log.tamper(
         "CREATE POLICY quiet ON failproof.events USING (topic <> 'RunFailed')",
         "ALTER TABLE failproof.events ENABLE ROW LEVEL SECURITY",
         "ALTER TABLE failproof.events FORCE ROW LEVEL SECURITY",
     )
-    failed = log.event("RunFailed", FAILED) if log.superuser.info.user != "postgres" else None
     result = log.verify()
-    assert failed is None
     assert {ROWS_HIDDEN, ROW_MISSING} <= found(result)
+    assert first(result, ROW_MISSING).index == index
     assert "failproof.events" in first(result, ROWS_HIDDEN).message
 
 
