@@ -8,6 +8,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.migration import migrations
 from failproof_es.store.recorder import query
 
 
@@ -17,7 +18,13 @@ def standing_in_between(connection: Connection) -> list[tuple[bool, str]]:
     The first of each pair says whether it hides rows. Read from the catalog: whoever can
     forge that can hide it, and the rows are compared with the tree all the same.
     """
-    return connection.execute(query("in_between")).fetchall()
+    found: list[tuple[bool, str]] = connection.execute(query("in_between")).fetchall()
+    shipped = "".join(migration.sql for migration in migrations())
+    functions = connection.execute(query("function_bodies")).fetchall()
+    for function, body in functions:
+        if f"$${body}$$" not in shipped:
+            found.append((False, f"the function {function} is not the one that was installed"))
+    return found
 
 
 class RunNumbers:

@@ -67,7 +67,7 @@ class Files:
 
     def _pg_checksums(self, what: str) -> None:
         program = Path(self.server.psql[0]).with_name("pg_checksums")
-        command = [program, what, "--no-sync", "-D", self.server.data_dir]
+        command = [str(program), what, "--no-sync", "-D", str(self.server.data_dir)]
         subprocess.run(command, check=True, capture_output=True)
 
     def verify(self) -> Verification:

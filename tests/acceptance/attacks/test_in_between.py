@@ -18,7 +18,7 @@ from failproof_es.assurance.verification import (
 from failproof_es.events import Scored
 from failproof_es.store.recorder import EventsSwallowed
 from tests.acceptance.attacks.conftest import Attacked, first, found
-from tests.acceptance.attacks.statements import LEAF_OF
+from tests.acceptance.attacks.statements import FORGED, LEAF_OF
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
 
 COLUMNS = (
@@ -194,3 +194,27 @@ def test_a_rule_that_puts_what_is_appended_elsewhere_is_named(log: Attacked) -> 
     append(log)
     assert log.verify().events == log.recorded.sizes.all
     assert "the rule quiet" in first(log.verify(), IN_BETWEEN).message
+
+
+def test_an_append_function_that_improves_what_it_appends_is_named(log: Attacked) -> None:
+    [(source,)] = log.fetch(
+        "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'append' "
+        "AND pronamespace = 'failproof'::regnamespace"
+    )
+    better = FORGED.format("'\"accuracy\":0.0'", "'\"accuracy\":1.0'")
+    selected = "SELECT originator_id, originator_version, topic, {}, run_id"
+    changed = source.replace(selected.format("state"), selected.format(better))
+    assert changed != source
+    log.tamper(changed)
+    append(log)
+    result = log.verify()
+    assert found(result) == {IN_BETWEEN, ROW_CHANGED}
+    assert "the function failproof.append(" in first(result, IN_BETWEEN).message
+
+
+def test_a_guard_that_refuses_nothing_any_more_is_named(log: Attacked) -> None:
+    log.tamper(
+        "CREATE OR REPLACE FUNCTION failproof.refuse_change() RETURNS trigger LANGUAGE plpgsql "
+        "AS 'BEGIN IF TG_OP = ''DELETE'' THEN RETURN OLD; END IF; RETURN NEW; END'"
+    )
+    assert "refuse_change()" in first(log.verify(), IN_BETWEEN).message

@@ -80,6 +80,13 @@ def test_evidence_signed_by_somebody_else_is_refused(log: Attacked) -> None:
         log.evidence(PASSED, SigningKey.generate(log.recorded.key.name))
 
 
+def test_window_a_price_changed_is_not_found(log: Attacked) -> None:
+    """Prices stand beside the log and are no evidence: what was used is in the events."""
+    log.tamper("INSERT INTO failproof.prices VALUES (gen_random_uuid(), 'm', 1, NULL, 2, 'v')")
+    log.tamper("UPDATE failproof.prices SET output_usd_per_million = 0")
+    assert log.verify(outside=True).genuine
+
+
 # -- on the command line -------------------------------------------------------------------------
 
 
