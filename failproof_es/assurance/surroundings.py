@@ -39,7 +39,7 @@ class RunNumbers:
         self._started: dict[UUID, object] = {}
 
     def at(self, row: LeafRow) -> None:
-        """Look at the next row, which is genuine."""
+        """Look at the next row of the log."""
         if row.topic == b"RunStarted" and row.version == 1:
             try:
                 number = orjson.loads(row.state)["run_number"]

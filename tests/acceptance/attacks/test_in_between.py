@@ -96,6 +96,14 @@ def test_a_view_that_lies_to_everybody_but_the_auditor_is_named(log: Attacked) -
     assert found(log.verify(outside=True)) == {IN_BETWEEN}
 
 
+def test_window_a_view_that_lied_and_was_put_back_is_not_found(log: Attacked) -> None:
+    plain = f"SELECT {COLUMNS.format(state='state')} FROM failproof.events"
+    replace_view(log, f"{plain} WHERE run_id IS DISTINCT FROM '{FAILED}'")
+    assert not log.verify().genuine
+    replace_view(log, plain)
+    assert log.verify(outside=True).genuine
+
+
 def test_a_view_that_shows_the_log_as_it_was_while_another_table_is_used_is_named(
     log: Attacked,
 ) -> None:
@@ -194,6 +202,9 @@ def test_a_rule_that_puts_what_is_appended_elsewhere_is_named(log: Attacked) -> 
     append(log)
     assert log.verify().events == log.recorded.sizes.all
     assert "the rule quiet" in first(log.verify(), IN_BETWEEN).message
+    # The window: once the rule is gone, nothing in the log tells of what never reached it.
+    log.tamper("DROP RULE quiet ON failproof.events")
+    assert log.verify(outside=True).genuine
 
 
 def test_an_append_function_that_improves_what_it_appends_is_named(log: Attacked) -> None:

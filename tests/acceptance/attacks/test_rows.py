@@ -364,6 +364,14 @@ def test_window_every_event_dated_back_alike_is_not_found(log: Attacked) -> None
     assert log.verify(outside=True).genuine
 
 
+def test_window_the_last_event_dated_on_is_not_found(log: Attacked) -> None:
+    log.tamper(
+        "UPDATE failproof.events SET recorded_at = recorded_at + interval '1 day' "
+        f"WHERE notification_id = {log.rows()[-1].position}"
+    )
+    assert log.verify(outside=True).genuine
+
+
 def test_window_an_event_dated_back_within_the_tolerance_is_not_found(log: Attacked) -> None:
     log.tamper(
         "UPDATE failproof.events SET recorded_at = recorded_at - interval '0.5 s' "

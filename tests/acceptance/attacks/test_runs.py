@@ -26,6 +26,13 @@ def test_a_failed_run_taken_off_the_list_is_named(log: Attacked) -> None:
         log.evidence(PASSED)
 
 
+def test_the_newest_attempt_taken_off_the_list_is_named(log: Attacked) -> None:
+    """The window of a bundle: it counts the attempts that it holds, and there is no gap."""
+    log.tamper(f"DELETE FROM failproof.run_numbers WHERE run_id = '{PASSED}'")
+    assert log.evidence(FAILED).contents.attempts == 1
+    assert first(log.verify(), RUN_RENUMBERED).stream_id == PASSED
+
+
 def test_runs_renumbered_are_named(log: Attacked) -> None:
     log.tamper(
         f"UPDATE failproof.run_numbers SET run_number = 99 WHERE run_id = '{FAILED}'",
