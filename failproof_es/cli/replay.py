@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import click
 import orjson
 
+from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.moments import parse_moment
 from failproof_es.cli.output import Column, Format, format_option, print_json, print_table
@@ -46,19 +48,23 @@ def replay(run: str, as_of: str | None, output_format: Format) -> None:
     No model is asked and nothing is written. Exits 1 when anything comes out otherwise
     than it was recorded.
     """
+    tree = None
     with session().open_store() as store:
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             position = None if as_of is None else position_of(connection, as_of)
             if position is not None:
+                tree = tree_as_of(connection, position)
                 recorded = RecordedRun.read(connection, run_id, position)
                 if output_format is Format.TABLE:
                     show_run(recorded, output_format)
         report = replay_run(store, run_id, as_of=position)
     if output_format is Format.TABLE:
         _print(report)
+        if position is not None:
+            _remark_on(tree, position)
     else:
-        print_json(as_json(report), indent=output_format is Format.JSON)
+        print_json(as_json(report) | _tree_fields(tree), indent=output_format is Format.JSON)
     if report.differences:
         click.get_current_context().exit(ExitCode.FAILED)
 
@@ -89,6 +95,22 @@ def as_json(report: ReplayReport) -> dict[str, Any]:
         "classes": report.classes,
         "differences": report.differences,
     }
+
+
+def _tree_fields(tree: TreeAsOf | None) -> dict[str, Any]:
+    """The root in base64, as a checkpoint of that size writes it; null: no tree to name."""
+    if tree is None:
+        return {"tree_size": None, "tree_root": None}
+    return {"tree_size": tree.size, "tree_root": base64.b64encode(tree.root).decode()}
+
+
+def _remark_on(tree: TreeAsOf | None, position: int) -> None:
+    if tree is None:
+        remark = "not integrated yet; if a checkpoint covers it, ask verify why"
+    else:
+        fields = _tree_fields(tree)
+        remark = f"size {fields['tree_size']}, root {fields['tree_root']}"
+    click.echo(f"tree as of position {position}: {remark}", err=True)
 
 
 def _print(report: ReplayReport) -> None:

@@ -1,0 +1,40 @@
+"""Which tree an answer about the past rests on."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.ledger.merkle import TILE_WIDTH, tree_root
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class TreeAsOf:
+    """The Merkle tree of every event up to a position; a checkpoint of that size has its root."""
+
+    size: int
+    root: bytes
+
+
+def tree_as_of(connection: Connection, position: int) -> TreeAsOf | None:
+    """The tree that ends at `position`, from the stored tiles; None: they do not reach it.
+
+    Tiles at the edge are stored with each checkpoint, so None is usual until the next one;
+    a tile that somebody removed looks the same.
+    Reads what the auditor may read. Nothing is checked against the rows: that is `verify`.
+    """
+    tile = ledger.tile_of(connection, position)
+    size, last = 0, 0
+    if tile is not None:
+        positions = tile.positions or []
+        within = bisect_right(positions, position)
+        size, last = tile.tile * TILE_WIDTH + within, positions[within - 1]
+    if list(ledger.leaf_rows(connection, after=last, up_to=position, limit=1)):
+        return None
+    try:
+        return TreeAsOf(size, tree_root(stored_tree(connection).subtree, size))
+    except KeyError:
+        return None
