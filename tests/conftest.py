@@ -24,6 +24,14 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own: databases made from one template are one log to its keys."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("FAILPROOF_ES_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedServer]:
     """An embedded server of the test session's own."""
