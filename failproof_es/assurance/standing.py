@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from failproof_es.assurance.signing_key import key_path, public_path, read_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.store import ledger
+from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
 from failproof_es.store.recorder import query
 
@@ -28,6 +29,8 @@ class Standing:
     """Events of the log under the checkpoint that this user keeps."""
     not_anchored: int
     """Events of the log behind that."""
+    missing_layers: tuple[str, ...]
+    """What the database does not enforce: `failproof-es db status` says more."""
 
 
 def standing(
@@ -45,4 +48,5 @@ def standing(
     if kept is not None:
         anchored, tail = kept.size, max(0, tail - kept.size)
     signed = newest.tree_size if newest else 0
-    return Standing(attempt, len(attempts), sealed, signed, anchored, tail)
+    missing = tuple(layer.name for layer in missing_layers(connection))
+    return Standing(attempt, len(attempts), sealed, signed, anchored, tail, missing)

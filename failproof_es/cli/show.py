@@ -129,6 +129,9 @@ def _ledger_for_people(stands: Standing) -> dict[str, Any]:
         "sealed": "yes" if stands.sealed else "no: the run has not ended",
         "log": f"{stands.signed:,} events signed, {stands.anchored_outside:,} anchored outside the "
         f"database, {stands.not_anchored:,} not anchored yet",
+        "database": f"does not enforce: {', '.join(stands.missing_layers)}"
+        if stands.missing_layers
+        else "enforces every layer (`db status`)",
     }
 
 
