@@ -302,7 +302,8 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
     check_plan(own, prompts)
     for evaluation in evaluations:
         first = evaluation[0].payload
-        if first.get("run_id") != run_id or first.get("prompt_id") not in prompts:
+        asked = first.get("prompt_id")
+        if first.get("run_id") != run_id or type(asked) is not str or asked not in prompts:
             refuse(f"stream {evaluation[0].stream} is not of this run, or not planned")
     ended, sealed = check_seal(own, evaluations)
     return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
@@ -369,7 +370,7 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
         "root": tree_root(leaves).hex(),
     }
     said = own[seals[-1]].payload
-    if canonical({key: said.get(key) for key in sealed}) != canonical(sealed):
+    if any(type(said.get(key)) is not type(is_) or said[key] != is_ for key, is_ in sealed.items()):
         refuse("the seal is over other events than these: the run is not whole")
     return ends[-1], sealed
 

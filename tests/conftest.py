@@ -24,6 +24,22 @@ settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a whole session shares never touches this user's own keys and checkpoints."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FAILPROOF_ES_HOME", str(tmp_path_factory.mktemp("session-home")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own: databases made from one template are one log to its keys."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("FAILPROOF_ES_HOME", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedServer]:
     """An embedded server of the test session's own."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
 
+from failproof_es.assurance.standing import Standing, standing
 from failproof_es.cli.output import (
     Column,
     Format,
@@ -41,10 +43,18 @@ def show(run: str, output_format: Format) -> None:
 def show_run(run: RecordedRun, output_format: Format) -> None:
     """Print a run's facts as the log has them up to `run.up_to`."""
     facts = gather(run, price_of(run.started))
+    stands = standing(
+        run.connection,
+        run.started.attempt,
+        run.started.configuration_digest,
+        sealed=run.run.sealed,
+    )
     if output_format is not Format.TABLE:
-        print_json(as_json(run, facts), indent=output_format is Format.JSON)
+        print_json(
+            {**as_json(run, facts), "ledger": asdict(stands)}, indent=output_format is Format.JSON
+        )
         return
-    print_facts(_for_people(run, facts))
+    print_facts({**_for_people(run, facts), **_ledger_for_people(stands)})
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(facts)
     for name, gate in (run.run.gates or {}).items():
@@ -109,6 +119,19 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "tokens": f"{_number(facts.input_tokens)} in, {_number(facts.output_tokens)} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
+    }
+
+
+def _ledger_for_people(stands: Standing) -> dict[str, Any]:
+    attempt = "unknown" if stands.attempt is None else str(stands.attempt)
+    return {
+        "attempt": f"{attempt} of {stands.attempts} of this configuration",
+        "sealed": "yes" if stands.sealed else "no: the run has not ended",
+        "log": f"{stands.signed:,} events signed, {stands.anchored_outside:,} anchored outside the "
+        f"database, {stands.not_anchored:,} not anchored yet",
+        "database": f"does not enforce: {', '.join(stands.missing_layers)}"
+        if stands.missing_layers
+        else "enforces every layer (`db status`)",
     }
 
 

@@ -145,7 +145,8 @@ def _check_evaluation(stream: Sequence[Proven], run_id: UUID, prompts: set[str])
     payload = _payload(stream[0])
     if payload.get("run_id") != str(run_id):
         raise EvidenceError(f"stream {stream[0].stream_id} is not of this run")
-    if payload.get("prompt_id") not in prompts:
+    asked = payload.get("prompt_id")
+    if type(asked) is not str or asked not in prompts:
         raise EvidenceError(f"stream {stream[0].stream_id} asks what was not planned")
 
 
@@ -178,15 +179,13 @@ def _checked_seal(
         for event in stream:
             sealing.add(event.stream_id.bytes, event.leaf_hash())
     seal = sealing.seal()
-    if (said.get("streams"), said.get("events"), said.get("root")) != (
-        seal.streams,
-        seal.events,
-        seal.root.hex(),
-    ):
-        raise EvidenceError(
-            f"the seal counts {said.get('streams')} streams and {said.get('events')} events; "
-            f"here are {seal.streams} and {seal.events}, or others: the run is not whole"
-        )
+    for name, value in (("streams", seal.streams), ("events", seal.events)):
+        if _number(said, name) != value:
+            raise EvidenceError(
+                f"the seal counts {said[name]} {name}, and here are {value}: the run is not whole"
+            )
+    if _text(said, "root") != seal.root.hex():
+        raise EvidenceError("the seal is over other events than these")
     return seal
 
 

@@ -74,6 +74,10 @@ class Lease:
         """Let others drive the run. Idempotent."""
         with self._guard:
             if self._connection is not None:
+                # The server notices a closed connection a moment later; the next driver may
+                # be faster.
+                with contextlib.suppress(psycopg.Error):
+                    self._connection.execute("SELECT pg_advisory_unlock_all()")
                 self._connection.close()
                 self._connection = None
 

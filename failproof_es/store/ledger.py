@@ -213,6 +213,14 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
         ).fetchone()
 
 
+def count_events(connection: Connection) -> int:
+    """How many events the log has."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute("SELECT count(*) FROM failproof.stored_events").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def add_checkpoint(connection: Connection, tree_size: int, note: str) -> None:
     """Record a signed checkpoint. The same note twice is recorded once."""
     connection.execute("SELECT failproof.add_checkpoint(%b::bigint, %b::text)", (tree_size, note))

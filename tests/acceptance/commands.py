@@ -26,6 +26,7 @@ def environment(database_url: str, **more: str) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": os.environ.get("HOME", "/"),
         "FAILPROOF_ES_DATABASE_URL": database_url,
+        **{name: os.environ[name] for name in ("FAILPROOF_ES_HOME",) if name in os.environ},
         "NO_COLOR": "1",
         **more,
     }

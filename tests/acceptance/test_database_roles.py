@@ -68,7 +68,13 @@ def test_an_auditor_reads_what_the_administrator_reads(
 ) -> None:
     read = invoke(as_user(recorded_log.url, auditor), *command, cwd=tmp_path)
     assert read.exit_code == 0, read.output
-    assert read.stdout == invoke(recorded_log.url, *command, cwd=tmp_path).stdout
+    as_administrator = invoke(recorded_log.url, *command, cwd=tmp_path)
+    assert told(read.stdout) == told(as_administrator.stdout)
+
+
+def told(output: str) -> list[str]:
+    """What is told, but for what the database enforces: on an administrator it is less."""
+    return [" ".join(line.split()) for line in output.splitlines() if line[:9] != "database "]
 
 
 def test_an_auditor_starts_nothing(

@@ -31,13 +31,13 @@ IN_FLIGHT = 100
 EVENTS_PER_S = 4_000
 
 
-def _history(prompt: UUID) -> Iterator[Event]:
+def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
     """The four events of an evaluation that went well, of ordinary size."""
     stream = uuid4()
 
     def head(version: int) -> dict[str, object]:
         return {
-            "originator_id": stream, "originator_version": version, "run_id": RUN,
+            "originator_id": stream, "originator_version": version, "run_id": run_id,
             "timestamp": datetime.now(UTC), "prompt_id": prompt, "model_key": "model",
             "repetition": 1,
         }  # fmt: skip
@@ -67,7 +67,7 @@ def _fill(store: Store, evaluations: int) -> int:
     waiting: list[Event] = []
     written = 0
     for _ in range(evaluations):
-        waiting.extend(_history(RUN))
+        waiting.extend(history(RUN, RUN))
         if len(waiting) >= BATCH:
             store.log.events.put(waiting)
             written += len(waiting)
@@ -95,7 +95,7 @@ def _write_at_pace(store: Store, evaluations: int, events_per_s: int) -> int:
     written = 0
     began = time.perf_counter()
     for _ in range(evaluations // IN_FLIGHT):
-        histories = [list(_history(RUN)) for _ in range(IN_FLIGHT)]
+        histories = [list(history(RUN, RUN)) for _ in range(IN_FLIGHT)]
         for events in zip(*histories, strict=True):
             store.log.events.put(list(events))
             written += len(events)
@@ -113,7 +113,7 @@ def _server_processes(connection: psycopg.Connection[tuple[int]]) -> set[int]:
 def _follow(evaluations: int, events_per_s: int) -> tuple[float, float]:
     """Processor seconds for 100,000 events: the follower's process, its server process."""
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
-        store.log.events.put(list(_history(RUN)))
+        store.log.events.put(list(history(RUN, RUN)))
         others = _server_processes(connection)
         with Follower(url):
             while any(s.behind or s.updated_at is None for s in status(connection)):

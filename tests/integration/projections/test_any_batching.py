@@ -110,7 +110,8 @@ STARTED: Step = (
     RunStarted,
     RUN,
     {
-        "name": "any", "run_number": 1, "attempt": 1, "configuration": {}, "configuration_digest": "d",
+        "name": "any", "run_number": 1, "attempt": 1, "configuration": {},
+        "configuration_digest": "d",
         "models": tuple(ModelSnapshot(key=f"model-{n}", provider="p", model="m") for n in (0, 1)),
         "suites": (), "dialect": "failproof", "planned_cases": 1, "planned_evaluations": 2,
         "code_version": "1", "packages": {}, "who": "w", "where": "h",

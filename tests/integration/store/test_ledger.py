@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -23,13 +22,6 @@ from failproof_es.ledger.note import NoteError, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where this user's keys are, for the test."""
-    monkeypatch.setenv("FAILPROOF_ES_HOME", str(tmp_path))
-    return tmp_path
 
 
 @pytest.fixture

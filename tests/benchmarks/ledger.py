@@ -1,0 +1,184 @@
+"""The ledger on a large log: what it costs to append, how fast it verifies, what evidence weighs.
+
+`python -m tests.benchmarks.ledger [--events 1000000]`
+
+"Ledger off" appends without leaf hashes and without an integrator beside it; "on" is as the
+engine does it, the integrator signing every two seconds (in a run: every ten).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from unittest import mock
+from uuid import UUID, uuid4
+
+import psycopg
+
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.integrator import integrate, sign_checkpoint
+from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.verification import verify_log
+from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.engine.sealing import seal_of
+from failproof_es.events import (
+    CasesPlanned,
+    Counts,
+    Event,
+    PromptStored,
+    RunCompleted,
+    RunSealed,
+    RunStarted,
+)
+from failproof_es.ledger import bundle
+from failproof_es.ledger.note import SigningKey
+from failproof_es.store import ledger, recorder
+from failproof_es.store.store import Store
+from tests.benchmarks.rebuild import BATCH, history
+from tests.benchmarks.servers import benchmark_store
+
+RUN_EVENTS = 100_000
+COMPARED_EVENTS = 100_000
+SECOND = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+CASE = Case(
+    dialect="failproof", case_id="c", suite_id="s", turns=(Turn(role="user", content="What?"),)
+)
+
+
+def _prompt() -> PromptStored:
+    return PromptStored(
+        originator_id=prompt_id(CASE.digest()), originator_version=1, run_id=None,
+        timestamp=datetime.now(UTC), digest=CASE.digest(), case=CASE,
+    )  # fmt: skip
+
+
+def _write_run(store: Store, evaluations: int) -> UUID:
+    """One sealed run of that many evaluations, of ordinary size."""
+    run_id = uuid4()
+    head = {"originator_id": run_id, "run_id": run_id, "timestamp": datetime.now(UTC)}
+
+    def describe(number: int, attempt: int) -> tuple[RunStarted, list[CasesPlanned]]:
+        started = RunStarted(
+            **head, originator_version=1, name="benchmark", run_number=number, attempt=attempt,
+            configuration={}, configuration_digest="c0", models=(), suites=(),
+            dialect="failproof", planned_cases=1, planned_evaluations=evaluations,
+            code_version="0", packages={}, who="w", where="h",
+        )  # fmt: skip
+        return started, [CasesPlanned(**head, originator_version=2, chunk=0,
+                                      digests=(CASE.digest(),))]  # fmt: skip
+
+    store.begin_run(run_id, "c0", describe)
+    for batch in _batches(run_id, evaluations):
+        store.log.events.put(batch)
+    counts = Counts(planned=evaluations, finished=evaluations, scored=evaluations, abandoned=0)
+    store.log.events.put([RunCompleted(**head, originator_version=3, counts=counts)])
+    with store.connect() as connection:
+        seal = seal_of(connection, run_id)
+    store.log.events.put([RunSealed(**head, originator_version=4, streams=seal.streams,
+                                    events=seal.events, root=seal.root.hex())])  # fmt: skip
+    return run_id
+
+
+def _batches(run_id: UUID, evaluations: int) -> Iterator[list[Event]]:
+    waiting: list[Event] = []
+    for _ in range(evaluations):
+        waiting.extend(history(prompt_id(CASE.digest()), run_id))
+        if len(waiting) >= BATCH:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _appended(store: Store) -> float:
+    """Events a second of appending what was made before."""
+    batches = [
+        [store.log.mapper.to_stored_event(event) for event in batch]
+        for batch in _batches(uuid4(), COMPARED_EVENTS // 4)
+    ]
+    began = time.perf_counter()
+    for batch in batches:
+        store.log.recorder.insert_events(batch)
+    return COMPARED_EVENTS / (time.perf_counter() - began)
+
+
+def _compare_appending() -> None:
+    ratios = []
+    for _ in range(3):
+        with (
+            benchmark_store() as url,
+            Store.open(url) as store,
+            mock.patch.object(recorder, "_leaf_hash", return_value=None),
+        ):
+            off = _appended(store)
+        with benchmark_store() as url, Store.open(url) as store, Keeper(store, every_s=2.0):
+            on = _appended(store)
+        ratios.append(on / off)
+        print(f"  ledger off {off:,.0f} events/s, on {on:,.0f} events/s, ratio {on / off:.2f}")
+    print(f"append, ledger on against off: median ratio {median(ratios):.2f} (wanted >= 0.85)")
+
+
+def _large_log(events: int) -> None:
+    with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
+        store.log.events.put([_prompt()])
+        began = time.perf_counter()
+        runs = [_write_run(store, RUN_EVENTS // 4) for _ in range(max(1, events // RUN_EVENTS))]
+        print(f"  written and sealed in {time.perf_counter() - began:.0f} s")
+        key = SigningKey.generate(ledger.origin(connection))
+        began = time.perf_counter()
+        size = integrate(connection)
+        taken = time.perf_counter() - began
+        print(f"  {size:,} events integrated in {taken:.1f} s: {size / taken:,.0f} events/s")
+        sign_checkpoint(connection, key)
+        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+        assert row is not None
+        print(f"  the database weighs {row[0] / 1e9:.2f} GB")
+        auditor = url.replace("failproof_writer", "failproof_auditor")
+        with psycopg.connect(auditor, autocommit=True) as reading:
+            began = time.perf_counter()
+            assert verify_log(reading, key.public).genuine
+            taken = time.perf_counter() - began
+            print(f"verify: {size / taken:,.0f} events/s (wanted >= 150,000)")
+            began = time.perf_counter()
+            data = b"".join(evidence(reading, runs[len(runs) // 2]))
+            taken = time.perf_counter() - began
+    print(f"  evidence of one run exported in {taken:.1f} s, {len(data) / 1e6:.0f} MB")
+    began = time.perf_counter()
+    verdict = bundle.verify(bundle.read(data), key.public)
+    taken = time.perf_counter() - began
+    print(f"evidence verify: {verdict.contents.seal.events:,} events in {taken:.1f} s (wanted < 5)")
+    _verify_elsewhere(data, str(key.public))
+
+
+def _verify_elsewhere(data: bytes, key: str) -> None:
+    """The second verifier, in a process that has nothing of ours on its path."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, public = Path(folder, "run.evidence"), Path(folder, "log.pub")
+        file.write_bytes(data)
+        public.write_text(key)
+        began = time.perf_counter()
+        command = [sys.executable, "-I", str(SECOND), str(file), str(public)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(f"  the second verifier: {time.perf_counter() - began:.1f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["FAILPROOF_ES_HOME"] = home
+        _compare_appending()
+        _large_log(arguments.events)
+
+
+if __name__ == "__main__":
+    main()
