@@ -208,8 +208,18 @@ class Usage(Record):
     cached_input_tokens: int | None = None
 
 
+class Redaction(Record):
+    """In which field how many echoes of a variable's secret value were replaced by its name."""
+
+    field: str
+    variable: str
+    count: int
+
+
 class ResponseReceived(EvaluationEvent):
     """The complete raw response as received, and what was read from it."""
+
+    schema_version: ClassVar[int] = 2
 
     purpose: Purpose
     turn: int
@@ -226,11 +236,14 @@ class ResponseReceived(EvaluationEvent):
     usage: Usage = Usage()
     latency_ms: float
     first_token_ms: float | None = None
+    redactions: tuple[Redaction, ...] = ()
 
 
 class ErrorRecorded(EvaluationEvent):
     """An attempt failed. `transient` is tried again within the bound, `final` is not,
     `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
+
+    schema_version: ClassVar[int] = 2
 
     purpose: Purpose
     turn: int
@@ -245,6 +258,7 @@ class ErrorRecorded(EvaluationEvent):
     body_encoding: Encoding = "utf-8"
     retry_after_s: float | None = None
     latency_ms: float | None = None
+    redactions: tuple[Redaction, ...] = ()
 
 
 class AttemptLost(EvaluationEvent):

@@ -230,51 +230,52 @@ class Interpreter:
     def _response(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, answer: Answer
     ) -> ResponseReceived:
-        body, encoding = _as_text(self.redactor.redact_bytes(answer.body))
+        scrub = self.redactor.scrubbing()
+        body, encoding = _as_text(scrub.data("body", answer.body))
         return ResponseReceived(
             **stamp(state),
             purpose=request.purpose,
             turn=request.turn,
             attempt=request.attempt,
             status=answer.status,
-            headers=self.redactor.redact_values(answer.headers),
+            headers=scrub.values("headers", answer.headers),
             body=body,
             body_encoding=encoding,
-            text=self.redactor.redact(answer.text),
-            refusal=self._redacted(answer.refusal),
-            finish_reason=self._redacted(answer.finish_reason),
-            model=self._redacted(answer.model),
-            provider_request_id=self._redacted(answer.provider_request_id),
+            text=scrub.text("text", answer.text),
+            refusal=scrub.optional("refusal", answer.refusal),
+            finish_reason=scrub.optional("finish_reason", answer.finish_reason),
+            model=scrub.optional("model", answer.model),
+            provider_request_id=scrub.optional("provider_request_id", answer.provider_request_id),
             usage=answer.usage,
             latency_ms=round(answer.latency_ms, 3),
             first_token_ms=answer.first_token_ms,
+            redactions=scrub.record(),
         )
-
-    def _redacted(self, text: str | None) -> str | None:
-        return None if text is None else self.redactor.redact(text)
 
     def _error(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, error: ModelError
     ) -> ErrorRecorded:
+        scrub = self.redactor.scrubbing()
         body: str | None = None
         encoding: Encoding = "utf-8"
         if error.body is not None:
-            body, encoding = _as_text(self.redactor.redact_bytes(error.body))
+            body, encoding = _as_text(scrub.data("body", error.body))
         return ErrorRecorded(
             **stamp(state),
             purpose=request.purpose,
             turn=request.turn,
             attempt=request.attempt,
             kind=error.kind,
-            message=self.redactor.redact(error.message),
+            message=scrub.text("message", error.message),
             disposition=error.disposition,
-            stack_trace=self.redactor.redact("".join(traceback.format_exception(error))),
+            stack_trace=scrub.text("stack_trace", "".join(traceback.format_exception(error))),
             status=error.status,
-            headers=self.redactor.redact_values(error.headers),
+            headers=scrub.values("headers", error.headers),
             body=body,
             body_encoding=encoding,
             retry_after_s=error.retry_after_s,
             latency_ms=error.latency_ms,
+            redactions=scrub.record(),
         )
 
     async def _wait(self, action: Send) -> None:

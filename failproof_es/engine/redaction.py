@@ -1,45 +1,85 @@
-"""Known secret values never reach an event: they are replaced before one is formed."""
+"""Known secret values never reach an event: they are replaced before one is formed.
+
+What was replaced is itself on record: in which field, the value of which variable, how often.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
+
+from failproof_es.events import Redaction
 
 _SHORTEST = 4
 """A shorter value would be found in innocent text; it protects nothing either."""
 
 
 class Redactor:
-    """Replaces the values of the named environment variables wherever they are echoed."""
+    """Knows the values of the named environment variables, in the forms they are echoed in."""
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
         self._secrets = [
-            (form, f"[redacted:{name}]")
+            (form, name)
             for name, value in values.items()
             if len(value) >= _SHORTEST
             for form in _forms(value)
         ]
 
-    def redact(self, text: str) -> str:
+    def scrubbing(self) -> Scrubbing:
+        """Begin to scrub what one event will hold."""
+        return Scrubbing(self._secrets)
+
+
+class Scrubbing:
+    """Scrubs the fields of one event and remembers what it replaced."""
+
+    def __init__(self, secrets: Sequence[tuple[str, str]]) -> None:
+        self._secrets = secrets
+        self._found: Counter[tuple[str, str]] = Counter()
+
+    def text(self, field: str, text: str) -> str:
         """`text` with every known secret replaced by the name of its variable."""
-        for value, name in self._secrets:
-            text = text.replace(value, name)
+        for form, variable in self._secrets:
+            if count := text.count(form):
+                self._found[field, variable] += count
+                text = text.replace(form, f"[redacted:{variable}]")
         return text
 
-    def redact_bytes(self, body: bytes) -> bytes:
+    def optional(self, field: str, text: str | None) -> str | None:
+        """The same for text that need not be there."""
+        return None if text is None else self.text(field, text)
+
+    def data(self, field: str, body: bytes) -> bytes:
         """The same for bytes that need not be text."""
-        for value, name in self._secrets:
-            body = body.replace(value.encode(), name.encode())
+        for form, variable in self._secrets:
+            if count := body.count(form.encode()):
+                self._found[field, variable] += count
+                body = body.replace(form.encode(), f"[redacted:{variable}]".encode())
         return body
 
-    def redact_values(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every value of a mapping."""
-        return {name: self.redact(value) for name, value in headers.items()}
+        return {name: self.text(f"{field}.{name}", value) for name, value in headers.items()}
+
+    def record(self) -> tuple[Redaction, ...]:
+        """What was replaced so far."""
+        return tuple(
+            Redaction(field=field, variable=variable, count=count)
+            for (field, variable), count in self._found.items()
+        )
 
 
 def _forms(value: str) -> list[str]:
-    """The value as it is, and as it stands in JSON, where a slash may be escaped or not."""
+    """The value as it is, in JSON (a slash escaped or not), in a URL, and in base64.
+
+    The longest first: a form may hold another one.
+    """
     escaped = json.dumps(value)[1:-1]
-    return list(dict.fromkeys((value, escaped, escaped.replace("/", r"\/"))))
+    encoded = b64encode(value.encode()).decode("ascii")
+    forms = {value, escaped, escaped.replace("/", r"\/"), quote(value), quote(value, safe="")}
+    return sorted({*forms, encoded, encoded.rstrip("=")}, key=lambda form: (-len(form), form))

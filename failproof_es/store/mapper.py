@@ -23,6 +23,8 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
+    ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
+    ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
 }
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
 

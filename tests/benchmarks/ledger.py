@@ -2,7 +2,7 @@
 
 `python -m tests.benchmarks.ledger [--events 1000000]`
 
-"Ledger off" appends without leaf hashes and without an integrator beside it; "on" is as the
+"Ledger off" stores zeros for leaf hashes and has no integrator beside it; "on" is as the
 engine does it, the integrator signing every two seconds (in a run: every ten).
 """
 
@@ -116,7 +116,7 @@ def _compare_appending() -> None:
         with (
             benchmark_store() as url,
             Store.open(url) as store,
-            mock.patch.object(recorder, "_leaf_hash", return_value=None),
+            mock.patch.object(recorder, "_leaf_hash", return_value=bytes(32)),
         ):
             off = _appended(store)
         with benchmark_store() as url, Store.open(url) as store, Keeper(store, every_s=2.0):
