@@ -37,7 +37,7 @@ def test_a_response_edited_by_a_superuser_is_named(log: Attacked) -> None:
         2,
         "ResponseReceived",
     )
-    with pytest.raises(EvidenceError, match="the seal is over other events"):
+    with pytest.raises(EvidenceError, match="the seal is over other events than these"):
         log.evidence(PASSED)
 
 
