@@ -17,6 +17,7 @@ quickstart: .venv/weights
 	@echo "Next:  $(BIN)/failproof-es results latest    every answer"
 	@echo "       $(BIN)/failproof-es log latest        every event"
 	@echo "       $(BIN)/failproof-es replay latest     grade the recorded answers again"
+	@echo "       $(BIN)/failproof-es verify            prove that nothing was changed"
 
 test: lint .venv/weights
 	@echo "make: pytest"
