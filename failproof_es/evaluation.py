@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.case import Case, Turn, digest_uuid
@@ -25,12 +25,16 @@ from failproof_es.events import (
     EvaluationAbandoned,
     EvaluationEvent,
     Event,
+    Judged,
     Purpose,
     RequestSent,
     ResponseReceived,
     Scored,
+    ToolCall,
     Usage,
 )
+
+Rule = Literal["majority", "unanimous"]
 
 # -- what an evaluation is made of ---------------------------------------------------------
 
@@ -44,6 +48,7 @@ class Reply:
     finish_reason: str | None
     refusal: str | None = None
     model: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,32 @@ class Transcript:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the judge model answered, or why it did not."""
+class JudgeVerdict:
+    """What one judge came to: its verdict, or the problem why there is none."""
 
-    reply: Reply | None
-    failure: Failure | None = None
+    judge: str
+    verdict: dict[str, Any] | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the judges came to, in the order of the configuration, and the rule that joins them."""
+
+    rule: Rule
+    verdicts: tuple[JudgeVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """Which judges are asked, how often each until its reply can be read, and what joins them."""
+
+    judges: tuple[str, ...] = ()
+    rule: Rule = "majority"
+    attempts: int = 1
+
+
+NO_JUDGES = Judging()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +144,9 @@ class Evaluation(NamedTuple):
     finished_at: datetime | None = None
     in_flight: RequestSent | None = None
     attempts: int = 0
-    """Requests sent for the current turn and purpose, lost ones included."""
+    """Requests sent for the current turn, or to the current judge, lost ones included."""
     failures: int = 0
-    """Transient errors for the current turn and purpose: these use up the retry bound."""
+    """Transient errors of the current question: these use up the retry bound."""
     last_error: ErrorRecorded | None = None
     request: RequestSent | None = None
     """The last one that was sent to the target."""
@@ -128,6 +154,11 @@ class Evaluation(NamedTuple):
     """The last one that the target gave."""
     replies: tuple[Reply, ...] = ()
     judge_reply: Reply | None = None
+    """The last reply of a judge, until it is read."""
+    verdicts: tuple[JudgeVerdict, ...] = ()
+    """Of every judge that is done, in the order in which they were asked."""
+    unread: int = 0
+    """Replies of the judge asked now that held no verdict."""
     latency_ms: float = 0.0
     usage: Usage = Usage()
     classification: Classification | None = None
@@ -196,6 +227,8 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
                 event.primary, event.details, event.classifier, event.classifier_version
             )
             return {"attempts": 0, "failures": 0, "classification": classification}
+        case Judged():
+            return _judged(state, event)
         case Scored():
             score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
             return {"score": score, "finished_at": event.timestamp}
@@ -213,17 +246,28 @@ def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
 
 
 def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
-    reply = Reply(event.turn, event.text, event.finish_reason, event.refusal, event.model)
-    cleared = {"in_flight": None, "attempts": 0, "failures": 0, "last_error": None}
+    reply = Reply(
+        event.turn, event.text, event.finish_reason, event.refusal, event.model, event.tool_calls
+    )
+    cleared = {"in_flight": None, "failures": 0, "last_error": None}
     if event.purpose == "judge":
         return {**cleared, "judge_reply": reply}
     return {
         **cleared,
+        "attempts": 0,
         "response": event,
         "replies": (*state.replies, reply),
         "latency_ms": state.latency_ms + event.latency_ms,
         "usage": _add(state.usage, event.usage),
     }
+
+
+def _judged(state: Evaluation, event: Judged) -> dict[str, Any]:
+    read = {"judge_reply": None, "failures": 0, "last_error": None}
+    if not event.final:
+        return {**read, "unread": state.unread + 1}
+    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
+    return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
 
 
 def _add(left: Usage, right: Usage) -> Usage:
@@ -250,6 +294,8 @@ class Send:
     messages: tuple[Turn, ...]
     failures: int = 0
     retry_after_s: float | None = None
+    judge: str | None = None
+    """The judge that is asked; `None` where the model under test is, and where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +310,16 @@ class Classify:
     """Classify this transcript."""
 
     transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJudgement:
+    """Read what this judge answered. After the `last` one it is asked no more."""
+
+    judge: str
+    transcript: Transcript
+    answer: Reply | Failure
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +342,7 @@ class Done:
     """Nothing is left to do."""
 
 
-Action = Send | DeclareLost | Classify | ScoreReply | GiveUp | Done
+Action = Send | DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done
 
 
 class Grading(Protocol):
@@ -297,7 +353,14 @@ class Grading(Protocol):
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
 
 
-def next_action(state: Evaluation, case: Case, grading: Grading, *, retry_attempts: int) -> Action:
+def next_action(
+    state: Evaluation,
+    case: Case,
+    grading: Grading,
+    *,
+    retry_attempts: int,
+    judging: Judging = NO_JUDGES,
+) -> Action:
     """What to do now. `retry_attempts` bounds the attempts after the first (0 means none)."""
     if state.finished:
         return Done()
@@ -313,19 +376,37 @@ def next_action(state: Evaluation, case: Case, grading: Grading, *, retry_attemp
     error = state.last_error
     if error is not None and error.purpose == "target":
         return GiveUp(Failure(error.kind, error.message))
-    if failure is not None:  # before the judge's reply: another model than asked may have given it
-        return GiveUp(Failure("judge_failed", failure.message))
-    if state.judge_reply is not None:
-        return ScoreReply(state.classification, Judgement(state.judge_reply))
-    messages = grading.judge_messages(case, Transcript(state.replies))
+    if state.verdicts and len(state.verdicts) >= len(judging.judges):
+        return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
+    transcript = Transcript(state.replies)
+    judge = judging.judges[len(state.verdicts)] if judging.judges else None
+    answer = failure or state.judge_reply  # another model than was asked may have given the reply
+    if judge is not None and answer is not None:
+        last = failure is not None or state.unread + 1 >= judging.attempts
+        return ReadJudgement(judge, transcript, answer, last)
+    messages = grading.judge_messages(case, transcript)
     if messages is None:
         return ScoreReply(state.classification, None)
-    return _send(state, "judge", len(state.replies), messages)
+    return _send(state, "judge", len(state.replies), messages, judge)
 
 
-def _send(state: Evaluation, purpose: Purpose, turn: int, messages: tuple[Turn, ...]) -> Send:
+def _conclude(classification: Classification, judgement: Judgement) -> Action:
+    """Score by what the judges said, unless not one of them said anything."""
+    if all(verdict.verdict is None for verdict in judgement.verdicts):
+        problems = "; ".join(f"{each.judge}: {each.problem}" for each in judgement.verdicts)
+        return GiveUp(Failure("judge_failed", problems))
+    return ScoreReply(classification, judgement)
+
+
+def _send(
+    state: Evaluation,
+    purpose: Purpose,
+    turn: int,
+    messages: tuple[Turn, ...],
+    judge: str | None = None,
+) -> Send:
     retry_after_s = state.last_error.retry_after_s if state.last_error else None
-    return Send(purpose, turn, state.attempts + 1, messages, state.failures, retry_after_s)
+    return Send(purpose, turn, state.attempts + 1, messages, state.failures, retry_after_s, judge)
 
 
 def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:

@@ -95,13 +95,20 @@ class Counts(Record):
     abandoned: int
 
 
+class Branch(Record):
+    """The run that another was branched from, and up to which position (specification 001 § 9)."""
+
+    run_id: UUID
+    position: int
+
+
 class RunStarted(Event):
     """A run exists: all that is needed to repeat it, and who began it where.
 
     `attempt` counts the runs of this configuration digest from 1, whatever became of them.
     """
 
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
 
     name: str
     run_number: int
@@ -109,7 +116,7 @@ class RunStarted(Event):
     configuration: dict[str, Any]
     configuration_digest: str
     models: tuple[ModelSnapshot, ...]
-    judge: ModelSnapshot | None = None
+    judges: tuple[ModelSnapshot, ...] = ()
     suites: tuple[SuiteSnapshot, ...]
     dialect: str
     seeds: dict[str, int] = {}
@@ -119,6 +126,7 @@ class RunStarted(Event):
     packages: dict[str, str]
     who: str
     where: str
+    branched_from: Branch | None = None
 
 
 class CasesPlanned(Event):
@@ -188,9 +196,15 @@ class EvaluationEvent(Event):
 
 
 class RequestSent(EvaluationEvent):
-    """Committed before the socket opens: what is about to be asked, in full."""
+    """Committed before the socket opens: what is about to be asked, in full.
+
+    `judge` is the key of the judge that is asked, `None` for the model under test.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     purpose: Purpose
+    judge: str | None = None
     turn: int
     attempt: int
     model: str
@@ -216,12 +230,21 @@ class Redaction(Record):
     count: int
 
 
+class ToolCall(Record):
+    """A call that a model wants made. `arguments` is the JSON text that the model wrote."""
+
+    id: str | None
+    name: str
+    arguments: str
+
+
 class ResponseReceived(EvaluationEvent):
     """The complete raw response as received, and what was read from it."""
 
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
 
     purpose: Purpose
+    judge: str | None = None
     turn: int
     attempt: int
     status: int | None
@@ -229,6 +252,7 @@ class ResponseReceived(EvaluationEvent):
     body: str
     body_encoding: Encoding = "utf-8"
     text: str
+    tool_calls: tuple[ToolCall, ...] = ()
     refusal: str | None = None
     finish_reason: str | None = None
     model: str | None = None
@@ -243,9 +267,10 @@ class ErrorRecorded(EvaluationEvent):
     """An attempt failed. `transient` is tried again within the bound, `final` is not,
     `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
 
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
 
     purpose: Purpose
+    judge: str | None = None
     turn: int
     attempt: int
     kind: str
@@ -264,7 +289,10 @@ class ErrorRecorded(EvaluationEvent):
 class AttemptLost(EvaluationEvent):
     """A request was sent and no outcome is on record: the process died in between."""
 
+    schema_version: ClassVar[int] = 2
+
     purpose: Purpose
+    judge: str | None = None
     turn: int
     attempt: int
     reason: str
@@ -277,6 +305,20 @@ class Classified(EvaluationEvent):
     details: dict[str, Any]
     classifier: str
     classifier_version: str
+
+
+class Judged(EvaluationEvent):
+    """What was read from a judge's reply, or why nothing could be: a verdict or a problem.
+
+    `final` says that this judge is not asked about this evaluation any more.
+    """
+
+    judge: str
+    verdict: dict[str, Any] | None
+    problem: str | None
+    final: bool
+    grader: str
+    grader_version: str
 
 
 class Scored(EvaluationEvent):
@@ -313,6 +355,7 @@ EVENTS: dict[str, type[Event]] = {
         ErrorRecorded,
         AttemptLost,
         Classified,
+        Judged,
         Scored,
         EvaluationAbandoned,
     )

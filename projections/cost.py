@@ -30,10 +30,10 @@ class _Used:
 
 
 class Cost:
-    """Token counts for each run, model, purpose and model that answered."""
+    """Token counts for each run, model, judge and model that answered."""
 
     name: LiteralString = "cost"
-    version: int = 3
+    version: int = 4
     relations: tuple[Relation, ...] = (Relation("TABLE", "token_usage"), Relation("VIEW", "cost"))
     topics: frozenset[str] = frozenset({"ResponseReceived"})
 
@@ -46,10 +46,16 @@ class Cost:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Add up the batch, then add it to what stands."""
-        used: dict[tuple[str | None, str, str, str], _Used] = {}
+        used: dict[tuple[str | None, str, str, str, str], _Used] = {}
         for fact in facts:
             payload = fact.payload
-            key = (fact.run_id, payload["model_key"], payload["purpose"], payload["model"] or "")
+            key = (
+                fact.run_id,
+                payload["model_key"],
+                payload["purpose"],
+                payload["judge"] or "",
+                payload["model"] or "",
+            )
             sums = used.get(key)
             if sums is None:
                 sums = used[key] = _Used()
@@ -57,7 +63,14 @@ class Cost:
         cursor.executemany(
             self._add,
             [
-                (run_id, visible(model_key), purpose, visible(model), *astuple(sums))
-                for (run_id, model_key, purpose, model), sums in used.items()
+                (
+                    run_id,
+                    visible(model_key),
+                    purpose,
+                    visible(judge),
+                    visible(model),
+                    *astuple(sums),
+                )
+                for (run_id, model_key, purpose, judge, model), sums in used.items()
             ],
         )

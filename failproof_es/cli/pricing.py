@@ -10,9 +10,9 @@ _MILLION = 1_000_000
 
 
 def rates_of(started: RunStarted) -> dict[str, Rates]:
-    """The known prices of a run's models and judge, by key, as they were when it began."""
+    """The known prices of a run's models and judges, by key, as they were when it began."""
     book = PriceBook.of(started.configuration)
-    models = (*started.models, *([started.judge] if started.judge else []))
+    models = (*started.models, *started.judges)
     found = {model.key: book.rates(model, started.timestamp) for model in models}
     return {key: rates for key, rates in found.items() if rates is not None}
 

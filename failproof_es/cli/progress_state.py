@@ -150,7 +150,7 @@ class ProgressState:
         return model
 
     def _charge(self, model: ModelProgress, event: ResponseReceived) -> None:
-        if model.cost_usd is None or event.purpose == "judge":
+        if model.cost_usd is None:
             return
-        price = self._price(model.key, event.usage) if self._price else None
+        price = self._price(event.judge or model.key, event.usage) if self._price else None
         model.cost_usd = None if price is None else model.cost_usd + price

@@ -29,10 +29,6 @@ CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
 
 
-JUDGE = "judge"
-"""The key of the judge among a run's prices: it answers under the key of the model it judges."""
-
-
 @dataclass(slots=True)
 class SuiteFacts:
     """How one suite went with one model. Errors have no accuracy."""
@@ -134,8 +130,7 @@ class RunFacts:
         self.latencies_ms.append(event.latency_ms)
         self.input_tokens = _plus(self.input_tokens, event.usage.input_tokens)
         self.output_tokens = _plus(self.output_tokens, event.usage.output_tokens)
-        key = JUDGE if event.purpose == "judge" else event.model_key
-        price = self.price(key, event.usage) if self.price else None
+        price = self.price(event.judge or event.model_key, event.usage) if self.price else None
         if self.cost_usd is not None:
             self.cost_usd = None if price is None else self.cost_usd + price
 

@@ -39,8 +39,7 @@ def check_rules(
     _check_test_run(configuration.test_run, error)
     for index, model in enumerate(configuration.models):
         _check_model(model, ("models", index), error)
-    if configuration.judge is not None:
-        _check_model(configuration.judge, ("judge",), error)
+    _check_judges(configuration, error)
     _check_prompts(configuration.prompts, error)
     _check_prices(configuration.prices, error)
     if configuration.output.file is not None:
@@ -56,6 +55,15 @@ def check_rules(
 def _check_test_run(test_run: TestRun, error: Report) -> None:
     if test_run.id is not None and not _is_uuid(test_run.id):
         error(("test_run", "id"), "is not a UUID", "leave it out to have one generated")
+
+
+def _check_judges(configuration: Configuration, error: Report) -> None:
+    if configuration.judge is not None:
+        _check_model(configuration.judge, ("judge",), error)
+    for index, judge in enumerate(configuration.judges or []):
+        _check_model(judge, ("judges", index), error)
+    if configuration.judge is not None and configuration.judges is not None:
+        error(("judges",), "stands beside `judge`", "keep one of them: `judges` takes several")
 
 
 def _check_prompts(prompts: Prompts, error: Report) -> None:

@@ -42,6 +42,8 @@ class Model(Section):
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     max_tokens: Annotated[int, Field(ge=1)] = 1000
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
+    stream: bool = False
+    """Have the answer sent piece by piece: the time to the first token is recorded."""
     seed: int | None = None
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
@@ -65,8 +67,18 @@ class Prompts(Section):
     """For `database`: the name that was given to `failproof-es prompts import`."""
     filters: Filters = Filters()
     dialect: str | None = None
+    on_invalid: Literal["error", "skip"] = "error"
+    """What a defective case does: nothing is sent, or it is left out and that is recorded."""
     options: dict[str, Any] = {}
     """What the dialect lets one choose; its documentation says what that is."""
+
+
+class Judging(Section):
+    """How the judges' verdicts are come by, where the dialect asks any."""
+
+    rule: Literal["majority", "unanimous"] = "majority"
+    attempts: Annotated[int, Field(ge=1, le=10)] = 2
+    """How often a judge is asked until its reply can be read."""
 
 
 class Execution(Section):
@@ -154,8 +166,16 @@ class Configuration(Section):
     test_run: TestRun
     models: Annotated[list[Model], Field(min_length=1)]
     judge: Model | None = None
+    judges: Annotated[list[Model] | None, Field(min_length=1)] = None
+    """Several judges, in place of `judge`."""
+    judging: Judging = Judging()
     prompts: Prompts
     execution: Execution = Execution()
     output: Output = Output()
     prices: Prices = Prices()
     gates: Gates = Gates()
+
+    @property
+    def asked_judges(self) -> list[Model]:
+        """The judges, however they are written down."""
+        return self.judges or ([] if self.judge is None else [self.judge])

@@ -17,6 +17,7 @@ from failproof_es.evaluation import (
     Evaluation,
     Failure,
     Judgement,
+    Reply,
     Score,
     Transcript,
 )
@@ -52,7 +53,7 @@ class Dialect(Protocol):
         """The class of what came back; of `transcript.failure` where nothing usable did."""
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """What to ask the judge, or `None` when the case needs no judge."""
+        """What to ask each judge, or `None` when the case needs none. Then also `ReadsJudges`."""
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
@@ -77,6 +78,32 @@ class Reasking(Protocol):
 
     def asked_anew(self, case: Case) -> Case:
         """The case as these options ask about it, made of what its file said."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeReading:
+    """What one reply of a judge says: a verdict as JSON, or the problem why there is none."""
+
+    verdict: dict[str, Any] | None
+    problem: str | None
+    grader: str
+    version: str
+
+
+@runtime_checkable
+class ReadsJudges(Protocol):
+    """A dialect that has replies graded by judge models."""
+
+    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+        """Read one reply of a judge. Pure; nothing is ever invented."""
+
+
+@runtime_checkable
+class OffersTools(Protocol):
+    """A dialect whose cases offer tools to the model under test."""
+
+    def tools(self, case: Case) -> tuple[str, ...]:
+        """The names of the tools to offer; none where the case offers none."""
 
 
 @runtime_checkable

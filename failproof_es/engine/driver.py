@@ -23,6 +23,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.identity import code_version, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter
+from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.recorded import (
     RecordedEvaluation,
@@ -175,7 +176,10 @@ class Driver:
         interpreter = Interpreter(
             dialect=dialect_named(manifest.dialect),
             targets=self._targets.models,
-            judge=self._targets.judge,
+            judges=self._targets.judges,
+            judging=judging_of(
+                manifest.configuration, tuple(judge.key for judge in manifest.judges)
+            ),
             journal=journal,
             redactor=Redactor(self._targets.secret_variables()),
             observe=self._observe,

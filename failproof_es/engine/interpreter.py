@@ -19,6 +19,7 @@ from uuid import UUID
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
 from failproof_es.dialects.protocol import Deliberate, Dialect
+from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import (
     Classify,
@@ -28,6 +29,8 @@ from failproof_es.evaluation import (
     EvaluationKey,
     Failure,
     GiveUp,
+    Judging,
+    ReadJudgement,
     ScoreReply,
     Send,
     evolve,
@@ -42,7 +45,7 @@ from failproof_es.events import (
     EvaluationAbandoned,
     EvaluationEvent,
     Event,
-    Purpose,
+    Judged,
     RequestSent,
     ResponseReceived,
     Scored,
@@ -71,7 +74,8 @@ class Interpreter:
 
     dialect: Dialect
     targets: Mapping[str, Target]
-    judge: Target | None
+    judges: Mapping[str, Target]
+    judging: Judging
     journal: Journal
     redactor: Redactor
     observe: Callable[[Event], None]
@@ -91,7 +95,13 @@ class Interpreter:
         decided: list[EvaluationEvent] = []
         """Events that follow from what is on record: recorded with the next append."""
         while not isinstance(
-            action := next_action(state, case, self.dialect, retry_attempts=self.retry_attempts),
+            action := next_action(
+                state,
+                case,
+                self.dialect,
+                retry_attempts=self.retry_attempts,
+                judging=self.judging,
+            ),
             Done,
         ):
             if isinstance(action, Send):
@@ -101,7 +111,7 @@ class Interpreter:
                     await self._wait(action)
                 if self.stop.is_set():
                     break
-                target = self._target(key, action.purpose)
+                target = self._target(key, action)
                 request = self._request(stamp, state, action, target)
                 await self._record([*decided, request])
                 state = evolve(state, request)
@@ -114,7 +124,7 @@ class Interpreter:
             event = events[-1]
             if isinstance(event, ErrorRecorded) and event.disposition == "halting":
                 await self._record(decided)
-                raise Halted(f"{event.model_key}: {event.message}")
+                raise Halted(f"{event.judge or event.model_key}: {event.message}")
         await self._record(decided)
         return state
 
@@ -125,7 +135,7 @@ class Interpreter:
         stamp: _Stamp,
         state: Evaluation,
         case: Case,
-        action: DeclareLost | Classify | ScoreReply | GiveUp | Done,
+        action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
     ) -> EvaluationEvent:
         if isinstance(action, Classify) and isinstance(self.dialect, Deliberate):
             return await asyncio.to_thread(self._consequence, stamp, state, case, action)
@@ -136,13 +146,14 @@ class Interpreter:
         stamp: _Stamp,
         state: Evaluation,
         case: Case,
-        action: DeclareLost | Classify | ScoreReply | GiveUp | Done,
+        action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
     ) -> EvaluationEvent:
         match action:
             case DeclareLost(request):
                 return AttemptLost(
                     **stamp(state),
                     purpose=request.purpose,
+                    judge=request.judge,
                     turn=request.turn,
                     attempt=request.attempt,
                     reason="sent by a process that ended before it recorded an outcome",
@@ -155,6 +166,17 @@ class Interpreter:
                     details=classification.details,
                     classifier=classification.classifier,
                     classifier_version=classification.version,
+                )
+            case ReadJudgement():
+                reading = read_judgement(self.dialect, case, action)
+                return Judged(
+                    **stamp(state),
+                    judge=action.judge,
+                    verdict=reading.verdict,
+                    problem=reading.problem,
+                    final=action.last or reading.verdict is not None,
+                    grader=reading.grader,
+                    grader_version=reading.version,
                 )
             case ScoreReply(classification, judgement):
                 score = self.dialect.score(case, classification, judgement)
@@ -178,14 +200,14 @@ class Interpreter:
 
     # -- asking ----------------------------------------------------------------------------
 
-    def _target(self, key: EvaluationKey, purpose: Purpose) -> Target:
-        if purpose == "target":
+    def _target(self, key: EvaluationKey, action: Send) -> Target:
+        if action.purpose == "target":
             return self.targets[key.model_key]
-        if self.judge is None:
+        if action.judge is None:
             raise Halted(
                 f"dialect {self.dialect.name!r} asks for a judge and the configuration names none"
             )
-        return self.judge
+        return self.judges[action.judge]
 
     def _request(
         self, stamp: _Stamp, state: Evaluation, action: Send, target: Target
@@ -194,6 +216,7 @@ class Interpreter:
         return RequestSent(
             **stamp(state),
             purpose=action.purpose,
+            judge=action.judge,
             turn=action.turn,
             attempt=action.attempt,
             model=target.model.model,
@@ -235,6 +258,7 @@ class Interpreter:
         return ResponseReceived(
             **stamp(state),
             purpose=request.purpose,
+            judge=request.judge,
             turn=request.turn,
             attempt=request.attempt,
             status=answer.status,
@@ -263,6 +287,7 @@ class Interpreter:
         return ErrorRecorded(
             **stamp(state),
             purpose=request.purpose,
+            judge=request.judge,
             turn=request.turn,
             attempt=request.attempt,
             kind=error.kind,

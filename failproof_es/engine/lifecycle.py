@@ -126,7 +126,7 @@ def _begin(
             configuration=loaded.resolved(),
             configuration_digest=loaded.digest(),
             models=models,
-            judge=targets.judge_snapshot(),
+            judges=targets.judge_snapshots(),
             suites=plan.suites,
             dialect=dialect.name,
             seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
@@ -158,7 +158,7 @@ def _begin(
 def _prices(started: RunStarted) -> dict[str, Price]:
     """The prices known today of the run's models; unknown ones are absent."""
     book = PriceBook.of(started.configuration)
-    models = (*started.models, *([started.judge] if started.judge else []))
+    models = (*started.models, *started.judges)
     found = {model.key: book.rates(model, started.timestamp) for model in models}
     return {
         key: (rates.input, rates.cached_input, rates.output, rates.version)

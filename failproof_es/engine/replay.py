@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -11,15 +11,20 @@ import orjson
 
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.engine.judging import judging_of, read_judgement
 from failproof_es.engine.recorded import RecordedEvaluation, read_run, recorded_evaluations
 from failproof_es.evaluation import (
+    NO_JUDGES,
     Classification,
     Classify,
     Done,
     Evaluation,
     Failure,
     GiveUp,
+    JudgeVerdict,
+    Judging,
+    ReadJudgement,
     Score,
     ScoreReply,
     Send,
@@ -32,6 +37,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    Judged,
     RequestSent,
     ResponseReceived,
     Scored,
@@ -83,18 +89,23 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
         run = read_run(connection, run_id)
         manifest = run.started
         retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
+        judging = judging_of(manifest.configuration, tuple(j.key for j in manifest.judges))
         dialect = dialect_named(manifest.dialect)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):
-            _add(report, recorded, dialect, retry_attempts)
+            _add(report, recorded, dialect, retry_attempts, judging)
     return report
 
 
 def _add(
-    report: ReplayReport, recorded: RecordedEvaluation, dialect: Dialect, retry_attempts: int
+    report: ReplayReport,
+    recorded: RecordedEvaluation,
+    dialect: Dialect,
+    retry_attempts: int,
+    judging: Judging,
 ) -> None:
     state, disagreements = rederive(
-        recorded.case, recorded.history, dialect, retry_attempts=retry_attempts
+        recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
     )
     if disagreements:
         report.differences.append(
@@ -117,30 +128,44 @@ def _add(
 
 
 def rederive(
-    case: Case, history: Sequence[Event], dialect: Dialect, *, retry_attempts: int
+    case: Case,
+    history: Sequence[Event],
+    dialect: Dialect,
+    *,
+    retry_attempts: int,
+    judging: Judging = NO_JUDGES,
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide anew and compare.
 
-    Versions of classifier and scorer are not compared: what they say is.
+    Versions of classifier, grader and scorer are not compared: what they say is. From what a
+    judge's reply is read to say today follows the score of today.
     """
     state = Evaluation()
     derived: Classification | None = None
+    readings: list[JudgeVerdict] = []
     found: list[Disagreement] = []
     for event in history:
-        action = next_action(state, case, dialect, retry_attempts=retry_attempts)
+        action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
         match event, action:
             case Classified(), Classify(transcript):
                 derived = dialect.classify(case, transcript)
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(found, "classification", then, now)
+            case Judged(), ReadJudgement():
+                reading = read_judgement(dialect, case, action)
+                readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))
+                what = f"judgement of {event.judge}"
+                _compare(found, what, _said(event), _said(reading))
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
+                if judgement is not None:
+                    judgement = replace(judgement, verdicts=_latest(readings))
                 score = dialect.score(case, derived or classification, judgement)
                 _compare(found, "scores", _ending(event), _ending(score))
             case EvaluationAbandoned(), GiveUp(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():
-                then = {n: getattr(event, n) for n in ("purpose", "turn", "attempt")}
+                then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
                 _compare(found, "request", then, {n: getattr(action, n) for n in then})
             case ((ResponseReceived() | ErrorRecorded() | AttemptLost()), _):
                 pass  # what the world answered: given, not decided
@@ -151,6 +176,15 @@ def rederive(
                 _compare(found, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
     return state, found
+
+
+def _said(judged: Judged | JudgeReading) -> dict[str, Any]:
+    return {"verdict": judged.verdict, "problem": judged.problem}
+
+
+def _latest(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
+    """What each judge said last, in the order in which they were asked."""
+    return tuple({reading.judge: reading for reading in readings}.values())
 
 
 def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:

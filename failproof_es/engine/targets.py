@@ -11,11 +11,11 @@ from failproof_es.events import ModelSnapshot
 from failproof_es.models import create_provider, model_keys, snapshot
 from failproof_es.problems import InvalidInput, Problem
 
-JUDGE_KEY = "judge"
+_JUDGE = "judge:"
 
 
 class Targets:
-    """Every model that the configuration names, the judge among them."""
+    """Every model that the configuration names, the judges among them."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
@@ -23,8 +23,11 @@ class Targets:
         self.models = {
             key: self._target(model) for key, model in zip(keys, configuration.models, strict=True)
         }
-        judge = configuration.judge
-        self.judge = None if judge is None else self._target(judge)
+        judges = configuration.asked_judges
+        self.judges = {
+            f"{_JUDGE}{key}": self._target(judge)
+            for key, judge in zip(model_keys(judges), judges, strict=True)
+        }
 
     def _target(self, model: Model) -> Target:
         execution = self._configuration.execution
@@ -36,15 +39,15 @@ class Targets:
         return Target(model, provider)
 
     def _all(self) -> Sequence[Target]:
-        return [*self.models.values(), *([] if self.judge is None else [self.judge])]
+        return [*self.models.values(), *self.judges.values()]
 
     def snapshots(self) -> tuple[ModelSnapshot, ...]:
         """The models' configuration as it is recorded, in configuration order."""
         return tuple(snapshot(target.model, key) for key, target in self.models.items())
 
-    def judge_snapshot(self) -> ModelSnapshot | None:
-        """The judge's, if there is one."""
-        return None if self.judge is None else snapshot(self.judge.model, JUDGE_KEY)
+    def judge_snapshots(self) -> tuple[ModelSnapshot, ...]:
+        """The judges', in the order in which they are asked."""
+        return tuple(snapshot(target.model, key) for key, target in self.judges.items())
 
     def secret_variables(self) -> list[str]:
         """The environment variables that hold keys."""

@@ -21,10 +21,26 @@ from failproof_es.events import EVENTS, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
+
+def _several_judges(payload: dict[str, Any]) -> dict[str, Any]:
+    judge = payload.pop("judge", None)
+    return {**payload, "judges": [judge] if judge else []}
+
+
+def _which_judge(payload: dict[str, Any]) -> dict[str, Any]:
+    """There was one judge, and its key was `judge`."""
+    return {**payload, "judge": "judge" if payload["purpose"] == "judge" else None}
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
+    ("RunStarted", 2): _several_judges,
+    ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
+    ("ResponseReceived", 2): _which_judge,
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
+    ("ErrorRecorded", 2): _which_judge,
+    ("AttemptLost", 1): _which_judge,
 }
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
 

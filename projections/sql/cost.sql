@@ -5,13 +5,14 @@ CREATE TABLE token_usage (
     run_id uuid NOT NULL,
     model_key text NOT NULL,
     purpose text NOT NULL,
+    judge text NOT NULL,
     model_answered text NOT NULL,
     requests bigint NOT NULL DEFAULT 0,
     answers_without_usage bigint NOT NULL DEFAULT 0,
     input_tokens numeric NOT NULL DEFAULT 0,
     output_tokens numeric NOT NULL DEFAULT 0,
     cached_input_tokens numeric NOT NULL DEFAULT 0,
-    PRIMARY KEY (run_id, model_key, purpose, model_answered)
+    PRIMARY KEY (run_id, model_key, purpose, judge, model_answered)
 );
 
 -- Unknown stays unknown: no price, or an answer without a token count, gives NULL, never 0.
@@ -25,14 +26,16 @@ SELECT
     END AS cost_usd,
     p.price_version
 FROM token_usage u
-LEFT JOIN failproof.price_list p USING (run_id, model_key);
+LEFT JOIN failproof.price_list p
+    ON p.run_id = u.run_id AND p.model_key = coalesce(nullif(u.judge, ''), u.model_key);
 
 COMMENT ON TABLE token_usage IS 'The counts that cost is made of. Read that.';
 
 COMMENT ON VIEW cost IS 'What each run used of each model, and what that costs.';
 COMMENT ON COLUMN cost.run_id IS 'The run.';
-COMMENT ON COLUMN cost.model_key IS 'The configured model.';
+COMMENT ON COLUMN cost.model_key IS 'The configured model that is evaluated.';
 COMMENT ON COLUMN cost.purpose IS 'target or judge.';
+COMMENT ON COLUMN cost.judge IS 'The judge that answered; empty for the model under test.';
 COMMENT ON COLUMN cost.model_answered IS 'The model as it named itself; empty when it did not.';
 COMMENT ON COLUMN cost.requests IS 'Answers counted.';
 COMMENT ON COLUMN cost.answers_without_usage IS 'Those of them that did not say their tokens.';

@@ -19,6 +19,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    Judged,
     ModelSnapshot,
     PromptsImported,
     PromptStored,
@@ -90,7 +91,7 @@ SAMPLES: tuple[Event, ...] = (
     ),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
-        configuration_digest="ab", models=(MODEL,), judge=MODEL,
+        configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
         suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
         dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
@@ -121,6 +122,10 @@ SAMPLES: tuple[Event, ...] = (
     Classified(
         **OF_EVALUATION, primary="pass", details={"rule": "literal"}, classifier="c",
         classifier_version="1",
+    ),
+    Judged(
+        **OF_EVALUATION, judge="judge:m", verdict=None, problem="no_object: none", final=True,
+        grader="g", grader_version="1",
     ),
     Scored(**OF_EVALUATION, scores={"accuracy": 1.0}, reason="ok", scorer="s", scorer_version="1"),
     EvaluationAbandoned(**OF_EVALUATION, kind="timeout", reason="no answer"),

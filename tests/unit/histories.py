@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     EvaluationEvent,
+    Judged,
     Purpose,
     RequestSent,
     ResponseReceived,
@@ -42,8 +44,8 @@ def a_case(*contents: str) -> Case:
 class History:
     """Events numbered as they are added."""
 
-    def __init__(self) -> None:
-        self.events: list[EvaluationEvent] = []
+    def __init__(self, events: Sequence[EvaluationEvent] = ()) -> None:
+        self.events = list(events)
 
     def _head(self) -> dict[str, Any]:
         version = len(self.events) + 1
@@ -112,6 +114,23 @@ class History:
                 details=details or {},
                 classifier="plain",
                 classifier_version="1",
+            )
+        )
+
+    def asked_judge(self, judge: str, reply: str, attempt: int = 1) -> History:
+        self.sent(attempt, turn=1, purpose="judge")
+        return self.answered(reply, attempt, turn=1, purpose="judge")
+
+    def judged(self, judge: str, verdict: dict[str, Any] | None, *, final: bool = True) -> History:
+        return self._add(
+            Judged(
+                **self._head(),
+                judge=judge,
+                verdict=verdict,
+                problem=None if verdict else "it says nothing",
+                final=final,
+                grader="plain",
+                grader_version="1",
             )
         )
 

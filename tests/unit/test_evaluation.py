@@ -11,24 +11,39 @@ from failproof_es.evaluation import (
     Classify,
     DeclareLost,
     Done,
-    Evaluation,
+    Failure,
     GiveUp,
     ImpossibleHistory,
+    JudgeVerdict,
+    Judging,
+    ReadJudgement,
+    Reply,
     ScoreReply,
     Send,
-    evolve,
     fold,
     next_action,
 )
-from failproof_es.events import EvaluationEvent
+from failproof_es.events import (
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Judged,
+    ResponseReceived,
+    Scored,
+)
 from tests.unit.histories import History, PlainDialect, a_case
 
 RETRIES = 2
 
 
-def after(history: History, *, judged: bool = False, turns: tuple[str, ...] = ("hello",)) -> Action:
+def after(
+    history: History, *, judges: tuple[str, ...] = (), turns: tuple[str, ...] = ("hello",)
+) -> Action:
     return next_action(
-        fold(history.events), a_case(*turns), PlainDialect(judged=judged), retry_attempts=RETRIES
+        fold(history.events),
+        a_case(*turns),
+        PlainDialect(judged=bool(judges)),
+        retry_attempts=RETRIES,
+        judging=Judging(judges, attempts=2),
     )
 
 
@@ -113,20 +128,58 @@ def test_given_a_failed_second_turn_then_the_first_reply_is_kept() -> None:
     assert len(action.transcript.replies) == 1 and action.transcript.failure is not None
 
 
+def judged(reply: str = "yes", *, judge: str = "j1", attempt: int = 1) -> History:
+    return History().sent().answered().classified().asked_judge(judge, reply, attempt)
+
+
 def test_given_a_classified_reply_of_a_judged_case_then_the_judge_is_asked() -> None:
-    history = History().sent().answered().classified()
-    assert sends(after(history, judged=True), purpose="judge", turn=1)
-    history.sent(turn=1, purpose="judge").answered("yes", turn=1, purpose="judge")
-    action = after(history, judged=True)
-    assert isinstance(action, ScoreReply)
-    assert action.judgement is not None and action.judgement.reply is not None
-    assert action.judgement.reply.text == "yes"
+    action = after(History().sent().answered().classified(), judges=("j1",))
+    assert sends(action, purpose="judge", turn=1)
+    assert isinstance(action, Send) and action.judge == "j1"
+
+
+def test_given_a_judges_reply_then_it_is_read_then_the_evaluation_is_scored() -> None:
+    history = judged("yes")
+    action = after(history, judges=("j1",))
+    assert isinstance(action, ReadJudgement) and isinstance(action.answer, Reply)
+    assert action.answer.text == "yes"
+    action = after(history.judged("j1", {"pass": True}), judges=("j1",))
+    assert isinstance(action, ScoreReply) and action.judgement is not None
+    assert action.judgement.verdicts == (JudgeVerdict("j1", {"pass": True}),)
+
+
+def test_given_a_reply_that_cannot_be_read_then_the_judge_is_asked_again_within_the_bound() -> None:
+    history = judged("nonsense").judged("j1", None, final=False)
+    action = after(history, judges=("j1",))
+    assert sends(action, purpose="judge", turn=1, attempt=2)
+    history.asked_judge("j1", "nonsense again", 2)
+    action = after(history, judges=("j1",))
+    assert isinstance(action, ReadJudgement) and action.last
+    action = after(history.judged("j1", None), judges=("j1",))
+    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+
+
+def test_given_one_judge_done_then_the_next_one_is_asked_from_its_first_attempt() -> None:
+    history = judged().judged("j1", {"pass": True})
+    action = after(history, judges=("j1", "j2"))
+    assert sends(action, purpose="judge", turn=1, attempt=1)
+    assert isinstance(action, Send) and action.judge == "j2"
+
+
+def test_given_one_of_two_judges_failed_then_the_score_hears_of_both() -> None:
+    history = judged().judged("j1", {"pass": True}).asked_judge("j2", "?").judged("j2", None)
+    action = after(history, judges=("j1", "j2"))
+    assert isinstance(action, ScoreReply) and action.judgement is not None
+    assert [verdict.verdict for verdict in action.judgement.verdicts] == [{"pass": True}, None]
 
 
 def test_given_a_judge_that_fails_then_the_evaluation_is_abandoned_not_failed() -> None:
     history = History().sent().answered().classified()
     history.sent(turn=1, purpose="judge").failed(turn=1, purpose="judge", disposition="final")
-    action = after(history, judged=True)
+    action = after(history, judges=("j1",))
+    assert isinstance(action, ReadJudgement) and isinstance(action.answer, Failure)
+    assert action.last
+    action = after(history.judged("j1", None), judges=("j1",))
     assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
 
 
@@ -140,11 +193,9 @@ def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_
 
 
 def test_given_a_judgement_and_an_error_that_voids_it_then_it_is_not_scored() -> None:
-    history = History().sent().answered().classified()
-    history.sent(turn=1, purpose="judge").answered("yes", turn=1, purpose="judge")
-    history.failed(turn=1, purpose="judge", disposition="final")
-    action = after(history, judged=True)
-    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+    history = judged().failed(turn=1, purpose="judge", disposition="final")
+    action = after(history, judges=("j1",))
+    assert isinstance(action, ReadJudgement) and isinstance(action.answer, Failure)
 
 
 @pytest.mark.parametrize(
@@ -170,32 +221,39 @@ def test_a_gap_in_a_stream_is_refused() -> None:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[tuple[str, ...], bool, list[str]]:
-    """A case, whether it is judged, and what the world does at each request."""
+def worlds(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """A case, who judges it, and what the world does at each request."""
     turns = tuple(draw(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=3)))
-    outcome = st.sampled_from(["answer", "transient", "final", "halting", "killed"])
-    return turns, draw(st.booleans()), draw(st.lists(outcome, max_size=30))
+    judges = draw(st.sampled_from([(), ("j1",), ("j1", "j2", "j3")]))
+    outcome = st.sampled_from(["answer", "nonsense", "transient", "final", "halting", "killed"])
+    return turns, judges, draw(st.lists(outcome, max_size=30))
 
 
-def live(turns: tuple[str, ...], judged: bool, outcomes: list[str]) -> list[EvaluationEvent]:
+def live(
+    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: list[str]
+) -> list[EvaluationEvent]:
     """Carry an evaluation through a world that ends after `outcomes`."""
     history = History()
     world = iter(outcomes)
     while True:
-        match after(history, judged=judged, turns=turns):
+        match after(history, judges=judges, turns=turns):
             case Send(purpose, turn, attempt):
                 outcome = next(world, None)
                 if outcome is None:
                     return history.events
                 history.sent(attempt, turn, purpose)
-                if outcome == "answer":
-                    history.answered(attempt=attempt, turn=turn, purpose=purpose)
+                if outcome in ("answer", "nonsense"):
+                    history.answered(outcome, attempt, turn, purpose)
                 elif outcome != "killed":
                     history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
             case DeclareLost(request):
                 history.lost(request.attempt, request.turn, request.purpose)
             case Classify(transcript):
                 history.classified("error" if transcript.failure else "pass")
+            case ReadJudgement(judge, _, answer, last):
+                readable = isinstance(answer, Reply) and answer.text == "answer"
+                verdict = {"pass": True} if readable else None
+                history.judged(judge, verdict, final=last or readable)
             case ScoreReply():
                 history.scored()
             case GiveUp():
@@ -206,7 +264,7 @@ def live(turns: tuple[str, ...], judged: bool, outcomes: list[str]) -> list[Eval
 
 @given(worlds(), st.integers(min_value=0, max_value=100))
 def test_folding_a_prefix_and_continuing_gives_what_the_whole_gives(
-    world: tuple[tuple[str, ...], bool, list[str]], cut: int
+    world: tuple[tuple[str, ...], tuple[str, ...], list[str]], cut: int
 ) -> None:
     events = live(*world)
     prefix = fold(events[:cut])
@@ -214,20 +272,20 @@ def test_folding_a_prefix_and_continuing_gives_what_the_whole_gives(
 
 
 @given(worlds())
-def test_the_same_events_always_decide_the_same_and_end_once(
-    world: tuple[tuple[str, ...], bool, list[str]],
+def test_no_answer_is_asked_for_again_and_every_evaluation_ends_once(
+    world: tuple[tuple[str, ...], tuple[str, ...], list[str]],
 ) -> None:
-    turns, judged, _ = world
+    turns, judges, _ = world
     events = live(*world)
-    state = Evaluation()
-    answered: set[tuple[str, int]] = set()
-    for event in events:
-        dialect = PlainDialect(judged=judged)
-        action = next_action(state, a_case(*turns), dialect, retry_attempts=RETRIES)
+    answered: set[int] = set()
+    for at, event in enumerate(events):
+        action = after(History(events[:at]), judges=judges, turns=turns)
         if isinstance(action, Send):
-            assert (action.purpose, action.turn) not in answered, "a recorded answer is asked again"
-        state = evolve(state, event)
-        if type(event).__name__ == "ResponseReceived":
-            answered.add((event.purpose, event.turn))  # type: ignore[attr-defined]
-    finals = [e for e in events if type(e).__name__ in ("Scored", "EvaluationAbandoned")]
-    assert len(finals) == state.finished
+            again = action.purpose == "target" and action.turn in answered
+            assert not again, "a recorded answer is asked for again"
+        if isinstance(event, ResponseReceived) and event.purpose == "target":
+            answered.add(event.turn)
+    verdicts = [e for e in events if isinstance(e, Judged) and e.verdict is not None]
+    assert len({e.judge for e in verdicts}) == len(verdicts), "a judge gave two verdicts"
+    finals = [e for e in events if isinstance(e, Scored | EvaluationAbandoned)]
+    assert len(finals) == fold(events).finished
