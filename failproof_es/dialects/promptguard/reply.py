@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from failproof_es.dialects.json_in_prose import (
+    Pairs,
+    ReplyUnreadable,
+    Unreadable,
+    outermost_objects,
+)
+
 Reason = Literal[
-    "empty",  # nothing but white space
-    "unfinished_thinking",  # a `<think>` block that nothing ends
+    Unreadable,
     "no_object",  # no JSON object that speaks of T, I or F
-    "truncated_json",  # an object begins and the text ends before it does
-    "malformed_json",  # an object begins and is no JSON
     "missing_key",
     "not_a_number",
     "not_finite",  # NaN or an infinity, which Python's JSON takes for numbers
@@ -42,13 +44,6 @@ _NAMES = {
     "f": "F", "falsehood": "F", "falsity": "F",
     "reasoning": "reasoning",
 }  # fmt: skip
-_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
-"""Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
-_SPEAKS_OF_ONE = re.compile(
-    r"""\b(?:[TIF]|truth|indeterminacy|fals(?:ehood|ity)|reasoning)\W*[:=]""", re.IGNORECASE
-)
-_AFTER_THE_END = " \t\r\n`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +75,12 @@ class _Defective(Exception):
         self.defect = ReplyDefect(reason, message)
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """A JSON object with every key as often as it was written."""
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_Pairs,
-    parse_int=float,  # as wide as a float and no wider: no integer of a million digits
-    strict=False,  # a line break inside a string says what it says
-)
-
-
 def read_reply(text: str) -> Verdict | ReplyDefect:
     """The one verdict that the reply holds, or why it holds none. Never raises."""
     try:
-        verdicts = [_verdict(found) for found in _candidates(_without_thinking(text))]
+        verdicts = [_verdict(found) for found in outermost_objects(text, _NAMES)]
+    except ReplyUnreadable as error:
+        return ReplyDefect(error.reason, error.message)
     except _Defective as error:
         return error.defect
     if not verdicts:
@@ -105,64 +91,7 @@ def read_reply(text: str) -> Verdict | ReplyDefect:
     return verdicts[-1]
 
 
-def _without_thinking(text: str) -> str:
-    """The reply after the thinking that opens it; drafts in there are no answers."""
-    if not text.strip():
-        raise _Defective("empty", "the reply is empty")
-    while opening := _THINKING.match(text):
-        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
-        if closing is None:
-            raise _Defective("unfinished_thinking", f"<{opening[1]}> is never closed")
-        text = text[closing.end() :]
-    return text
-
-
-def _candidates(text: str) -> Iterator[_Pairs]:
-    """Every object that speaks of T, I, F or reasoning, the outermost ones, in order."""
-    found = False
-    start = text.find("{")
-    while start >= 0:
-        if harmless := _HARMLESS.match(text, start):
-            end = harmless.end()
-        else:
-            try:
-                value, end = _DECODER.raw_decode(text, start)
-            except (ValueError, RecursionError) as error:
-                if found and not _SPEAKS_OF_ONE.search(text, start):
-                    return
-                raise _undecodable(text, error) from None
-            for each in _within(value):
-                found = True
-                yield each
-        start = text.find("{", end)
-
-
-def _undecodable(text: str, error: ValueError | RecursionError) -> _Defective:
-    if not isinstance(error, json.JSONDecodeError):
-        return _Defective("malformed_json", "a JSON object is nested too deeply to be read")
-    cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip(_AFTER_THE_END)
-    where = f"line {error.lineno}, column {error.colno}: {error.msg}"
-    if cut:
-        return _Defective("truncated_json", f"the reply ends inside a JSON object ({where})")
-    return _Defective("malformed_json", f"a JSON object can't be read ({where})")
-
-
-def _within(value: Any) -> Iterator[_Pairs]:
-    """The outermost objects in a JSON value that speak of what is asked for."""
-    level = [value]
-    while level:
-        inner: list[Any] = []
-        for each in level:
-            if not isinstance(each, _Pairs):
-                inner.extend(each)
-            elif any(key.lower() in _NAMES for key, _ in each):
-                yield each
-            else:
-                inner.extend(member for _, member in each)
-        level = [each for each in inner if isinstance(each, list)]
-
-
-def _verdict(pairs: _Pairs) -> Verdict:
+def _verdict(pairs: Pairs) -> Verdict:
     """The object's verdict. Raises `_Defective` for anything short of a complete one."""
     found: dict[str, Any] = {}
     for key, value in pairs:
@@ -204,7 +133,7 @@ def _text(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         return "an object"
     if isinstance(value, list):
         return "a list"

@@ -1,20 +1,13 @@
-"""The evaluator template: the question that a stored prompt is put into, unaltered.
-
-The delimiter is made of the prompt's own SHA-256, so nobody can write a prompt that holds
-it, and the same prompt is always asked the same way.
-"""
+"""The evaluator template: the question that a stored prompt is put into, unaltered."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from importlib.resources import files
-from itertools import count
+
+from failproof_es.dialects.templates import delimiter, fill
 
 PROMPT = "{{prompt}}"
 DELIMITER = "{{delimiter}}"
-_PLACEHOLDER = re.compile(re.escape(PROMPT) + "|" + re.escape(DELIMITER))
-_DIGITS = 32
 
 
 def shipped() -> str:
@@ -33,17 +26,6 @@ def defects(template: str) -> list[str]:
     return []
 
 
-def delimiter(prompt: str) -> str:
-    """32 hexadecimal digits that don't occur in the prompt, always the same ones."""
-    content = prompt.encode("utf-8")
-    for attempt in count():
-        digits = hashlib.sha256(content + b"\0" * attempt).hexdigest()[:_DIGITS]
-        if digits not in prompt:
-            break
-    return digits
-
-
 def embed(template: str, prompt: str) -> str:
     """The template with the prompt in its place, in one pass: a prompt is never filled in."""
-    values = {PROMPT: prompt, DELIMITER: delimiter(prompt)}
-    return _PLACEHOLDER.sub(lambda match: values[match[0]], template)
+    return fill(template, {"prompt": prompt, "delimiter": delimiter(prompt)})

@@ -1,0 +1,116 @@
+"""Finding the JSON that a model was asked for in what it really wrote. Pure; never repaired.
+
+Fences, prose, a leading `<think>` block and wrapping objects are what real models write and
+are read through. A brace that opens something like an object and doesn't decode spoils the
+whole reply. What stands inside it can't be told from what it quotes: in
+`{"reason": "it says {"score": 0, ...` the inner object is the graded text's, not the
+model's. Only after a whole object is such a brace taken for prose, and only where nothing
+that follows it could be another one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, Literal
+
+Unreadable = Literal[
+    "empty",  # nothing but white space
+    "unfinished_thinking",  # a `<think>` block that nothing ends
+    "truncated_json",  # an object begins and the text ends before it does
+    "malformed_json",  # an object begins and is no JSON
+]
+
+_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
+"""Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
+_AFTER_THE_END = " \t\r\n`"
+
+
+class ReplyUnreadable(Exception):
+    """The reply can't be read: a name of the reason for programs, a sentence for people."""
+
+    def __init__(self, reason: Unreadable, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object with every key as often as it was written."""
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=Pairs,
+    parse_int=float,  # as wide as a float and no wider: no integer of a million digits
+    strict=False,  # a line break inside a string says what it says
+)
+
+
+def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
+    """Every object that has one of `keys` (in any case), the outermost ones, in order.
+
+    Raises `ReplyUnreadable`.
+    """
+    speaks = re.compile(rf"\b(?:{'|'.join(map(re.escape, keys))})\W*[:=]", re.IGNORECASE).search
+    wanted = frozenset(key.lower() for key in keys)
+    return list(_objects(_without_thinking(text), wanted, lambda *at: speaks(*at) is not None))
+
+
+def _without_thinking(text: str) -> str:
+    """The reply after the thinking that opens it; drafts in there are no answers."""
+    if not text.strip():
+        raise ReplyUnreadable("empty", "the reply is empty")
+    while opening := _THINKING.match(text):
+        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
+        if closing is None:
+            raise ReplyUnreadable("unfinished_thinking", f"<{opening[1]}> is never closed")
+        text = text[closing.end() :]
+    return text
+
+
+def _objects(
+    text: str, wanted: frozenset[str], speaks_of_one: Callable[[str, int], bool]
+) -> Iterator[Pairs]:
+    found = False
+    start = text.find("{")
+    while start >= 0:
+        if harmless := _HARMLESS.match(text, start):
+            end = harmless.end()
+        else:
+            try:
+                value, end = _DECODER.raw_decode(text, start)
+            except (ValueError, RecursionError) as error:
+                if found and not speaks_of_one(text, start):
+                    return
+                raise _undecodable(text, error) from None
+            for each in _within(value, wanted):
+                found = True
+                yield each
+        start = text.find("{", end)
+
+
+def _undecodable(text: str, error: ValueError | RecursionError) -> ReplyUnreadable:
+    if not isinstance(error, json.JSONDecodeError):
+        return ReplyUnreadable("malformed_json", "a JSON object is nested too deeply to be read")
+    cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip(_AFTER_THE_END)
+    where = f"line {error.lineno}, column {error.colno}: {error.msg}"
+    if cut:
+        return ReplyUnreadable("truncated_json", f"the reply ends inside a JSON object ({where})")
+    return ReplyUnreadable("malformed_json", f"a JSON object can't be read ({where})")
+
+
+def _within(value: Any, wanted: frozenset[str]) -> Iterator[Pairs]:
+    """The outermost objects in a JSON value that have one of the wanted keys."""
+    level = [value]
+    while level:
+        inner: list[Any] = []
+        for each in level:
+            if not isinstance(each, Pairs):
+                inner.extend(each)
+            elif any(key.lower() in wanted for key, _ in each):
+                yield each
+            else:
+                inner.extend(member for _, member in each)
+        level = [each for each in inner if isinstance(each, list)]

@@ -1,0 +1,38 @@
+"""Templates that untrusted text is put into, unaltered and in one pass.
+
+A placeholder is `{{name}}`. A delimiter is made of the SHA-256 of the texts that it sets
+apart, so nobody can write a text that holds it, and the same texts always get the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from itertools import count
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_DIGITS = 32
+
+
+def names(template: str) -> list[str]:
+    """The names of the template's placeholders, in order, as often as they stand there."""
+    return _PLACEHOLDER.findall(template)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with every value in its place; what a value holds is never filled in.
+
+    A placeholder that `values` doesn't name stays as it is.
+    """
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def delimiter(*untrusted: str) -> str:
+    """32 hexadecimal digits that occur in none of the texts, always the same ones."""
+    content = b"\0".join(text.encode("utf-8", "surrogatepass") for text in untrusted)
+    for attempt in count():
+        digits = hashlib.sha256(content + b"\0" * attempt).hexdigest()[:_DIGITS]
+        if not any(digits in text for text in untrusted):
+            break
+    return digits
