@@ -136,6 +136,10 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
             found.append((name, f"is missing: provider `{model.provider}` needs it", None))
         if value is not None and name not in _TAKEN[model.provider]:
             found.append((name, f"means nothing to provider `{model.provider}`", "take it out"))
+    if model.stream and model.provider == "python":
+        found.append(
+            ("stream", "means nothing to provider `python`: it answers whole", "take it out")
+        )
     for name in sorted(_OWN_PLACE & set(model.parameters)):
         found.append(
             ("parameters", f"may not hold `{name}`", "what is asked of whom stands in its own key")

@@ -22,7 +22,7 @@ from tenacity.wait import wait_exponential
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.identity import code_version, where, who
-from failproof_es.engine.interpreter import Halted, Interpreter
+from failproof_es.engine.interpreter import Halted, Interpreter, OnText
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.recorded import (
@@ -69,6 +69,7 @@ class Driver:
         targets: Targets,
         *,
         observe: Observe,
+        on_text: OnText | None = None,
         stop: asyncio.Event,
         limits: JournalLimits | None = None,
     ) -> None:
@@ -77,6 +78,7 @@ class Driver:
         self._configuration = configuration
         self._targets = targets
         self._observe = observe
+        self._on_text = on_text
         self._requested_stop = stop
         self._limits = limits or JournalLimits()
         self._stop = asyncio.Event()
@@ -183,6 +185,7 @@ class Driver:
             journal=journal,
             redactor=Redactor(self._targets.secret_variables()),
             observe=self._observe,
+            on_text=self._on_text,
             stop=self._stop,
             retry_attempts=execution.retry_attempts,
             retry_delay_ms=execution.retry_delay_ms,

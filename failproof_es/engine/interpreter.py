@@ -13,6 +13,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -55,6 +56,9 @@ from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Pr
 from failproof_es.models.waiting import wait_s
 from failproof_es.store.journal import Journal
 
+OnText = Callable[[EvaluationKey, RequestSent, str], None]
+"""Takes each piece of a streamed answer as it comes, before it is on record. Must not raise."""
+
 
 class Halted(Exception):
     """An error that would meet every evaluation alike: the run stops and can be resumed."""
@@ -79,6 +83,7 @@ class Interpreter:
     journal: Journal
     redactor: Redactor
     observe: Callable[[Event], None]
+    on_text: OnText | None
     stop: asyncio.Event
     retry_attempts: int
     retry_delay_ms: int
@@ -116,7 +121,7 @@ class Interpreter:
                 await self._record([*decided, request])
                 state = evolve(state, request)
                 decided = []
-                events = await self._exchange(stamp, state, request, target)
+                events = await self._exchange(key, stamp, state, request, target)
             else:
                 events = [await self._follow(stamp, state, case, action)]
             decided.extend(events)
@@ -232,7 +237,12 @@ class Interpreter:
         )
 
     async def _exchange(
-        self, stamp: _Stamp, state: Evaluation, request: RequestSent, target: Target
+        self,
+        key: EvaluationKey,
+        stamp: _Stamp,
+        state: Evaluation,
+        request: RequestSent,
+        target: Target,
     ) -> list[EvaluationEvent]:
         """One attempt and its outcome. The request is on record already.
 
@@ -240,7 +250,7 @@ class Interpreter:
         """
         prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"))
         try:
-            answer = await target.provider.send(prepared)
+            answer = await target.provider.send(prepared, self._listener(key, request))
         except ModelError as error:
             return [self._error(stamp, state, request, error)]
         response = self._response(stamp, state, request, answer)
@@ -249,6 +259,9 @@ class Interpreter:
         except ModelError as error:
             return [response, self._error(stamp, evolve(state, response), request, error)]
         return [response]
+
+    def _listener(self, key: EvaluationKey, request: RequestSent) -> Callable[[str], None] | None:
+        return partial(self.on_text, key, request) if self.on_text else None
 
     def _response(
         self, stamp: _Stamp, state: Evaluation, request: RequestSent, answer: Answer

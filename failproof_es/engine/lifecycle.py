@@ -11,6 +11,7 @@ from failproof_es.configuration.loading import LoadedConfiguration, configuratio
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
+from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
@@ -33,12 +34,13 @@ async def start(
     observe: Observe,
     stop: asyncio.Event,
     say: Say,
+    on_text: OnText | None = None,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
     Everything that can be wrong with the input is found before anything is sent: raises
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
-    people.
+    people; `on_text` gets the text of streamed answers as it comes.
     """
     configuration = loaded.configuration
     source = await asyncio.to_thread(source_of, loaded, store)
@@ -61,7 +63,9 @@ async def start(
                 )
             )
             del plan
-            driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
+            driver = Driver(
+                store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
+            )
             return await driver.drive(resumed=False)
     finally:
         await targets.close()
@@ -74,6 +78,7 @@ async def resume(
     observe: Observe,
     stop: asyncio.Event,
     say: Say,
+    on_text: OnText | None = None,
 ) -> Outcome:
     """Take a run up where its events end. A run that has ended is left as it is.
 
@@ -93,7 +98,9 @@ async def resume(
             if not run.ended:
                 for remark in await targets.check():
                     say(remark)
-            driver = Driver(store, lease, configuration, targets, observe=observe, stop=stop)
+            driver = Driver(
+                store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
+            )
             return await driver.drive(resumed=True)
     finally:
         await targets.close()

@@ -12,7 +12,7 @@ from typing import IO
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.openai import OpenAIProvider
-from failproof_es.models.protocol import Answer, PreparedRequest
+from failproof_es.models.protocol import Answer, OnText, PreparedRequest
 from failproof_es.models.weights import find
 from failproof_es.problems import InvalidInput
 
@@ -70,10 +70,10 @@ class LocalProvider:
         """The exact bytes to be sent."""
         return self._wire.prepare(messages)
 
-    async def send(self, request: PreparedRequest) -> Answer:
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`."""
         endpoint = request.endpoint.replace("local:/v1", self._base_url, 1)
-        return await self._wire.send(PreparedRequest(endpoint, request.body))
+        return await self._wire.send(PreparedRequest(endpoint, request.body), on_text)
 
     async def close(self) -> None:
         """Stop the server."""

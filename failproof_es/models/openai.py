@@ -6,22 +6,56 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import aiohttp
 import httpx
 import orjson
 from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
-from failproof_es.models.openai_reply import kept_headers, read_reply
-from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
+from failproof_es.models.openai_reply import (
+    Flaw,
+    HttpReply,
+    kept_headers,
+    read_reply,
+    read_streamed,
+)
+from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
 
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
 _PIECE_BYTES = 2**18
+
+
+@dataclass(slots=True)
+class _Came:
+    """What has come of a reply so far."""
+
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+    stream: StreamedReply | None = None
+    first_token_ms: float | None = None
+
+    def reply(self, latency_ms: float) -> HttpReply:
+        return HttpReply(
+            self.status or 0,
+            self.headers,
+            bytes(self.body),
+            latency_ms,
+            datetime.now(UTC),
+            self.first_token_ms,
+        )
+
+
+_LOST = (TimeoutError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError)
+"""What becomes of a reply that doesn't arrive; the transport lets some of its own through."""
 
 
 class OpenAIProvider:
@@ -54,43 +88,59 @@ class OpenAIProvider:
         }
         if model.seed is not None:
             body["seed"] = model.seed
+        if model.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
         return PreparedRequest(
             f"{self._base_url}/chat/completions", orjson.dumps({**body, **model.parameters})
         )
 
-    async def send(self, request: PreparedRequest) -> Answer:
-        """One attempt. Raises `ModelError`."""
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One attempt. Raises `ModelError`, with every byte that came."""
         began = time.perf_counter()
-
-        def elapsed_ms() -> float:
-            return (time.perf_counter() - began) * 1000
-
+        came = _Came()
         try:
             async with asyncio.timeout(self._timeout_s):
-                reply = await self._http().post(
-                    request.endpoint,
-                    content=_content(request.body),
-                    headers={
-                        "content-type": "application/json",
-                        "content-length": str(len(request.body)),
-                        **self._authorization(),
-                    },
-                )
+                await self._exchange(request, came, began, on_text)
         except InvalidInput as error:  # the key is gone since the check
             raise ModelError("authentication", str(error), "halting") from error
-        except (TimeoutError, httpx.TransportError, httpx.DecodingError) as error:
+        except Flaw as flaw:
+            raise came.reply(_ms_since(began)).error(flaw) from None
+        except _LOST as error:
             if _timed_out(error):
                 kind, message = "timeout", f"no answer within {self._timeout_s:g} s"
             else:
                 kind, message = "connection", _reason(error)
-            raise ModelError(kind, message, "transient", latency_ms=elapsed_ms()) from error
-        return read_reply(
-            reply.status_code,
-            kept_headers(reply.headers),
-            reply.content,
-            elapsed_ms(),
-            datetime.now(UTC),
-        )
+            raise ModelError(
+                kind, message, "transient", status=came.status, headers=came.headers,
+                body=bytes(came.body) or None, latency_ms=_ms_since(began),
+            ) from error  # fmt: skip
+        reply = came.reply(_ms_since(began))
+        return read_reply(reply) if came.stream is None else read_streamed(reply, came.stream)
+
+    async def _exchange(
+        self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
+    ) -> None:
+        """Send, and take what comes as it comes."""
+        async with self._http().stream(
+            "POST",
+            request.endpoint,
+            content=_content(request.body),
+            headers={
+                "content-type": "application/json",
+                "content-length": str(len(request.body)),
+                **self._authorization(),
+            },
+        ) as reply:
+            came.status, came.headers = reply.status_code, kept_headers(reply.headers)
+            if reply.status_code == 200 and _is_event_stream(reply):
+                came.stream = StreamedReply()
+            async for piece in reply.aiter_bytes():
+                came.body += piece
+                if came.stream is not None and (text := came.stream.feed(piece)):
+                    if came.first_token_ms is None:
+                        came.first_token_ms = round(_ms_since(began), 3)
+                    if on_text is not None:
+                        on_text(text)
 
     async def check(self) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?"""
@@ -171,6 +221,16 @@ def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
             yield body[start : start + _PIECE_BYTES]
 
     return body if len(body) <= _PIECE_BYTES else pieces()
+
+
+def _is_event_stream(reply: httpx.Response) -> bool:
+    """A server may answer whole although it was asked to stream, and says so here."""
+    content_type: str = reply.headers.get("content-type", "")
+    return content_type.lower().startswith("text/event-stream")
+
+
+def _ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
 
 
 def _timed_out(error: Exception) -> bool:

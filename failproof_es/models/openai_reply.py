@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -77,58 +78,106 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     return max(0.0, (moment - now).total_seconds())
 
 
-def read_reply(
-    status: int, headers: dict[str, str], body: bytes, latency_ms: float, now: datetime
-) -> Answer:
-    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+class StreamedDocument(Protocol):
+    """A stream that has come to its end."""
 
-    wait_s = retry_after_s(headers, now)
+    def document(self) -> dict[str, Any]:
+        """The reply as one JSON object. Raises `Flaw`."""
 
-    def error(kind: str, message: str, disposition: Disposition) -> ModelError:
+
+class Flaw(Exception):
+    """Why a reply is no answer, before it is known what came with it."""
+
+    def __init__(self, kind: str, message: str, disposition: Disposition) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.disposition: Disposition = disposition
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """An HTTP reply, or as much of one as came."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    latency_ms: float
+    received_at: datetime
+    first_token_ms: float | None = None
+
+    def error(self, flaw: Flaw) -> ModelError:
+        """The flaw as the error of this attempt, with everything that came."""
+        wait_s = retry_after_s(self.headers, self.received_at)
+        message, disposition = flaw.message, flaw.disposition
         if disposition == "transient" and (wait_s or 0.0) > LONGEST_WAIT_S:
             message = f"{message} (asks to wait {wait_s:.0f} s, longer than a day)"
             disposition = "final"
         return ModelError(
-            kind, message, disposition, status=status, headers=headers, body=body,
-            retry_after_s=wait_s, latency_ms=latency_ms,
+            flaw.kind, message, disposition, status=self.status, headers=self.headers,
+            body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
-    if status != 200:
-        kind, disposition = _status_verdict(status)
-        said = _error_message(_json(body))
-        raise error(kind, f"HTTP {status}" + (f": {said}" if said else ""), disposition)
-    document = _json(body)
+
+def read_reply(reply: HttpReply) -> Answer:
+    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+    try:
+        if reply.status != 200:
+            kind, disposition = _status_verdict(reply.status)
+            said = _error_message(_json(reply.body))
+            raise Flaw(kind, f"HTTP {reply.status}" + (f": {said}" if said else ""), disposition)
+        return _answer(reply, _json(reply.body))
+    except Flaw as flaw:
+        raise reply.error(flaw) from None
+
+
+def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
+    """The answer in a stream that has ended. Raises `ModelError` for everything else."""
+    try:
+        return _answer(reply, stream.document())
+    except Flaw as flaw:
+        raise reply.error(flaw) from None
+
+
+def flaw_of_error(document: dict[str, Any]) -> Flaw:
+    """The error object that came in place of an answer."""
+    said = _error_message(document) or "an error object without a message"
+    details = orjson.dumps(document["error"]).decode().lower()
+    overloaded = any(word in details for word in _OVERLOAD_WORDS)
+    passing = overloaded or _error_code(document) in _PASSING_CODES
+    return Flaw("provider_error", said, "transient" if passing else "final")
+
+
+def _answer(reply: HttpReply, document: Any) -> Answer:
+    """Raises `Flaw`."""
     if not isinstance(document, dict):
-        raise error("malformed_response", "the reply is not a JSON object", "transient")
+        raise Flaw("malformed_response", "the reply is not a JSON object", "transient")
     if document.get("error"):
-        said = _error_message(document) or "an error object without a message"
-        details = orjson.dumps(document["error"]).decode().lower()
-        overloaded = any(word in details for word in _OVERLOAD_WORDS)
-        passing = overloaded or _error_code(document) in _PASSING_CODES
-        raise error("provider_error", said, "transient" if passing else "final")
+        raise flaw_of_error(document)
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise error("empty_choices", "the reply holds no choice", "transient")
+        raise Flaw("empty_choices", "the reply holds no choice", "transient")
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
-        raise error("malformed_response", "the first choice holds no message", "transient")
+        raise Flaw("malformed_response", "the first choice holds no message", "transient")
     refusal = _text_or_none(message.get("refusal"))
     text = _content(message.get("content"))
     if text is None:
         if refusal is None:
-            raise error("missing_content", "the message has no content", "transient")
+            raise Flaw("missing_content", "the message has no content", "transient")
         text = ""
     return Answer(
-        status=status,
-        headers=headers,
-        body=body,
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
         text=text,
-        latency_ms=latency_ms,
+        latency_ms=reply.latency_ms,
         finish_reason=_text_or_none(choices[0].get("finish_reason")),
         refusal=refusal,
         model=_text_or_none(document.get("model")),
-        provider_request_id=headers.get("x-request-id") or _text_or_none(document.get("id")),
+        provider_request_id=reply.headers.get("x-request-id") or _text_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
+        first_token_ms=reply.first_token_ms,
     )
 
 

@@ -6,12 +6,15 @@ attempt, and it ends in one `Answer` or one `ModelError`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from failproof_es.case import Turn
 from failproof_es.events import Disposition, Usage
+
+OnText = Callable[[str], None]
+"""Takes a piece of text. It must not raise and must not block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class ModelError(Exception):
     kinds: `connection`, `timeout`, `rate_limited`, `server_error`, `authentication`,
     `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
     `provider_error` (an error object under status 200), `empty_choices`,
-    `missing_content`, `client_exception` (a user's own class raised),
+    `missing_content`, `stream_broken`, `client_exception` (a user's own class raised),
     `model_mismatch` (another model answered than was asked).
     """
 
@@ -90,8 +93,12 @@ class Provider(Protocol):
     def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
         """The exact request for these messages. Pure: no I/O, no clock."""
 
-    async def send(self, request: PreparedRequest) -> Answer:
-        """One attempt. Raises `ModelError`; never anything else, short of cancellation."""
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One attempt. Raises `ModelError`; never anything else, short of cancellation.
+
+        `on_text` gets each piece of a streamed answer's text as it comes. What was passed on
+        may still turn out to be an error: only the `Answer` is the answer.
+        """
 
     async def close(self) -> None:
         """Release everything. Idempotent."""

@@ -17,7 +17,7 @@ import orjson
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.model_client import ModelClient
-from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
+from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
 
 
@@ -58,8 +58,8 @@ class PythonProvider:
         body = {"model": model.model, "prompt": _prompt(messages), "params": params}
         return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
 
-    async def send(self, request: PreparedRequest) -> Answer:
-        """One call. Raises `ModelError`."""
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One call. Raises `ModelError`. The class answers whole: nothing comes in pieces."""
         given = orjson.loads(request.body)
         began = time.perf_counter()
         try:

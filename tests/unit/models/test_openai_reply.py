@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.events import Usage
-from failproof_es.models.openai_reply import kept_headers, read_reply, retry_after_s
+from failproof_es.models.openai_reply import HttpReply, kept_headers, read_reply, retry_after_s
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.waiting import LONGEST_S, wait_s
 
@@ -23,7 +23,7 @@ def reply(message: Any, **more: Any) -> bytes:
 
 
 def read(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    return read_reply(status, headers or {}, body, 1.0, NOW)
+    return read_reply(HttpReply(status, headers or {}, body, 1.0, NOW))
 
 
 def failure(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> ModelError:

@@ -1,0 +1,63 @@
+"""Server-sent events out of bytes that arrive in any pieces. Pure.
+
+The rules are those of the HTML standard, "Server-sent events", § 9.2.6: lines end with CR, LF
+or both, a blank line ends an event, an event without a blank line after it never happened.
+Written here because the libraries that decode them keep no raw bytes, and the record does.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+
+
+class EventStream:
+    """Feed bytes, get the data of every event that they complete."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._line = ""
+        self._data: list[str] = []
+        self._begun = False
+        self._after_cr = False
+
+    def feed(self, piece: bytes) -> Iterator[str]:
+        """The data of each event that ends in this piece.
+
+        Raises `UnicodeDecodeError`.
+        """
+        for line in self._lines(self._decoder.decode(piece)):
+            if line:
+                self._field(line)
+            elif self._data:
+                data, self._data = "\n".join(self._data), []
+                yield data
+
+    @property
+    def pending(self) -> str:
+        """The data of an event that nothing has ended, its last line included."""
+        rest = list(self._data)
+        if self._line.startswith("data:"):
+            rest.append(_value(self._line))
+        return "\n".join(rest)
+
+    def _lines(self, text: str) -> Iterator[str]:
+        if text and not self._begun:
+            self._begun = True
+            text = text.removeprefix("\ufeff")
+        if text and self._after_cr:
+            text = text.removeprefix("\n")
+        if text:
+            self._after_cr = text.endswith("\r")
+        *complete, self._line = (
+            (self._line + text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        )
+        yield from complete
+
+    def _field(self, line: str) -> None:
+        if line == "data" or line.startswith("data:"):
+            self._data.append(_value(line))
+
+
+def _value(line: str) -> str:
+    return line.partition(":")[2].removeprefix(" ")
