@@ -1,4 +1,5 @@
-"""What `db init` puts into a database: the schema, who may do what in it, and its guards.
+"""What `db init` puts into a database: the schema, who may do what in it, its guards, and
+the views of specification 001.
 
 Everything here can be done again at any time and leaves the same state. On a server where
 we may not do all of it, what we may is done, and the rest is reported: `store/layers.py`
@@ -28,6 +29,16 @@ AUDITOR: LiteralString = "failproof_auditor"
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
 _AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
+_VIEWS: tuple[LiteralString, ...] = (
+    "views/schema",
+    "views/functions",
+    "views/opened_events",
+    "views/stored_cases",
+    "views/prompts",
+    "views/evaluations",
+    "views/test_runs",
+    "views/model_configs",
+)
 _GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
 _LOGINS: LiteralString = "roles/logins"
 
@@ -83,6 +94,11 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
             problems += _try_all(connection, ("roles/handover",))
             _become(connection, "none")
             problems += _try_all(connection, (*_AFTER, _LOGINS) if logins else _AFTER)
+        if has_roles and not problems:
+            _become(connection, PROJECTOR)
+        problems += _try_all(connection, _VIEWS)
+        if has_roles:
+            _become(connection, "none")
         problems += _try_all(connection, _GUARDS)
         connection.execute(
             "INSERT INTO failproof.installations (sha256, problems) VALUES (%s, %s)",
@@ -118,7 +134,7 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 def _sha256() -> str:
     """The digest of everything here that is not a migration, to notice when it changed."""
     digest = hashlib.sha256()
-    for name in (*_BEFORE, *_AFTER, *_GUARDS):
+    for name in (*_BEFORE, *_AFTER, *_VIEWS, *_GUARDS):
         digest.update(_sql(name).encode())
     return digest.hexdigest()
 

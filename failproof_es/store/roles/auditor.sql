@@ -28,8 +28,15 @@ GRANT SELECT ON
     failproof.checkpoint_list
 TO failproof_auditor;
 
--- The read models come and go: what the projector makes from now on can be read, too.
+-- The read models come and go: what the projector makes from now on can be read, too. The
+-- views in promptguard call functions of their own, as whoever reads them.
 ALTER DEFAULT PRIVILEGES FOR ROLE failproof_projector
     GRANT SELECT ON TABLES TO failproof_auditor, failproof_writer;
-GRANT USAGE ON SCHEMA projections TO failproof_auditor, failproof_writer;
-GRANT SELECT ON ALL TABLES IN SCHEMA projections TO failproof_auditor, failproof_writer;
+ALTER DEFAULT PRIVILEGES FOR ROLE failproof_projector REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+ALTER DEFAULT PRIVILEGES FOR ROLE failproof_projector
+    GRANT EXECUTE ON FUNCTIONS TO failproof_auditor, failproof_writer;
+GRANT USAGE ON SCHEMA projections, promptguard TO failproof_auditor, failproof_writer;
+GRANT SELECT ON ALL TABLES IN SCHEMA projections, promptguard
+TO failproof_auditor, failproof_writer;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA promptguard FROM PUBLIC;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA promptguard TO failproof_auditor, failproof_writer;

@@ -1,5 +1,5 @@
 -- failproof_projector computes the read models. It reads the log and writes into its own
--- two schemas; it has no way to write to the log.
+-- schemas; it has no way to write to the log.
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'failproof_projector') THEN
@@ -23,7 +23,7 @@ DECLARE
     own_schema text;
     statement text;
 BEGIN
-    FOREACH own_schema IN ARRAY ARRAY['projections', 'projections_building'] LOOP
+    FOREACH own_schema IN ARRAY ARRAY['projections', 'projections_building', 'promptguard'] LOOP
         IF to_regnamespace(own_schema) IS NULL THEN
             EXECUTE format('CREATE SCHEMA %I AUTHORIZATION failproof_projector', own_schema);
         ELSE
@@ -39,6 +39,10 @@ BEGIN
             WHERE relnamespace = own_schema::regnamespace
                 AND relkind IN ('r', 'v')
                 AND relowner <> projector_id
+            UNION ALL
+            SELECT format('ALTER ROUTINE %s OWNER TO failproof_projector', oid::regprocedure)
+            FROM pg_proc
+            WHERE pronamespace = own_schema::regnamespace AND proowner <> projector_id
         LOOP
             EXECUTE statement;
         END LOOP;
@@ -52,6 +56,7 @@ REVOKE ALL ON ALL ROUTINES IN SCHEMA failproof FROM failproof_projector;
 GRANT USAGE ON SCHEMA failproof TO failproof_projector;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.run_list,
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log

@@ -50,6 +50,10 @@ READS = {
     "SELECT projections.*",
     "USAGE failproof",
     "USAGE projections",
+    "EXECUTE promptguard.closed",
+    "EXECUTE promptguard.opened",
+    "SELECT promptguard.*",
+    "USAGE promptguard",
 }
 MAY = {
     AUDITOR: READS,
@@ -67,14 +71,20 @@ MAY = {
         "SELECT failproof.installation_log",
         "SELECT failproof.migration_log",
         "SELECT failproof.price_list",
+        "SELECT failproof.run_list",
         "SELECT failproof.stored_events",
         "USAGE failproof",
         "USAGE projections",
         "CREATE projections",
         "USAGE projections_building",
         "CREATE projections_building",
+        "EXECUTE promptguard.closed",
+        "EXECUTE promptguard.opened",
+        "USAGE promptguard",
+        "CREATE promptguard",
         *(
-            f"{privilege} projections.*"
+            f"{privilege} {schema}.*"
+            for schema in ("projections", "promptguard")
             for privilege in (
                 "SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER",
                 "MAINTAIN",
@@ -90,7 +100,7 @@ SELECT privilege || ' ' || n.nspname || CASE n.nspname WHEN 'failproof' THEN '.'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES',
     'TRIGGER', 'MAINTAIN']) AS privilege
-WHERE n.nspname LIKE ANY (ARRAY['failproof%%', 'projections%%'])
+WHERE n.nspname LIKE ANY (ARRAY['failproof%%', 'projections%%', 'promptguard'])
     AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
     AND has_table_privilege(%(role)s, c.oid, privilege)
 UNION
@@ -108,11 +118,12 @@ WHERE c.relnamespace = 'failproof'::regnamespace AND c.relkind = 'S'
 UNION
 SELECT 'EXECUTE ' || n.nspname || '.' || p.proname
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname = 'failproof' AND has_function_privilege(%(role)s, p.oid, 'EXECUTE')
+WHERE n.nspname IN ('failproof', 'promptguard')
+    AND has_function_privilege(%(role)s, p.oid, 'EXECUTE')
 UNION
 SELECT privilege || ' ' || nspname
 FROM pg_namespace CROSS JOIN unnest(ARRAY['USAGE', 'CREATE']) AS privilege
-WHERE nspname IN ('failproof', 'projections', 'projections_building')
+WHERE nspname IN ('failproof', 'projections', 'projections_building', 'promptguard')
     AND has_schema_privilege(%(role)s, oid, privilege)
 UNION
 SELECT privilege || ' database'
