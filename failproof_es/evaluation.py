@@ -49,6 +49,8 @@ class Reply:
     refusal: str | None = None
     model: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    tools: tuple[str, ...] = ()
+    """The tools that the model was offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +249,13 @@ def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
 
 def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
     reply = Reply(
-        event.turn, event.text, event.finish_reason, event.refusal, event.model, event.tool_calls
+        event.turn,
+        event.text,
+        event.finish_reason,
+        event.refusal,
+        event.model,
+        event.tool_calls,
+        state.in_flight.tools if state.in_flight else (),
     )
     cleared = {"in_flight": None, "failures": 0, "last_error": None}
     if event.purpose == "judge":

@@ -198,7 +198,8 @@ class EvaluationEvent(Event):
 class RequestSent(EvaluationEvent):
     """Committed before the socket opens: what is about to be asked, in full.
 
-    `judge` is the key of the judge that is asked, `None` for the model under test.
+    `judge` is the key of the judge that is asked, `None` for the model under test. `tools`
+    are the names of the tools that the request offers.
     """
 
     schema_version: ClassVar[int] = 2
@@ -209,6 +210,7 @@ class RequestSent(EvaluationEvent):
     attempt: int
     model: str
     parameters: dict[str, Any]
+    tools: tuple[str, ...] = ()
     endpoint: str
     body: str
     body_sha256: str

@@ -22,13 +22,20 @@ _REMEDY_JSON = "write one JSON object on each line"
 
 
 class Defect(Exception):
-    """What is wrong with a line, and in which field if that is known."""
+    """What is wrong with a text, and in which of its fields and lines if that is known."""
 
-    def __init__(self, message: str, field: str | None = None, remedy: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        field: str | None = None,
+        remedy: str | None = None,
+        line: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.field = field
         self.remedy = remedy
+        self.line = line
 
 
 def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -83,25 +90,26 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
         yield number, None
 
 
-def parse_object(raw: bytes) -> dict[str, Any]:
-    """The object on one line. Raises `Defect`, never anything else."""
+def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
+    """The one object in `raw`, of which messages speak as the `whole`. Raises only `Defect`."""
+    remedy = _REMEDY_JSON if whole == "line" else f"the {whole} must hold one JSON object"
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Defect(
-            f"not UTF-8: byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line",
+            f"not UTF-8: byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the {whole}",
             remedy="save the file as UTF-8",
         ) from None
     try:
         document = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise Defect(
-            f"bad JSON at column {error.colno}: {error.msg}", remedy=_REMEDY_JSON
+            f"bad JSON at column {error.colno}: {error.msg}", remedy=remedy, line=error.lineno
         ) from None
     except RecursionError:
         raise Defect(f"nested deeper than {MAX_DEPTH} levels") from None
     if not isinstance(document, dict):
-        raise Defect("the line is not a JSON object", remedy=_REMEDY_JSON)
+        raise Defect(f"the {whole} is not a JSON object", remedy=remedy)
     _check_depth(text, document)
     _check_surrogates(document)
     return document

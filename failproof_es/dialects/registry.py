@@ -14,12 +14,13 @@ from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.failproof import FailProof
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.dialects.redteam import RedTeam
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
 _BUILT_IN: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (FailProof(), PromptGuard(), Command())
+    dialect.name: dialect for dialect in (FailProof(), PromptGuard(), RedTeam(), Command())
 }
 _MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
-from failproof_es.dialects.protocol import Deliberate, Dialect
+from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools
 from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import (
@@ -50,6 +50,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     Scored,
+    ToolCall,
 )
 from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
@@ -117,7 +118,7 @@ class Interpreter:
                 if self.stop.is_set():
                     break
                 target = self._target(key, action)
-                request = self._request(stamp, state, action, target)
+                request = self._request(stamp, state, case, action, target)
                 await self._record([*decided, request])
                 state = evolve(state, request)
                 decided = []
@@ -215,9 +216,9 @@ class Interpreter:
         return self.judges[action.judge]
 
     def _request(
-        self, stamp: _Stamp, state: Evaluation, action: Send, target: Target
+        self, stamp: _Stamp, state: Evaluation, case: Case, action: Send, target: Target
     ) -> RequestSent:
-        prepared = target.provider.prepare(action.messages)
+        prepared = target.provider.prepare(action.messages, self._tools(case, action))
         return RequestSent(
             **stamp(state),
             purpose=action.purpose,
@@ -231,10 +232,17 @@ class Interpreter:
                 **({} if target.model.seed is None else {"seed": target.model.seed}),
                 **target.model.parameters,
             },
+            tools=prepared.tools,
             endpoint=prepared.endpoint,
             body=prepared.body.decode("utf-8"),
             body_sha256=hashlib.sha256(prepared.body).hexdigest(),
         )
+
+    def _tools(self, case: Case, action: Send) -> tuple[str, ...]:
+        """The tools to offer: to the model under test, never to a judge."""
+        if action.purpose == "judge" or not isinstance(self.dialect, OffersTools):
+            return ()
+        return self.dialect.tools(case)
 
     async def _exchange(
         self,
@@ -248,7 +256,7 @@ class Interpreter:
 
         An answer of another model than was asked is recorded whole, and as an error.
         """
-        prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"))
+        prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
         try:
             answer = await target.provider.send(prepared, self._listener(key, request))
         except ModelError as error:
@@ -279,6 +287,14 @@ class Interpreter:
             body=body,
             body_encoding=encoding,
             text=scrub.text("text", answer.text),
+            tool_calls=tuple(
+                ToolCall(
+                    id=scrub.optional("tool_calls", call.id),
+                    name=scrub.text("tool_calls", call.name),
+                    arguments=scrub.text("tool_calls", call.arguments),
+                )
+                for call in answer.tool_calls
+            ),
             refusal=scrub.optional("refusal", answer.refusal),
             finish_reason=scrub.optional("finish_reason", answer.finish_reason),
             model=scrub.optional("model", answer.model),

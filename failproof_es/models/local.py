@@ -66,8 +66,8 @@ class LocalProvider:
             )
         self._base_url = line.removeprefix("listening ").strip() + "/v1"
 
-    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
-        """The exact bytes to be sent."""
+    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
+        """The exact bytes to be sent. The embedded model's template knows no tools."""
         return self._wire.prepare(messages)
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:

@@ -77,7 +77,7 @@ class OpenAIProvider:
             await self._client.aclose()
             self._client = None
 
-    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
+    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
         """The exact bytes to be sent."""
         model = self._model
         body: dict[str, Any] = {
@@ -88,10 +88,14 @@ class OpenAIProvider:
         }
         if model.seed is not None:
             body["seed"] = model.seed
+        if tools:
+            body["tools"] = [_stub(name) for name in tools]
         if model.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return PreparedRequest(
-            f"{self._base_url}/chat/completions", orjson.dumps({**body, **model.parameters})
+            f"{self._base_url}/chat/completions",
+            orjson.dumps({**body, **model.parameters}),
+            tuple(tools),
         )
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
@@ -211,6 +215,18 @@ class OpenAIProvider:
             return None
         shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    return {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": f"The tool {name}.",
+            "parameters": {"type": "object", "properties": {}, "additionalProperties": True},
+        },
+    }
 
 
 def _content(body: bytes) -> bytes | AsyncIterator[bytes]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from failproof_es.events import Disposition, Usage
+from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.protocol import Answer, ModelError
 
 _KEPT_HEADERS = frozenset(
@@ -162,8 +162,9 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         raise Flaw("malformed_response", "the first choice holds no message", "transient")
     refusal = _text_or_none(message.get("refusal"))
     text = _content(message.get("content"))
+    tool_calls = _tool_calls(message.get("tool_calls"))
     if text is None:
-        if refusal is None:
+        if refusal is None and not tool_calls:
             raise Flaw("missing_content", "the message has no content", "transient")
         text = ""
     return Answer(
@@ -174,6 +175,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         latency_ms=reply.latency_ms,
         finish_reason=_text_or_none(choices[0].get("finish_reason")),
         refusal=refusal,
+        tool_calls=tool_calls,
         model=_text_or_none(document.get("model")),
         provider_request_id=reply.headers.get("x-request-id") or _text_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
@@ -222,6 +224,25 @@ def _content(content: Any) -> str | None:
         if parts and all(isinstance(part, str) for part in parts):
             return "".join(str(part) for part in parts)
     return None
+
+
+def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
+    """The calls that the model wants made, their arguments as it wrote them. Raises `Flaw`."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise Flaw("malformed_response", "`tool_calls` is not a list", "transient")
+    return tuple(_tool_call(each) for each in value)
+
+
+def _tool_call(value: Any) -> ToolCall:
+    function = value.get("function") if isinstance(value, dict) else None
+    if not isinstance(function, dict):
+        raise Flaw("malformed_response", "a tool call holds no function", "transient")
+    name, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not name or not isinstance(arguments, str):
+        raise Flaw("malformed_response", "a tool call lacks its name or its arguments", "transient")
+    return ToolCall(id=_text_or_none(value.get("id")), name=name, arguments=arguments)
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from failproof_es.case import Turn
-from failproof_es.events import Disposition, Usage
+from failproof_es.events import Disposition, ToolCall, Usage
 
 OnText = Callable[[str], None]
 """Takes a piece of text. It must not raise and must not block."""
@@ -25,6 +25,8 @@ class PreparedRequest:
     """Where it goes: a URL without credentials, or `python:package.module:Name`."""
     body: bytes
     """The exact UTF-8 bytes of the body."""
+    tools: tuple[str, ...] = ()
+    """The names of the tools that the body offers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Answer:
     latency_ms: float
     finish_reason: str | None = None
     refusal: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
     model: str | None = None
     provider_request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
@@ -90,8 +93,12 @@ class Provider(Protocol):
         used: unreachable, the key is wrong or missing, weights are absent.
         """
 
-    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
-        """The exact request for these messages. Pure: no I/O, no clock."""
+    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
+        """The exact request for these messages. Pure: no I/O, no clock.
+
+        Tools are offered by name, with a definition that takes any arguments. A provider that
+        takes no definitions offers none, and its request says so.
+        """
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`; never anything else, short of cancellation.

@@ -46,8 +46,8 @@ class PythonProvider:
         self._constructed()
         return None
 
-    def prepare(self, messages: Sequence[Turn]) -> PreparedRequest:
-        """Prompt and parameters as JSON: what the class is given."""
+    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
+        """Prompt and parameters as JSON: what the class is given. It takes no tools."""
         model = self._model
         params: dict[str, Any] = {
             "max_tokens": model.max_tokens,

@@ -1,0 +1,23 @@
+"""Judging by checklist: what dialects share that have transcripts judged by other models.
+
+A judge gives one verdict for each item of a checklist, each with the words that it rests
+on. Whether those words were said is checked here, not believed.
+"""
+
+from failproof_es.dialects.judging.checklist import Item, Kind, checklist
+from failproof_es.dialects.judging.decision import ItemDecision, decide, judge_agreement
+from failproof_es.dialects.judging.prompt import Passage, ask, token
+from failproof_es.dialects.judging.reply import read_verdicts
+
+__all__ = [
+    "Item",
+    "ItemDecision",
+    "Kind",
+    "Passage",
+    "ask",
+    "checklist",
+    "decide",
+    "judge_agreement",
+    "read_verdicts",
+    "token",
+]

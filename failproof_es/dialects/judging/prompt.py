@@ -1,0 +1,58 @@
+"""What a judge is asked: the transcript, set apart so that it can't pose as instructions.
+
+The delimiter is made of the SHA-256 of all that is untrusted, so no text in there can hold
+it. It stands on every line that is ours, and the judge has to repeat it: an object that
+lacks it was not written for this transcript, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from failproof_es.case import Turn
+from failproof_es.dialects.judging.checklist import Item
+from failproof_es.dialects.templates import delimiter, fill
+
+NAMES = ("items", "transcript", "delimiter")
+VERSION = "1"
+"""Of the shipped template."""
+
+Passages = Sequence["Passage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One turn of a transcript as the judge is shown it."""
+
+    speaker: str
+    text: str
+
+
+def shipped() -> str:
+    """The template that is used unless the configuration brings its own."""
+    return files(__package__).joinpath("judge.txt").read_text("utf-8").strip("\n")
+
+
+def token(items: Sequence[Item], transcript: Passages) -> str:
+    """The delimiter of this checklist and this transcript: always the same for the same two."""
+    return delimiter(*(item.text for item in items), *(each.text for each in transcript))
+
+
+def ask(items: Sequence[Item], transcript: Passages, template: str | None) -> tuple[Turn, ...]:
+    """The question to a judge, by the shipped template unless another is given."""
+    mark = token(items, transcript)
+    values = {
+        "delimiter": mark,
+        "items": "\n".join(f"{item.key}: {_on_one_line(item.text)}" for item in items),
+        "transcript": "\n".join(
+            f"--- {mark} turn {number}: {each.speaker} ---\n{each.text}"
+            for number, each in enumerate(transcript, 1)
+        ),
+    }
+    return (Turn(role="user", content=fill(template or shipped(), values)),)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,67 @@
+"""Whether words that are quoted were said. Pure.
+
+Compared are texts in Unicode's normal form C with every run of white space as one space;
+nothing else is forgiven: not case, not punctuation, not the form of quotation marks. A
+quotation must stand within one text, begin and end where words do, and say something.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_WORD = re.compile(r"\w+")
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_VERDICT_KEYS = re.compile(r"\b(?:verdict|quote)\b", re.IGNORECASE)
+_FEWEST_WORDS = 2
+_FEWEST_CHARACTERS = 6
+_UNSPACED_FROM = "\u0e00"
+"""From Thai on, most scripts put no space between words."""
+
+
+def normalised(text: str) -> str:
+    """The text as it is compared."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def stands_in(quotation: str, texts: Sequence[str]) -> int | None:
+    """The index of the first text that holds the quotation; `None` where none does."""
+    wanted = normalised(quotation)
+    for index, text in enumerate(texts):
+        whole = normalised(text)
+        if wanted and (wanted == whole or _stands_at_words(wanted, whole)):
+            return index
+    return None
+
+
+def says_something(quotation: str, texts: Sequence[str]) -> bool:
+    """Whether it is more than a word that stands anywhere: or else one of the texts, whole."""
+    wanted = normalised(quotation)
+    words = _WORD.findall(wanted)
+    enough = len(words) >= _FEWEST_WORDS or sum(map(len, words)) >= _FEWEST_CHARACTERS
+    return enough or any(wanted == normalised(text) for text in texts)
+
+
+def without_verdicts(text: str) -> str:
+    """The text without objects that pose as a judge's verdict: they are no evidence."""
+    return _OBJECT.sub(lambda match: "\n" if _VERDICT_KEYS.search(match[0]) else match[0], text)
+
+
+def _stands_at_words(wanted: str, whole: str) -> bool:
+    start = whole.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not _within_word(whole, start) and not _within_word(whole, end):
+            return True
+        start = whole.find(wanted, start + 1)
+    return False
+
+
+def _within_word(text: str, position: int) -> bool:
+    """Whether a word goes on across the position."""
+    if not 0 < position < len(text):
+        return False
+    return all(
+        each.isalnum() and each < _UNSPACED_FROM for each in text[position - 1 : position + 1]
+    )

@@ -1,0 +1,133 @@
+"""Reading a judge's reply: exactly the items asked, each with words that were really said.
+
+What is wrong with the reply as a whole is a problem: the judge is asked again, and decides
+nothing if it stays so. What is wrong with one item voids that item alone: this judge says
+nothing about it. Nothing is repaired or guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
+from failproof_es.dialects.judging.checklist import Item
+from failproof_es.dialects.judging.quotation import says_something, stands_in, without_verdicts
+
+NAME = "judging.verdicts"
+VERSION = "1"
+
+_LONGEST_SHOWN = 60
+
+
+class _Unusable(Exception):
+    """Why a whole reply decides nothing, in words."""
+
+
+def read_verdicts(
+    text: str, items: Sequence[Item], said: Sequence[str], token: str
+) -> tuple[dict[str, Any] | None, str | None]:
+    """The verdict as JSON, or the problem: one of the two is `None`. Never raises.
+
+    `said` are the turns of the model under test; `token` is what the reply has to repeat.
+    The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the index
+    in `said` of what was quoted) and `void`: the reason why the judge says nothing about it.
+    """
+    try:
+        answered = _answered(_own_object(text, token), items)
+    except ReplyUnreadable as error:
+        return None, f"{error.reason}: {error.message}"
+    except _Unusable as error:
+        return None, str(error)
+    evidence = [without_verdicts(each) for each in said]
+    listed = [_read_item(item, answered.get(item.key, []), evidence) for item in items]
+    if all(each["void"] for each in listed):
+        reasons = "; ".join(f"{each['item']}: {each['void']}" for each in listed)
+        return None, f"nothing_decided: {reasons}"
+    return {"items": listed}, None
+
+
+def _own_object(text: str, token: str) -> Pairs:
+    """The one object that was written for this transcript."""
+    found = outermost_objects(text, ("items",))
+    if not found:
+        raise _Unusable("no_object: the reply holds no JSON object with items")
+    own = [each for each in found if [v for k, v in each if k.lower() == "transcript"] == [token]]
+    if not own:
+        raise _Unusable("other_transcript: no object of the reply repeats the transcript's mark")
+    if any(each != own[0] for each in own):
+        raise _Unusable("contradicting_objects: the reply holds several verdicts that differ")
+    return own[0]
+
+
+def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Pairs]]:
+    """What the object says, by item."""
+    lists = [value for key, value in document if key.lower() == "items"]
+    if len(lists) != 1:
+        raise _Unusable("contradicting_keys: items stands twice")
+    entries = lists[0]
+    if isinstance(entries, Pairs) or not isinstance(entries, list):
+        raise _Unusable("not_a_list: items is not a list")
+    known = {item.key for item in items}
+    answered: dict[str, list[Pairs]] = {}
+    for entry in entries:
+        if not isinstance(entry, Pairs):
+            raise _Unusable("not_an_object: an entry of items is not an object")
+        keys = _values(entry, "item")
+        if len(keys) != 1 or not isinstance(keys[0], str):
+            raise _Unusable("unnamed_item: an entry of items does not say which item it is on")
+        if keys[0] not in known:
+            raise _Unusable(f"unknown_item: nobody asked about {_shown(keys[0])}")
+        answered.setdefault(keys[0], []).append(entry)
+    return answered
+
+
+def _read_item(item: Item, entries: Sequence[Pairs], evidence: Sequence[str]) -> dict[str, Any]:
+    read: dict[str, Any] = {
+        "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
+    }  # fmt: skip
+    if len(entries) != 1:
+        return {**read, "void": "answered more than once" if entries else "not answered"}
+    verdicts, quotes = _values(entries[0], "verdict"), _values(entries[0], "quote")
+    quote = quotes[0] if quotes else None
+    words = item.words
+    if len(verdicts) != 1 or len(quotes) > 1:
+        return {**read, "void": "a key is missing or stands twice"}
+    if not isinstance(quote, str | None) or not _encodable(quote or ""):
+        return {**read, "void": "the quotation is not a text"}
+    if verdicts[0] not in (words.passes, words.fails):
+        said = _shown(verdicts[0])
+        return {**read, "void": f"says {said}, neither {words.passes} nor {words.fails}"}
+    read |= {"verdict": verdicts[0], "quote": quote or None}
+    return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, evidence)}
+
+
+def _proven(needed: bool, quote: str | None, evidence: Sequence[str]) -> dict[str, Any]:
+    """Where the quotation stands, or why the verdict rests on nothing."""
+    if not (quote or "").strip():
+        return {"void": "quotes nothing"} if needed else {}
+    assert quote is not None
+    turn = stands_in(quote, evidence)
+    if turn is None:
+        return {"void": "the quotation does not stand in what the model said"}
+    if needed and not says_something(quote, evidence):
+        return {"void": "the quotation is too short to show anything"}
+    return {"turn": turn}
+
+
+def _values(entry: Pairs, name: str) -> list[Any]:
+    return [value for key, value in entry if key.lower() == name]
+
+
+def _encodable(text: str) -> bool:
+    """Whether the text is one: half a surrogate pair is no character."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _shown(value: Any) -> str:
+    text = ascii(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

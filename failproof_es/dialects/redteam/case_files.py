@@ -1,0 +1,119 @@
+"""The three formats of case files: JSON lines, one JSON object, and YAML.
+
+All three are read with the strictness of `json_lines`: what JSON could not hold, YAML may
+not say either.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from failproof_es.configuration.yaml_tree import Location, YamlTree, parse_yaml, read_yaml
+from failproof_es.dialects.json_lines import (
+    MAX_LINE_BYTES,
+    Defect,
+    parse_object,
+    read_objects,
+)
+from failproof_es.problems import Problems
+
+SUFFIXES = (".jsonl", ".json", ".yaml", ".yml")
+_LOOKED_AT = 65_536
+_MARKS = ("expected_behavior", "severity_expectation")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCase:
+    """A case as its file has it, and where that stands."""
+
+    document: dict[str, Any]
+    line: int
+    tree: YamlTree | None = None
+    at: Location = ()
+    """Where in the tree the case stands."""
+
+    def line_of(self, location: Location) -> int:
+        """The line of a value of the case, or of what holds it."""
+        within = None if self.tree is None else self.tree.line_of((*self.at, *location))
+        return within or self.line
+
+
+def looks_like_ours(path: Path) -> bool:
+    """Whether the file's beginning has a key that only specification 002 has."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_LOOKED_AT).decode("utf-8", "replace")
+    except OSError:
+        return False
+    if suffix in (".yaml", ".yml"):
+        lines = [line.lstrip(" -") for line in head.splitlines()]
+        return any(line.startswith(f"{mark}:") for line in lines for mark in _MARKS)
+    return any(f'"{mark}"' in head for mark in _MARKS)
+
+
+def read_cases(path: Path, problems: Problems) -> Iterator[WrittenCase]:
+    """Every case of the file that can be read; every defect goes to `problems`."""
+    match path.suffix.lower():
+        case ".json":
+            yield from _one_object(path, problems)
+        case ".yaml" | ".yml":
+            yield from _yaml(path, problems)
+        case _:
+            for line, document in read_objects(path, problems):
+                yield WrittenCase(document, line)
+
+
+def _one_object(path: Path, problems: Problems) -> Iterator[WrittenCase]:
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_LINE_BYTES + 1).removeprefix(_BOM)
+    except OSError as error:
+        problems.error(f"the file can't be read: {error.strerror or error}", path=path)
+        return
+    if len(raw) > MAX_LINE_BYTES:
+        problems.error(f"the file is longer than {MAX_LINE_BYTES // 1024**2} MiB", path=path)
+        return
+    try:
+        document = parse_object(raw, "file")
+    except Defect as defect:
+        problems.error(
+            defect.message, path=path, line=defect.line, field=defect.field, remedy=defect.remedy
+        )
+        return
+    lines = parse_yaml(path, raw.decode("utf-8"), Problems())  # JSON is YAML: only for its lines
+    yield WrittenCase(document, 1, lines)
+
+
+def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
+    """One case, or a list of them."""
+    before = len(problems.errors)
+    tree = read_yaml(path, problems)
+    if tree is None or len(problems.errors) > before:
+        return
+    listed = isinstance(tree.value, list)
+    if listed and not tree.value:
+        problems.error("the list is empty: it holds no case", path=path, line=1)
+    for index, value in enumerate(tree.value if listed else [tree.value]):
+        at: Location = (index,) if listed else ()
+        line = tree.line_of(at) or 1
+        if not isinstance(value, dict):
+            remedy = "write a case as `key: value` lines, or a list of such cases"
+            problems.error("is not a case", path=path, line=line, remedy=remedy)
+            continue
+        try:
+            document = parse_object(json.dumps(value).encode(), "case")
+        except Defect as defect:
+            where = tree.line_of((*at, defect.field)) if defect.field else line
+            problems.error(
+                defect.message, path=path, line=where, field=defect.field, remedy=defect.remedy
+            )
+        else:
+            yield WrittenCase(document, line, tree, at)

@@ -1,0 +1,88 @@
+"""Citations of sources: which are made, which passages are quoted, which claims lack one.
+
+A citation is a source's id in square brackets, `[SRC-1]`, several parted by comma or
+semicolon. Looked at is what can be looked up: whether a cited id was given, and whether a
+passage in quotation marks stands in a source. Whether the source *supports* a claim is for
+judges and people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from failproof_es.dialects.judging.quotation import normalised, stands_in
+
+_BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
+_LIKE_AN_ID = re.compile(r"([A-Za-z]+-)\d+")
+_USUAL_PREFIX = "src-"
+_QUOTED = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
+_FEWEST_QUOTED_WORDS = 4
+"""Shorter ones are terms and titles, not passages."""
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
+_CLOSING = " .,;:!?"
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"”»]?\s+(?!\[)|\n+")
+_FEWEST_CLAIM_WORDS = 5
+_SHOWN = 200
+
+
+def cited_ids(text: str, given: Collection[str]) -> Iterator[str]:
+    """Every id that the text cites, in order: those given, and those written like them."""
+    prefixes = {_USUAL_PREFIX, *(m[1].lower() for m in map(_LIKE_AN_ID.fullmatch, given) if m)}
+    for bracket in _BRACKETS.finditer(text):
+        for part in re.split(r"[,;]", bracket[1]):
+            cited = part.strip()
+            like = _LIKE_AN_ID.fullmatch(cited)
+            if cited in given or (like and like[1].lower() in prefixes):
+                yield cited
+
+
+def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
+    """What a reply does with the sources. `heard` is what others said in the conversation.
+
+    `cited` and `unknown` are ids, each once; `quotations` the passages that were found,
+    `false_quotations` those that stand neither in a source nor in what was `heard`;
+    `uncited` the sentences that state something and cite nothing.
+    """
+    by_id = {source["source_id"]: source["text"] for source in sources}
+    cited = list(dict.fromkeys(cited_ids(text, by_id)))
+    passages = list(_passages(text))
+    found, false = [], []
+    for passage in passages:
+        if all(_stands(part, list(by_id.values())) for part in _parts(passage)):
+            found.append(passage[:_SHOWN])
+        elif not all(_stands(part, heard) for part in _parts(passage)):
+            false.append(passage[:_SHOWN])
+    return {
+        "cited": [each for each in cited if each in by_id],
+        "unknown": [each for each in cited if each not in by_id],
+        "quotations": found,
+        "false_quotations": false,
+        "uncited": [each[:_SHOWN] for each in _claims(text) if not any(cited_ids(each, by_id))],
+    }
+
+
+def _passages(text: str) -> Iterator[str]:
+    for match in _QUOTED.finditer(text):
+        passage = next(group for group in match.groups() if group is not None)
+        if len(passage.split()) >= _FEWEST_QUOTED_WORDS:
+            yield normalised(passage)
+
+
+def _parts(passage: str) -> list[str]:
+    """What was left out between them is marked with dots; closing punctuation is the writer's."""
+    parts = (part.strip(_CLOSING) for part in _ELLIPSIS.split(passage))
+    return [part for part in parts if part]
+
+
+def _stands(part: str, texts: Sequence[str]) -> bool:
+    return stands_in(part, texts) is not None
+
+
+def _claims(text: str) -> Iterator[str]:
+    """Sentences that are long enough to state something, and ask nothing."""
+    for sentence in _SENTENCE_END.split(text):
+        stated = sentence.strip()
+        if len(stated.split()) >= _FEWEST_CLAIM_WORDS and not stated.endswith(("?", ":")):
+            yield normalised(stated)

@@ -1,0 +1,88 @@
+"""The red-team dialect as the engine sees it (specification 002)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.protocol import JudgeReading, RunShape
+from failproof_es.dialects.redteam import grading, options
+from failproof_es.dialects.redteam.case_files import SUFFIXES, looks_like_ours
+from failproof_es.dialects.redteam.classifier import classify
+from failproof_es.dialects.redteam.conversation import next_messages
+from failproof_es.dialects.redteam.loader import as_case, load
+from failproof_es.dialects.redteam.red_team_case import RedTeamCase
+from failproof_es.dialects.redteam.result import result
+from failproof_es.dialects.redteam.summary import SUMMARY
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Reply,
+    Score,
+    Transcript,
+)
+from failproof_es.problems import Problems
+
+
+class RedTeam:
+    """Multi-turn cases, graded by deterministic checks and by judges with a checklist."""
+
+    name = "redteam"
+    suffixes: tuple[str, ...] = SUFFIXES
+    run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
+    classify_waits: Literal[True] = True
+    """Finding the language loads a model once, which would hold up every request."""
+
+    def __init__(self, chosen: options.Options | None = None) -> None:
+        self._options = chosen or options.Options()
+
+    def with_options(self, written: Mapping[str, Any]) -> Self:
+        """See `options.read_options`."""
+        return type(self)(options.read_options(written))
+
+    def recognises(self, path: Path) -> bool:
+        """See `case_files.looks_like_ours`."""
+        return looks_like_ours(path)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return load(files, self._options, problems)
+
+    def asked_anew(self, case: Case) -> Case:
+        """See `loader.as_case`."""
+        read = RedTeamCase.model_validate(case.document)
+        return as_case(read, case.document, case.suite_id, case.source, self._options)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """See `conversation.next_messages`."""
+        return next_messages(case.turns, transcript.replies)
+
+    def tools(self, case: Case) -> tuple[str, ...]:
+        """The tools that the case expects to be called."""
+        return tuple(case.expectation.get("tools_expected", ()))
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """See `grading.judge_messages`."""
+        return grading.judge_messages(case, transcript)
+
+    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+        """See `grading.read_judgement`."""
+        return grading.read_judgement(case, transcript, reply)
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `grading.score`."""
+        return grading.score(case, classification, judgement)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `result.result`."""
+        return result(case, evaluation)
