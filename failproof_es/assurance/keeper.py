@@ -6,7 +6,6 @@ run: what it could not sign now it signs later, and `trouble` says what stood in
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from types import TracebackType
 from typing import Self
@@ -37,7 +36,7 @@ class Keeper:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
-        """Why the last attempt signed nothing; `None` when it did."""
+        """Why the last attempt signed or kept nothing; `None` when it did."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -70,13 +69,12 @@ def checkpoint_and_keep(connection: Connection) -> Checkpoint:
     Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`.
     """
     origin = ledger.origin(connection)
-    key = log_key(origin)
+    key = log_key(origin, create=ledger.newest_checkpoint(connection) is None)
     place = str(default_place(origin))
     kept = read_kept(place, key.public)
     signed = sign_checkpoint(connection, key)
     newest = checkpoint.opened(signed, key.public)
     if kept is not None:
         check_continues(connection, kept, newest)
-    with contextlib.suppress(InvalidInput):
-        keep(place, signed, newest.size)
+    keep(place, signed, newest.size)
     return newest

@@ -1,7 +1,7 @@
 """The log's signing key: a file outside the database that only its owner can read.
 
 `FAILPROOF_ES_LEDGER_KEY` names the file; otherwise it stands in the user's configuration
-folder, named after the log, and is made when it is first needed.
+folder, named after the log, and is made when the log is signed for the first time.
 """
 
 from __future__ import annotations
@@ -26,19 +26,32 @@ def folder() -> Path:
     return base / "ledger"
 
 
+def own_file(origin: str, suffix: str) -> Path:
+    """Where this user keeps something of this log, by what it is."""
+    return folder() / f"{origin.rpartition('/')[2]}.{suffix}"
+
+
 def key_path(origin: str) -> Path:
     """The file of the key that signs for this log."""
     given = os.environ.get(KEY_FILE)
     if given:
         return Path(given).expanduser()
-    return folder() / f"{origin.rpartition('/')[2]}.key"
+    return own_file(origin, "key")
 
 
-def log_key(origin: str) -> SigningKey:
-    """The key that signs for this log, made if there is none. Raises `InvalidInput`."""
+def log_key(origin: str, *, create: bool = False) -> SigningKey:
+    """The key that signs for this log, made where there is none. Raises `InvalidInput`.
+
+    Only for a log that nobody has signed may one be made: a second key forks its history.
+    """
     path = key_path(origin)
     if not path.exists():
-        return create_key(path, origin)
+        if create:
+            return create_key(path, origin)
+        raise InvalidInput.because(
+            f"{origin} is signed with a key that is not in {path}",
+            remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
+        )
     key = read_key(path)
     if key.name != origin:
         raise InvalidInput.because(
@@ -98,6 +111,12 @@ def read_public_key(text: str) -> PublicKey:
             f"not a public key, nor a file that holds one: {error}",
             remedy="it looks like name+id+base64; `failproof-es ledger key` prints this log's",
         ) from None
+
+
+def own_public_key(origin: str) -> PublicKey | None:
+    """The public half of this user's key of the log, if there is one. Raises `InvalidInput`."""
+    path = public_path(key_path(origin))
+    return read_public_key(str(path)) if path.exists() else None
 
 
 def public_path(path: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failproof_es.assurance.signing_key import key_path, public_path, read_public_key
+from failproof_es.assurance.signing_key import own_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
@@ -40,10 +40,8 @@ def standing(
     attempts = connection.execute(query("attempts"), (configuration_digest,)).fetchall()
     origin = ledger.origin(connection)
     newest = ledger.newest_checkpoint(connection)
-    public = public_path(key_path(origin))
-    kept = None
-    if public.exists():
-        kept = read_kept(str(default_place(origin)), read_public_key(str(public)))
+    public = own_public_key(origin)
+    kept = None if public is None else read_kept(str(default_place(origin)), public)
     anchored, tail = 0, ledger.count_events(connection)
     if kept is not None:
         anchored, tail = kept.size, max(0, tail - kept.size)

@@ -6,13 +6,11 @@ somebody else keeps, and is only read).
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import httpx
 
-from failproof_es.assurance.signing_key import folder
+from failproof_es.assurance.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -20,6 +18,7 @@ from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_c
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
+from failproof_es.whole_file import write_whole
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20
@@ -31,7 +30,7 @@ class Forked(Exception):
 
 def default_place(origin: str) -> Path:
     """Where this user's own trusted checkpoint of the log is kept."""
-    return folder() / f"{origin.rpartition('/')[2]}.checkpoint"
+    return own_file(origin, "checkpoint")
 
 
 def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
@@ -76,11 +75,9 @@ def keep(place: str, signed: Note, size: int) -> None:
     path = Path(place).expanduser()
     try:
         if path.is_dir():
-            _write(path / f"{size:020}.checkpoint", str(signed))
+            write_whole(path / f"{size:020}.checkpoint", [str(signed).encode()])
             path = path / "newest.checkpoint"
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, str(signed))
+        write_whole(path, [str(signed).encode()])
     except OSError as error:
         raise InvalidInput.because(
             f"the checkpoint cannot be kept in {place}: {error}", remedy="choose another place"
@@ -100,11 +97,3 @@ def _read(place: str) -> str | None:
 
 def _is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
-
-
-def _write(path: Path, text: str) -> None:
-    with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)

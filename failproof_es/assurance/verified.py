@@ -5,16 +5,17 @@ from __future__ import annotations
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from failproof_es.assurance.signing_key import folder
-from failproof_es.assurance.verification import Verified
+from failproof_es.assurance.findings import Verified
+from failproof_es.assurance.signing_key import own_file
 from failproof_es.problems import InvalidInput
+from failproof_es.whole_file import write_whole
 
 _FORM = TypeAdapter(Verified)
 
 
 def read_verified(origin: str) -> Verified | None:
     """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
-    path = folder() / f"{origin.rpartition('/')[2]}.verified"
+    path = own_file(origin, "verified")
     try:
         document = orjson.loads(path.read_bytes())
         document["roots"] = [bytes.fromhex(root) for root in document["roots"]]
@@ -29,7 +30,7 @@ def read_verified(origin: str) -> Verified | None:
 
 def keep_verified(verified: Verified) -> None:
     """Keep how far the log was verified. Raises `InvalidInput` when it cannot be written."""
-    path = folder() / f"{verified.origin.rpartition('/')[2]}.verified"
+    path = own_file(verified.origin, "verified")
     document = {
         "origin": verified.origin,
         "size": verified.size,
@@ -38,8 +39,7 @@ def keep_verified(verified: Verified) -> None:
         "recorded_at_us": verified.recorded_at_us,
     }
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(orjson.dumps(document))
+        write_whole(path, [orjson.dumps(document)])
     except OSError as error:
         raise InvalidInput.because(
             f"{path} cannot be written: {error}", remedy="check the folder's permissions"

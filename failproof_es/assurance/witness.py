@@ -32,9 +32,10 @@ class Request:
         return f"{_OLD}{self.old}\n{hashes}\n{self.signed}"
 
 
-def parse_request(text: str) -> Request:
-    """The request, or the bare checkpoint, in a text. Raises `InvalidInput`."""
+def parse_request(data: bytes) -> Request:
+    """The request, or the bare checkpoint, in a file's bytes. Raises `InvalidInput`."""
     try:
+        text = data.decode()
         if not text.startswith(_OLD):
             return Request(0, (), note.parse(text))
         head, _, rest = text.partition("\n\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import click
 import psycopg
@@ -12,7 +11,7 @@ from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.signing_key import read_public_key
 from failproof_es.cli.errors import ExitCode
-from failproof_es.cli.output import say
+from failproof_es.cli.output import say, write_file
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.engine.evidence_replay import replay_bundle
@@ -42,7 +41,7 @@ def export(run: str, output: Path, no_checkpoint: bool) -> None:
                 checkpoint_and_keep(connection)
         with psycopg.connect(store.auditor_url, autocommit=True) as connection:
             try:
-                size = _write(output, b"".join(lines_of(connection, run_id)))
+                size = write_file(output, lines_of(connection, run_id))
             except EvidenceError as error:
                 raise InvalidInput.because(
                     f"run {run} cannot be exported: {error}",
@@ -83,13 +82,3 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
             click.echo(one_line(f"  differs: {each}"))
         if differing:
             click.get_current_context().exit(ExitCode.FAILED)
-
-
-def _write(path: Path, data: bytes) -> int:
-    try:
-        with NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise InvalidInput.because(f"{path} cannot be written: {error}") from None
-    return len(data)

@@ -13,6 +13,7 @@ from failproof_es.assurance.signing_key import (
     create_key,
     key_path,
     log_key,
+    own_public_key,
     public_path,
     read_key,
     read_public_key,
@@ -20,12 +21,12 @@ from failproof_es.assurance.signing_key import (
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.trusted import check_continues, default_place, keep, read_kept
 from failproof_es.assurance.witness import Request, cosign_request, parse_request
-from failproof_es.cli.output import Format, format_option, print_facts, print_json, say
+from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
-from failproof_es.ledger.note import COSIGNATURE, NoteError
+from failproof_es.ledger.note import COSIGNATURE, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
@@ -42,7 +43,7 @@ def key(output_format: Format) -> None:
     """Print the log's public key. Whoever verifies evidence needs it, from you directly."""
     with session().open_store() as store, store.connect() as connection:
         origin = tables.origin(connection)
-        public = log_key(origin).public
+        public = log_key(origin, create=tables.newest_checkpoint(connection) is None).public
     facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
     if output_format is Format.TABLE:
         print_facts(facts)
@@ -75,7 +76,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
             if since is not None:
                 text = _with_proof(connection, text, since)
     if output is not None:
-        _write(output, text)
+        write_file(output, [text.encode()])
     click.echo(text, nl=False)
 
 
@@ -110,12 +111,12 @@ def cosign(
     else:
         own = create_key(key_file, name, COSIGNATURE)
         say(f"made a key: {own.public} (also in {public_path(key_file)})")
-    request = parse_request(file.read_text("utf-8"))
+    request = parse_request(file.read_bytes())
     kept = read_kept(str(seen), public)
     signed = cosign_request(request, public, own, kept, int(time.time()))
     keep(str(seen), request.signed, checkpoints.parse(request.signed.text).size)
     if output is not None:
-        _write(output, str(signed))
+        write_file(output, [str(signed).encode()])
     click.echo(str(signed), nl=False)
 
 
@@ -141,7 +142,7 @@ def watch(place: str | None, every: float | None, log_key: str | None) -> None:
 
 def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
     origin = tables.origin(connection)
-    public = read_public_key(given_key) if given_key else log_key(origin).public
+    public = _public_key(given_key, origin)
     place = place or str(default_place(origin))
     signed = note.parse(_newest(connection))
     newest = checkpoints.opened(signed, public)
@@ -152,6 +153,16 @@ def _watch_once(connection: Connection, place: str | None, given_key: str | None
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
     before = "nothing was kept before" if kept is None else f"continues the {kept.size} kept"
     click.echo(f"{now}Z  {newest.size} events signed; {before}")
+
+
+def _public_key(given: str | None, origin: str) -> PublicKey:
+    public = read_public_key(given) if given else own_public_key(origin)
+    if public is None:
+        raise InvalidInput.because(
+            f"there is no public key of {origin} here",
+            remedy="`failproof-es ledger key` prints it where the log is signed",
+        )
+    return public
 
 
 def _newest(connection: Connection) -> str:
@@ -178,7 +189,7 @@ def _with_proof(connection: Connection, text: str, since: int) -> str:
 def _add_cosignatures(connection: Connection, file: Path) -> str:
     try:
         cosigned = note.parse(file.read_text("utf-8"))
-        size = checkpoints.opened(cosigned, log_key(tables.origin(connection)).public).size
+        size = checkpoints.opened(cosigned, _public_key(None, tables.origin(connection))).size
     except (NoteError, UnicodeDecodeError) as error:
         raise InvalidInput.because(
             f"{file} is no cosigned checkpoint of this log: {error}",
@@ -186,10 +197,3 @@ def _add_cosignatures(connection: Connection, file: Path) -> str:
         ) from None
     tables.add_checkpoint(connection, size, str(cosigned))
     return str(cosigned)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise InvalidInput.because(f"{path} cannot be written: {error}") from None

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -22,6 +23,8 @@ from rich.table import Table
 from rich.text import Text
 
 from failproof_es.cli.sanitise import json_text, lines, one_line
+from failproof_es.problems import InvalidInput
+from failproof_es.whole_file import write_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -172,3 +175,13 @@ def print_json_list(values: Iterable[Any]) -> None:
         sys.stdout.write(separator + json_text(orjson.dumps(value).decode()))
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write a file that was asked for by name; returns its bytes. Raises `InvalidInput`."""
+    try:
+        return write_whole(path, pieces)
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be written: {error}", remedy="choose another place"
+        ) from None

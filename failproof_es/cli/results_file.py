@@ -5,19 +5,18 @@ A projection of the log like every other: written anew after a crash it says the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from glob import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
-import psutil
 
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.configuration.schema import FileOutput
+from failproof_es.whole_file import write_whole
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
@@ -67,26 +66,8 @@ def checkpoint_path(path: Path, number: int) -> Path:
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> None:
-    """Write JSON lines so that `path` holds all of them or what it held before.
-
-    Survives a power cut, too. Raises `OSError`; nothing half-written stays behind, not even
-    of a process that was killed.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(orjson.dumps(header) + b"\n")
-            for row in rows:
-                file.write(orjson.dumps(row) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+    """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
+    write_whole(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
@@ -115,20 +96,3 @@ def run_id_in(path: Path) -> str | None:
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return None
     return str(found)
-
-
-def _remove_leftovers(path: Path) -> None:
-    """What processes that are gone had begun to write."""
-    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
-        process = leftover.name.removesuffix(".partial").rpartition(".")[2]
-        if process.isdigit() and not psutil.pid_exists(int(process)):
-            leftover.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

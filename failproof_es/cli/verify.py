@@ -9,9 +9,10 @@ import click
 import psycopg
 
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.signing_key import key_path, public_path, read_public_key
+from failproof_es.assurance.findings import Finding, Verification
+from failproof_es.assurance.signing_key import own_public_key, read_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
-from failproof_es.assurance.verification import Finding, Verification, verify_log
+from failproof_es.assurance.verification import verify_log
 from failproof_es.assurance.verified import keep_verified, read_verified
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.output import Format, format_option, print_json, say
@@ -19,9 +20,10 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.protection import say_missing
 from failproof_es.cli.sanitise import one_line
 from failproof_es.ledger import bundle
+from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import PublicKey
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
@@ -52,24 +54,23 @@ def verify(
 ) -> None:
     """Compare every event of the log with the tree, the tree with its checkpoints.
 
-    With RUN, prove instead that this run is genuine and whole, as its evidence would.
+    With RUN, prove instead that this run is genuine and whole, as its evidence would; that
+    takes neither --checkpoint nor --incremental.
     Reads as an auditor and writes nothing to the database. Names the first bad event, and
     what kind of change fits. Exits 1 when anything was changed.
     """
+    if run is not None and (places or incremental):
+        raise click.UsageError("RUN is proven as a whole: leave out --checkpoint and --incremental")
     with (
         session().open_store() as store,
         psycopg.connect(store.auditor_url, autocommit=True) as connection,
     ):
         origin = ledger.origin(connection)
-        public = _public_key(key, origin)
-        trusted = []
-        if public is not None:
-            for place in places or (str(default_place(origin)),):
-                if (kept := read_kept(place, public)) is not None:
-                    trusted.append(kept)
+        public = own_public_key(origin) if key is None else read_public_key(key)
         if run is not None:
-            _verify_run(connection, run, public)
+            _verify_run(connection, run, public, output_format)
             return
+        trusted = _trusted(origin, public, places)
         before = read_verified(origin) if incremental else None
         result = verify_log(connection, public, trusted, before)
         missing = missing_layers(connection)
@@ -83,7 +84,30 @@ def verify(
     click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
 
 
-def _verify_run(connection: Connection, run: str, public: PublicKey | None) -> None:
+def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> list[Checkpoint]:
+    """The checkpoints to hold the log to: those in the places named, else this user's own."""
+    if public is None:
+        if places:
+            raise InvalidInput.because(
+                "without the log's public key no checkpoint can be trusted",
+                remedy="give it with --key",
+            )
+        return []
+    if not places:
+        own = read_kept(str(default_place(origin)), public)
+        return [] if own is None else [own]
+    kept = {place: read_kept(place, public) for place in places}
+    if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
+        raise InvalidInput(
+            [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
+             for place in missing]
+        )  # fmt: skip
+    return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
+
+
+def _verify_run(
+    connection: Connection, run: str, public: PublicKey | None, output_format: Format
+) -> None:
     """Make the run's evidence in memory, and judge it as a stranger would."""
     if public is None:
         raise InvalidInput.because(
@@ -93,21 +117,21 @@ def _verify_run(connection: Connection, run: str, public: PublicKey | None) -> N
         made = bundle.read(b"".join(evidence(connection, resolve_run(connection, run))))
         verdict = bundle.verify(made, public)
     except EvidenceError as error:
-        click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        if output_format is Format.TABLE:
+            click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        else:
+            print_json({"run": run, "genuine": False, "reason": str(error)})
         click.get_current_context().exit(ExitCode.FAILED)
+    if output_format is not Format.TABLE:
+        proven = {"events": len(made.events), "checkpoint": verdict.checkpoint.size}
+        print_json({"run": run, "genuine": True, **proven})
+        return
     for line in made.summary:
         click.echo(one_line(line))
     click.echo(
         f"genuine and whole: {len(made.events):,} events under the checkpoint of "
         f"{verdict.checkpoint.size:,}"
     )
-
-
-def _public_key(given: str | None, origin: str) -> PublicKey | None:
-    if given is not None:
-        return read_public_key(given)
-    own = public_path(key_path(origin))
-    return read_public_key(str(own)) if own.exists() else None
 
 
 def document(result: Verification) -> dict[str, Any]:

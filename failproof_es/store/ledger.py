@@ -148,16 +148,12 @@ def tiles(connection: Connection, level: int, first: int = 0) -> Iterator[Tile]:
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:
     """One tile, the widest there is of it."""
-    return next(
-        iter(
-            connection.cursor(row_factory=class_row(Tile), binary=True).execute(
-                "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
-                "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
-                (level, number),
-            )
-        ),
-        None,
-    )
+    cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
+    return cursor.execute(
+        "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
+        "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
+        (level, number),
+    ).fetchone()
 
 
 def levels(connection: Connection) -> int:

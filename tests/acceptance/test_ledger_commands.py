@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from failproof_es.assurance.signing_key import log_key
+from failproof_es.assurance.signing_key import key_path, log_key
+from failproof_es.assurance.trusted import default_place
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
@@ -47,3 +48,51 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
         "ledger", "cosign", "later", *cosign, code=2
     )
     assert "attempt 2 of 2" in does("verify", "2", "--key", key)
+
+
+def test_what_cannot_be_held_to_is_said_and_nothing_passes_for_verified(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+
+    def refused(*arguments: str, says: str) -> None:
+        done = invoke(store.url, *arguments, cwd=tmp_path)
+        assert done.exit_code == 2 and says in done.output, (arguments, done.output)
+
+    refused("verify", "--checkpoint", "kept", says="without the log's public key")
+    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    refused("verify", "--checkpoint", "no-such-place", says="no checkpoint is kept in")
+    refused("verify", "1", "--incremental", says="leave out")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    cosign = ("--key", "w.key", "--name", "w", "--log-key")
+    with store.connect() as connection:
+        key = str(log_key(ledger.origin(connection)).public)
+    refused("ledger", "cosign", "binary", *cosign, key, "--seen", "s", says="not a checkpoint")
+    done = invoke(store.url, "verify", "1", "--format", "json", cwd=tmp_path)
+    assert done.exit_code == 0 and '"genuine":true' in done.output.replace(" ", "")
+
+
+def test_a_log_that_is_signed_is_never_signed_by_a_second_key(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
+    with store.connect() as connection:
+        key_path(ledger.origin(connection)).unlink()
+    again = run(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert again.returncode == 0 and "the log could not be signed" in again.stderr
+    assert invoke(store.url, "ledger", "key", cwd=tmp_path).exit_code == 2
+
+
+def test_a_checkpoint_that_cannot_be_kept_outside_is_said(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    with store.connect() as connection:
+        default_place(ledger.origin(connection)).mkdir(parents=True)
+        (default_place(ledger.origin(connection)) / "newest.checkpoint").mkdir()
+    done = run(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.returncode == 0 and "the log could not be signed" in done.stderr

@@ -15,8 +15,9 @@ import pytest
 from psycopg import sql
 
 from failproof_es.assurance.export import evidence
+from failproof_es.assurance.findings import Finding, Verification
 from failproof_es.assurance.signing_key import log_key, public_path
-from failproof_es.assurance.verification import Finding, Verification, verify_log
+from failproof_es.assurance.verification import verify_log
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.bundle import Verdict
@@ -177,7 +178,7 @@ def recorded(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAILPROOF_ES_HOME", str(folder))
         with psycopg.connect(url) as connection:
-            key = log_key(ledger.origin(connection))
+            key = log_key(ledger.origin(connection), create=True)
     with Store(url) as store:
         author = Author(store, key)
         signed = begin(author)

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.verification import (
+from failproof_es.assurance.findings import (
     IN_BETWEEN,
     ROW_ADDED,
     ROW_CHANGED,
     ROW_MISSING,
     ROWS_HIDDEN,
 )
+from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.events import Scored
 from failproof_es.store.recorder import EventsSwallowed
 from tests.acceptance.attacks.conftest import Attacked, first, found

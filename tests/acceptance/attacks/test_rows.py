@@ -6,8 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.verification import (
+from failproof_es.assurance.findings import (
     CLOCK,
     ROW_ADDED,
     ROW_CHANGED,
@@ -15,6 +14,7 @@ from failproof_es.assurance.verification import (
     ROW_MISSING,
     TAIL_CUT,
 )
+from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.leaf import leaf_hash
 from tests.acceptance.attacks.conftest import Attacked, first, found
@@ -270,7 +270,7 @@ def test_rows_rewritten_by_alter_using_are_named(log: Attacked) -> None:
         for view in views
     }
     log.tamper(
-        "DROP VIEW failproof.event_log, failproof.stored_events",
+        "DROP VIEW failproof.event_log, failproof.stored_events CASCADE",
         f"ALTER TABLE failproof.events ALTER COLUMN state TYPE bytea USING {state}",
         *(f"CREATE VIEW failproof.{view} AS {definitions[view]}" for view in views),
         *(f"ALTER VIEW failproof.{view} OWNER TO failproof_owner" for view in views),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
-from failproof_es.assurance.verification import (
+from failproof_es.assurance.findings import (
     CHECKPOINT_REMOVED,
     HISTORY_FORKED,
     ROW_ADDED,
@@ -16,6 +15,7 @@ from failproof_es.assurance.verification import (
     TREE_CHANGED,
     TREE_REBUILT,
 )
+from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import SigningKey

@@ -161,7 +161,7 @@ def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
 
 def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None:
     origin = ledger.origin(connection)
-    made = log_key(origin)
+    made = log_key(origin, create=True)
     path = key_path(origin)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,83 @@
+"""What verifying the log can find, and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+_SHOWN = 20
+"""Findings of one kind that are named one by one; the rest are counted."""
+
+ROW_CHANGED = "row changed"
+ROW_MISSING = "row missing or hidden"
+ROW_ADDED = "row added behind the tree's back"
+ROW_MISLABELLED = "run id of the row changed"
+CLOCK = "clock went back"
+TAIL_CUT = "tail cut"
+TREE_CHANGED = "tree changed"
+TREE_REBUILT = "tree rebuilt"
+HISTORY_FORKED = "history forked"
+SIGNATURE = "signature"
+ROWS_HIDDEN = "rows hidden by a policy"
+IN_BETWEEN = "something stands between the log and its readers"
+RUN_RENUMBERED = "number of a run changed"
+CHECKPOINT_REMOVED = "checkpoint removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it was recorded. `index` counts events from 0."""
+
+    kind: str
+    message: str
+    index: int | None = None
+    position: int | None = None
+    stream_id: UUID | None = None
+    version: int | None = None
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How far the log was verified before: enough to go on from there."""
+
+    origin: str
+    size: int
+    """A whole number of tiles."""
+    roots: tuple[bytes, ...]
+    """The maximal perfect subtrees of the tree of that size."""
+    position: int
+    recorded_at_us: int
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was looked at, and what was found."""
+
+    origin: str
+    events: int = 0
+    """Rows that were read and hashed."""
+    tree_size: int = 0
+    root: bytes = b""
+    signed_size: int = 0
+    """Events under a checkpoint in the database whose signature holds."""
+    anchored_size: int = 0
+    """Events under a checkpoint that is kept outside the database."""
+    findings: list[Finding] = field(default_factory=list)
+    verified: Verified | None = None
+    """Where the next verification may go on; `None` when something was found."""
+    more: dict[str, int] = field(default_factory=dict)
+    """How many findings of a kind there were beyond those named."""
+
+    @property
+    def genuine(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it where there are many of its kind."""
+        same = sum(each.kind == finding.kind for each in self.findings)
+        if same < _SHOWN:
+            self.findings.append(finding)
+        else:
+            self.more[finding.kind] = self.more.get(finding.kind, 0) + 1

@@ -1,0 +1,51 @@
+"""Writing a file so that it holds all of it or what it held before. Survives a power cut, too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from glob import escape
+from pathlib import Path
+
+import psutil
+
+
+def write_whole(path: Path, pieces: Iterable[bytes]) -> int:
+    """Write the pieces, one after the other; returns how many bytes that were.
+
+    Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
+    half-written stays behind, not even of a process that was killed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    size = 0
+    try:
+        with partial.open("wb") as file:
+            for piece in pieces:
+                size += file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+    return size
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What processes that are gone had begun to write."""
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
+        process = leftover.name.removesuffix(".partial").rpartition(".")[2]
+        if process.isdigit() and not psutil.pid_exists(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
