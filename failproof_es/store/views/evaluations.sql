@@ -18,7 +18,7 @@ SELECT
         'test_run_id', begun.run_id,
         'prompt_id', stored.prompt_id,
         'model', coalesce(nullif(answered.model, ''), asked.model),
-        'timestamp', asked.first_at,
+        'timestamp', first.payload -> 'timestamp',
         'request', json_build_object(
             'full_prompt', stored.turns -> 0 -> 'content',
             'temperature', asked.parameters -> 'temperature',
@@ -42,16 +42,14 @@ CROSS JOIN LATERAL json_to_record(begun.payload) AS begins (
 CROSS JOIN LATERAL (
     SELECT coalesce(begins.source_evaluation_id, begun.stream_id) AS stream_id
 ) AS told
+JOIN promptguard.opened_events AS first ON first.stream_id = told.stream_id AND first.version = 1
 JOIN promptguard.stored_cases AS stored ON stored.stream_id = begins.prompt_id
 CROSS JOIN LATERAL (
     SELECT
         r.model,
-        r.parameters,
-        min(r."timestamp") OVER () AS first_at
+        r.parameters
     FROM promptguard.opened_events AS e
-    CROSS JOIN LATERAL json_to_record(e.payload) AS r (
-        purpose text, model text, parameters json, "timestamp" text
-    )
+    CROSS JOIN LATERAL json_to_record(e.payload) AS r (purpose text, model text, parameters json)
     WHERE e.stream_id = told.stream_id AND e.topic = 'RequestSent' AND r.purpose = 'target'
     ORDER BY e.version DESC
     LIMIT 1

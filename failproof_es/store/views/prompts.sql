@@ -22,7 +22,7 @@ ORDER BY key, position;
 COMMENT ON VIEW promptguard.prompts IS
     'Every stored prompt (specification 001 § 3.1); one that was changed is another one.';
 COMMENT ON COLUMN promptguard.prompts.key IS
-    'SHA-256 of its collection and of what was stored of it.';
+    'SHA-256 of its collection, its source and what was stored of it.';
 COMMENT ON COLUMN promptguard.prompts.collection IS
     'The collection it was imported into, or the file it was run from.';
 COMMENT ON COLUMN promptguard.prompts.prompt_id IS 'Its id, unique in a run.';

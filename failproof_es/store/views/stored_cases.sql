@@ -12,7 +12,9 @@ SELECT
     c.source,
     c.turns,
     c.document,
-    encode(sha256(convert_to(c.suite_id || E'\n' || c.document, 'UTF8')), 'hex') AS key
+    encode(
+        sha256(convert_to(json_build_array(c.suite_id, c.source, c.document)::text, 'UTF8')), 'hex'
+    ) AS key
 FROM promptguard.opened_events AS e
 CROSS JOIN LATERAL json_to_record(e.payload -> 'case') AS c (
     dialect text, case_id text, suite_id text, turns json, category text, label text,
