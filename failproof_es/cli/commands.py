@@ -6,6 +6,7 @@ import click
 
 from failproof_es.cli.database import db
 from failproof_es.cli.evidence import evidence
+from failproof_es.cli.export import export
 from failproof_es.cli.ledger import ledger
 from failproof_es.cli.log import log
 from failproof_es.cli.models import models
@@ -40,6 +41,7 @@ for command in (
     runs,
     show,
     results,
+    export,
     log,
     verify,
     evidence,

@@ -1,0 +1,134 @@
+"""`export`: runs as files that another system takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+from psycopg import IsolationLevel
+
+from failproof_es.case import prompt_id
+from failproof_es.cli.output import Column, Format, format_option, print_rows, write_file
+from failproof_es.cli.program import Command, session
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.engine.recorded import read_chunk
+from failproof_es.problems import Problems
+from failproof_es.store.collections import COLLECTIONS, documents
+from failproof_es.store.reader import Connection, resolve_run
+
+SHAPES = {
+    "promptguard": "the four collections of specification 001, as JSON Lines for ArangoDB",
+}
+_LIST = ""
+_SHAPES = (Column("shape", "shape"), Column("writes", "writes"))
+_WRITTEN = (
+    Column("collection", "collection"),
+    Column("documents", "documents", right=True),
+    Column("file", "file"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("runs", nargs=-1, metavar="RUN...")
+@click.option(
+    "--shape",
+    is_flag=False,
+    flag_value=_LIST,
+    metavar="NAME",
+    help="What to write. Without a name: list what there is.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Where to write it. Made where it is missing.",
+)
+@format_option()
+def export(
+    runs: tuple[str, ...], shape: str | None, output: Path | None, output_format: Format
+) -> None:
+    """Write everything of every RUN into FOLDER, for another system to take in.
+
+    All files are of one moment, and each appears whole or not at all, under a name of its
+    own: YYYY-MM-DD_HH-MM-SS_COLLECTION.jsonl, by the time of the export.
+    """
+    if shape == _LIST:
+        rows = [{"shape": name, "writes": said} for name, said in SHAPES.items()]
+        print_rows(rows, _SHAPES, output_format)
+        return
+    folder = _required(runs, shape, output)
+    with session().open_store() as store, store.connect() as connection:
+        connection.isolation_level = IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        with connection.transaction():
+            chosen = _chosen(connection, runs)
+            written = list(_write(connection, chosen, folder))
+    print_rows(written, _WRITTEN, output_format)
+
+
+def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> Path:
+    """The folder, once everything is there. Raises `InvalidInput` with all that is not."""
+    problems = Problems()
+    if not runs:
+        problems.error("no run is named", field="RUN", remedy="name one or more, or `latest`")
+    if shape not in SHAPES:
+        said = "no shape is named" if shape is None else f"there is no shape {shape!r}"
+        problems.error(said, field="--shape", remedy=f"there are: {', '.join(SHAPES)}")
+    if output is None:
+        problems.error("no folder is named", field="--output", remedy="name one to write into")
+    problems.raise_errors()
+    assert output is not None
+    return output
+
+
+def _chosen(connection: Connection, references: Sequence[str]) -> list[RecordedRun]:
+    """The runs that are meant, each once. Raises `InvalidInput` for one of another dialect."""
+    ids = dict.fromkeys(resolve_run(connection, reference) for reference in references)
+    found = [RecordedRun.read(connection, run_id) for run_id in ids]
+    problems = Problems()
+    for run in found:
+        if run.started.dialect != "promptguard":
+            problems.error(
+                f"run {run.started.run_number} is of the dialect {run.started.dialect!r}, whose "
+                "results have another shape",
+                remedy=f"`failproof-es results {run.started.run_number} --format jsonl`",
+            )
+    problems.raise_errors()
+    return found
+
+
+def _write(
+    connection: Connection, runs: Sequence[RecordedRun], folder: Path
+) -> Iterator[dict[str, Any]]:
+    """Write each collection; yields what was written. Raises `InvalidInput` where it can't be."""
+    ids = [run.run_id for run in runs]
+    prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
+    moment = datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")
+    for collection in COLLECTIONS:
+        path = folder / f"{moment}_{collection}.jsonl"
+        counted = _Counted(documents(connection, collection, ids, prompts))
+        write_file(path, counted)
+        yield {"collection": collection, "documents": counted.count, "file": str(path)}
+
+
+def _planned(run: RecordedRun) -> Iterator[UUID]:
+    for chunk in range(run.run.chunks):
+        for digest in read_chunk(run.connection, run.run_id, chunk):
+            yield prompt_id(digest)
+
+
+class _Counted:
+    """Lines, counted as they are taken."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+        self.count = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._lines:
+            self.count += 1
+            yield line

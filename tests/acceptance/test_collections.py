@@ -1,0 +1,174 @@
+"""The four collections of specification 001 § 2.1, from runs to files of another database."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+from jsonschema import Draft7Validator
+
+from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.store import Store
+from projections.runner import prepare, rebuild
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+
+GOOD = '{"T": 0.8, "I": 0.1, "F": 0.9, "reasoning": "it asks \\u0000 for all"}'
+REPLIES = (GOOD, f"```json\n{GOOD}\n```", "I cannot help with that.", GOOD[:20], " ")
+FAULTS = ("", "[fault:http500*1]", "[fault:http400]")
+KEY = re.compile(r"[a-zA-Z0-9_\-:.@()+,=;$!*'%]{1,254}")
+"""What ArangoDB takes for a `_key`."""
+SCHEMAS = {
+    "prompts": "prompt",
+    "evaluations": "evaluation",
+    "test_runs": "test_run",
+    "model_configs": "model_config",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, mock_url: str) -> Path:
+    """Prompts of every kind, a price for one of two models, and a configuration."""
+    prompts = [
+        {
+            "prompt_id": f"p-{n}",
+            "content": f"{n} {text} [answer:{b64encode(reply.encode()).decode()}]{fault}",
+            "category": "odd \\u0000\x00" if n % 2 else "even",
+            "expected_label": "manipulative",
+        }
+        for n, (text, reply, fault) in enumerate(
+            (text, reply, fault)
+            for text in ("\x00 \\\x00 \\u0000", '{"T": 0} {{prompt}} \u202e\U0001f600')
+            for reply in REPLIES
+            for fault in FAULTS
+        )
+    ]
+    (tmp_path / "calibration.jsonl").write_bytes(b"\n".join(map(orjson.dumps, prompts)))
+    (tmp_path / "prices.yaml").write_text(
+        'version: "2026-11-01"\n'
+        "models: [{model: priced, input_usd_per_million: 2.5, output_usd_per_million: 0.3}]\n"
+    )
+    model = {"provider": "openai", "base_url": mock_url, "max_tokens": 1000, "temperature": 0.0}
+    write_configuration(
+        tmp_path,
+        mock_url,
+        models=[{**model, "model": name} for name in ("priced", "unpriced")],
+        prompts={"path": "calibration.jsonl", "dialect": "promptguard"},
+        prices={"file": "prices.yaml"},
+    )
+    return tmp_path
+
+
+def start(store: Store, folder: Path, *more: str) -> None:
+    done = invoke(store.url, "start", "run.yaml", "--quiet", *more, cwd=folder)
+    assert done.exit_code == 0, done.output
+
+
+def export(store: Store, folder: Path, *runs: str) -> dict[str, list[dict[str, Any]]]:
+    done = invoke(
+        store.url, "export", *runs, "--shape", "promptguard", "--output", "out", "--json",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = {}
+    for row in json.loads(done.stdout):
+        path = folder / row["file"]
+        datetime.strptime(path.name[:19], "%Y-%m-%d_%H-%M-%S")
+        found[row["collection"]] = [json.loads(line) for line in path.read_bytes().splitlines()]
+        assert len(found[row["collection"]]) == row["documents"]
+        path.unlink()
+    assert list((folder / "out").iterdir()) == []
+    return found
+
+
+def test_what_is_exported_is_what_the_views_and_the_results_say(store: Store, folder: Path) -> None:
+    start(store, folder)
+    exported = export(store, folder, "latest")
+    keys = {name: [each.pop("_key") for each in found] for name, found in exported.items()}
+    for name, found in exported.items():
+        schema = files("failproof_es.dialects.promptguard") / f"{SCHEMAS[name]}.schema.json"
+        validator = Draft7Validator(json.loads(schema.read_text("utf-8")))
+        for document in found:
+            validator.validate(document)
+        assert all(KEY.fullmatch(key) for key in keys[name])
+        assert len(set(keys[name])) == len(found)
+    with psycopg.connect(store.url.replace(WRITER, AUDITOR)) as connection:
+        for name, found in exported.items():
+            rows = connection.execute(f"SELECT document::text FROM promptguard.{name}".encode())
+            said = sorted(orjson.dumps(json.loads(row[0])) for row in rows)
+            assert said == sorted(map(orjson.dumps, found))
+    shown = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=folder).stdout
+    records = {each["evaluation_id"]: each for each in map(json.loads, shown.splitlines())}
+    assert len(records) == len(exported["evaluations"]) == 60
+    for document in exported["evaluations"]:
+        record = records[document["evaluation_id"]]
+        cost, said = document["metrics"].pop("cost_usd"), record["metrics"].pop("cost_usd")
+        assert document == record
+        assert cost == (None if said is None else pytest.approx(said))
+        answered = document["metrics"]["latency_ms"] is not None
+        assert (cost is not None) == (answered and document["model"] == "priced")
+
+
+def test_prompts_come_out_to_the_letter_and_configurations_as_snapshots(
+    store: Store, folder: Path
+) -> None:
+    start(store, folder)
+    exported = export(store, folder, "latest")
+    written = map(orjson.loads, (folder / "calibration.jsonl").read_bytes().splitlines())
+    came = {each["prompt_id"]: each for each in exported["prompts"]}
+    for each in written:
+        document = came.pop(each["prompt_id"])
+        assert document == {
+            **each,
+            "_key": document["_key"],
+            "source": "calibration.jsonl",
+            "created_at": document["created_at"],
+        }
+    assert not came
+    [run] = exported["test_runs"]
+    assert (run["status"], run["branched_from"]) == ("completed", None)
+    assert run["evaluations"]["planned"] == 60
+    assert run["configuration"]["execution"]["parallel_workers"] == 20
+    models = [(each["role"], each["model"]) for each in exported["model_configs"]]
+    assert models == [("target", "priced"), ("target", "unpriced")]
+
+
+def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
+    store: Store, folder: Path
+) -> None:
+    for name in ("one", "two"):
+        start(store, folder, "--set", f"test_run.name={name}")
+    exported = export(store, folder, "1", "2", "latest")
+    counts = {name: len(found) for name, found in exported.items()}
+    assert counts == {"prompts": 30, "evaluations": 120, "test_runs": 2, "model_configs": 4}
+    with store.connect() as connection:
+        prepare(connection)
+        rebuild(connection)
+    assert export(store, folder, "1", "2") == exported
+
+
+def test_shapes_are_listed_and_everything_that_is_missing_is_said(
+    store: Store, folder: Path, mock_url: str
+) -> None:
+    listed = invoke(store.url, "export", "--json", "--shape", cwd=folder)
+    assert [each["shape"] for each in json.loads(listed.stdout)] == ["promptguard"]
+    done = invoke(store.url, "export", "--shape=promptgard", cwd=folder)
+    assert done.exit_code == 2
+    for words in ("no run is named", "no shape 'promptgard'", "no folder is named"):
+        assert words in done.stderr
+    write_suite(folder, 1)
+    write_configuration(folder, mock_url)
+    start(store, folder)
+    done = invoke(
+        store.url, "export", "latest", "--shape", "promptguard", "--output", "out", cwd=folder
+    )
+    assert done.exit_code == 2
+    assert "run 1 is of the dialect 'failproof'" in done.stderr
+    assert not (folder / "out").exists()
