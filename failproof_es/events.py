@@ -177,6 +177,22 @@ class RunSealed(Event):
     root: str
 
 
+class LimitChanged(Event):
+    """How many requests may go to a server at once, or from when, is not what it was.
+
+    `rate_limited` (a 429) and `retry_after` (another answer that says when to come back) hold
+    back or slow down all that the server serves; `released` and `recovered` undo it.
+    """
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit_after: int
+    reason: Literal["rate_limited", "retry_after", "released", "recovered"]
+    retry_after_s: float | None
+    held_until: datetime | None
+
+
 class RunValidated(Event):
     """What checking the finished run found (specification 001 § 10.2)."""
 
@@ -352,6 +368,7 @@ EVENTS: dict[str, type[Event]] = {
         RunFailed,
         RunSealed,
         RunValidated,
+        LimitChanged,
         RequestSent,
         ResponseReceived,
         ErrorRecorded,

@@ -15,6 +15,7 @@ from failproof_es.events import (
     CasesPlanned,
     Counts,
     Event,
+    LimitChanged,
     RunCompleted,
     RunFailed,
     RunPaused,
@@ -84,7 +85,7 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
         case RunSealed():
             return replace(run, sealed=True)
-        case RunValidated():
+        case RunValidated() | LimitChanged():
             return run
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")

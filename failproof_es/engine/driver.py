@@ -10,6 +10,7 @@ import contextlib
 import gc
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from tenacity.wait import wait_exponential
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
+from failproof_es.engine.gate import LimitChange
 from failproof_es.engine.identity import code_version, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter, OnText
 from failproof_es.engine.judging import judging_of
@@ -38,6 +40,7 @@ from failproof_es.engine.targets import Targets
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     Event,
+    LimitChanged,
     RunCompleted,
     RunFailed,
     RunPaused,
@@ -117,9 +120,27 @@ class Driver:
             await self._record(journal, RunResumed, who=who(), where=where(),
                                code_version=code_version())  # fmt: skip
         await self._targets.open()
-        with _calm_collector():
-            await self._evaluate_all(journal)
+        changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
+        for gate in self._targets.gates.values():
+            gate.on_change = changes.put_nowait
+        recording = asyncio.create_task(self._record_limits(journal, changes), name="limits")
+        try:
+            with _calm_collector():
+                await self._evaluate_all(journal)
+        finally:
+            changes.put_nowait(None)
+            await recording
         await self._conclude(journal)
+
+    async def _record_limits(
+        self, journal: Journal, changes: asyncio.Queue[LimitChange | None]
+    ) -> None:
+        """Put every change of a limit on record, in order; `None` ends it."""
+        while (change := await changes.get()) is not None:
+            try:
+                await self._record(journal, LimitChanged, **asdict(change))
+            except Exception as error:
+                self._give_up(error)
 
     # -- the run's own stream --------------------------------------------------------------
 
@@ -232,6 +253,8 @@ class Driver:
             requested.cancel()
             internal.cancel()
         self._stop.set()
+        for gate in self._targets.gates.values():
+            gate.close()
         timeout_s = self._configuration.execution.timeout_per_request_ms / 1000
         await asyncio.sleep(timeout_s + _DRAIN_MARGIN_S)
         for worker in workers:

@@ -20,6 +20,7 @@ from uuid import UUID
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
 from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools
+from failproof_es.engine.gate import Gate
 from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import (
@@ -71,6 +72,7 @@ class Target:
 
     model: Model
     provider: Provider
+    gate: Gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +120,18 @@ class Interpreter:
                 if self.stop.is_set():
                     break
                 target = self._target(key, action)
-                request = self._request(stamp, state, case, action, target)
-                await self._record([*decided, request])
-                state = evolve(state, request)
-                decided = []
-                events = await self._exchange(key, stamp, state, request, target)
+                entered = await target.gate.enter()
+                if entered is None:
+                    break
+                try:
+                    request = self._request(stamp, state, case, action, target)
+                    await self._record([*decided, request])
+                    state = evolve(state, request)
+                    decided = []
+                    events = await self._exchange(key, stamp, state, request, target)
+                    _tell(target.gate, entered, events[-1])
+                finally:
+                    target.gate.leave()
             else:
                 events = [await self._follow(stamp, state, case, action)]
             decided.extend(events)
@@ -347,6 +356,14 @@ class Interpreter:
         await self.journal.append(*events)
         for event in events:
             self.observe(event)
+
+
+def _tell(gate: Gate, entered: float, outcome: EvaluationEvent) -> None:
+    """Let the gate know how the server bore the request."""
+    if isinstance(outcome, ResponseReceived):
+        gate.answered(entered)
+    elif isinstance(outcome, ErrorRecorded) and outcome.disposition == "transient":
+        gate.refused(entered, outcome.status, outcome.retry_after_s)
 
 
 class _Stamp:

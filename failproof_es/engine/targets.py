@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine.gate import Gate, server_of
 from failproof_es.engine.interpreter import Target
 from failproof_es.events import ModelSnapshot
 from failproof_es.models import create_provider, model_keys, snapshot
@@ -19,15 +20,22 @@ class Targets:
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        keys = model_keys(configuration.models)
-        self.models = {
-            key: self._target(model) for key, model in zip(keys, configuration.models, strict=True)
-        }
         judges = configuration.asked_judges
-        self.judges = {
-            f"{_JUDGE}{key}": self._target(judge)
-            for key, judge in zip(model_keys(judges), judges, strict=True)
+        models = dict(zip(model_keys(configuration.models), configuration.models, strict=True))
+        judging = {
+            f"{_JUDGE}{key}": judge for key, judge in zip(model_keys(judges), judges, strict=True)
         }
+        self.gates = self._gates({**models, **judging})
+        self.models = {key: self._target(model) for key, model in models.items()}
+        self.judges = {key: self._target(model) for key, model in judging.items()}
+
+    def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
+        """One for each server, shared by all that it serves."""
+        ceiling = self._configuration.execution.parallel_workers
+        served: dict[str, list[str]] = {}
+        for key, model in models.items():
+            served.setdefault(server_of(model), []).append(key)
+        return {server: Gate(server, keys, ceiling) for server, keys in served.items()}
 
     def _target(self, model: Model) -> Target:
         execution = self._configuration.execution
@@ -36,7 +44,7 @@ class Targets:
             timeout_ms=execution.timeout_per_request_ms,
             connections=execution.parallel_workers,
         )
-        return Target(model, provider)
+        return Target(model, provider, self.gates[server_of(model)])
 
     def _all(self) -> Sequence[Target]:
         return [*self.models.values(), *self.judges.values()]

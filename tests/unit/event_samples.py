@@ -20,6 +20,7 @@ from failproof_es.events import (
     EvaluationAbandoned,
     Event,
     Judged,
+    LimitChanged,
     ModelSnapshot,
     PromptsImported,
     PromptStored,
@@ -102,6 +103,10 @@ SAMPLES: tuple[Event, ...] = (
     RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
     RunFailed(**OF_RUN, reason="nothing was answered", counts=COUNTS),
     RunSealed(**OF_RUN, streams=3, events=20, root="ab" * 32),
+    LimitChanged(
+        **OF_RUN, server="http://127.0.0.1/v1", models=("m",), limit_before=100, limit_after=50,
+        reason="rate_limited", retry_after_s=1.5, held_until=WHEN,
+    ),
     RunValidated(**OF_RUN, passed=False, findings=("one",)),
     RequestSent(
         **OF_EVALUATION, **ATTEMPT, model="m", parameters={"max_tokens": 5},

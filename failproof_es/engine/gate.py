@@ -1,0 +1,145 @@
+"""The gate that every request to one server passes, whichever worker and model it is of.
+
+It is open until the server complains. A `Retry-After` then holds back every request to that
+server until it is over, and a 429 makes fewer go at once (`limit_policy`). What changes is
+handed on to be recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from failproof_es.configuration.schema import Model
+from failproof_es.engine.limit_policy import Limit, Reason
+
+_RATE_LIMITED = 429
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """A limit that was changed, as `LimitChanged` records it."""
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit_after: int
+    reason: Reason
+    retry_after_s: float | None
+    held_until: datetime | None
+
+
+class Gate:
+    """For the event loop of one run. `models` are the keys of those that the server serves."""
+
+    def __init__(self, server: str, models: Sequence[str], ceiling: int) -> None:
+        self._server = server
+        self._models = tuple(models)
+        self._limit = Limit.open(ceiling)
+        self._in_flight = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self.on_change: Callable[[LimitChange], None] = lambda change: None
+
+    async def enter(self) -> float | None:
+        """Wait until a request may go; returns when that is, or `None` once the run stops."""
+        while not self._closed and not self._is_free():
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
+        if self._closed:
+            return None
+        self._in_flight += 1
+        return time.monotonic()
+
+    async def released(self) -> None:
+        """Wait while the server wants nothing: a hold may begin after a request has entered."""
+        while self._limit.held_until is not None:
+            await asyncio.sleep(max(0.0, self._limit.held_until - time.monotonic()))
+            self._release()
+
+    def answered(self, entered: float) -> None:
+        """The request that entered then has its answer."""
+        before = self._limit
+        if before.allowed < before.ceiling:
+            self._limit = before.answer(entered)
+            if self._limit.allowed != before.allowed:
+                self._changed(before, "recovered", None)
+
+    def refused(self, entered: float, status: int | None, retry_after_s: float | None) -> None:
+        """The request that entered then met an error that may pass."""
+        before, now = self._limit, time.monotonic()
+        if status == _RATE_LIMITED:
+            self._limit = self._limit.rate_limited(entered, now)
+        if retry_after_s:
+            self._limit = self._limit.hold(now, retry_after_s)
+            self._wake_when_released()
+        held_now = before.held_until is None and self._limit.held_until is not None
+        if held_now or self._limit.allowed != before.allowed:
+            reason: Reason = "rate_limited" if status == _RATE_LIMITED else "retry_after"
+            self._changed(before, reason, retry_after_s)
+
+    def leave(self) -> None:
+        """The request is over, however it ended."""
+        self._in_flight -= 1
+        self._wake()
+
+    def close(self) -> None:
+        """Let nobody in any more; who waits is told so."""
+        self._closed = True
+        self._wake(everyone=True)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _is_free(self) -> bool:
+        return self._in_flight < self._limit.allowed and self._limit.held_until is None
+
+    def _wake(self, *, everyone: bool = False) -> None:
+        free = self._limit.allowed - self._in_flight if self._limit.held_until is None else 0
+        while self._waiting and (everyone or free > 0):
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                free -= 1
+
+    def _wake_when_released(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        assert self._limit.held_until is not None
+        left_s = max(0.0, self._limit.held_until - time.monotonic())
+        self._timer = asyncio.get_running_loop().call_later(left_s, self._release)
+
+    def _release(self) -> None:
+        before = self._limit
+        self._limit = before.released(time.monotonic())
+        if before.held_until is None:
+            return
+        if self._limit.held_until is not None:  # the timer came a moment early
+            self._wake_when_released()
+            return
+        self._changed(before, "released", None)
+        self._wake()
+
+    def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
+        held_until = None
+        if self._limit.held_until is not None:
+            left = timedelta(seconds=self._limit.held_until - time.monotonic())
+            held_until = datetime.now(UTC) + left
+        self.on_change(
+            LimitChange(
+                self._server, self._models, before.allowed, self._limit.allowed, reason,
+                retry_after_s, held_until,
+            )
+        )  # fmt: skip
+
+
+def server_of(model: Model) -> str:
+    """Which server a model stands on: models that share one share its limits."""
+    return model.base_url or f"{model.provider}:{model.class_ or model.model}"

@@ -1,0 +1,124 @@
+"""The gate before a server: one Retry-After holds everybody back, a stop lets everybody go."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from failproof_es.engine.gate import Gate, LimitChange
+
+
+def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list[LimitChange]:
+    changes: list[LimitChange] = []
+
+    async def main() -> None:
+        gate = Gate("http://here/v1", ["a", "b"], ceiling)
+        gate.on_change = changes.append
+        async with asyncio.timeout(5):
+            await work(gate)
+
+    asyncio.run(main())
+    return changes
+
+
+async def entered(gate: Gate) -> float:
+    at = await gate.enter()
+    assert at is not None
+    return at
+
+
+async def stays_out(gate: Gate) -> bool:
+    waiting = asyncio.create_task(gate.enter())
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+    return not waiting.done()
+
+
+def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves() -> None:
+    async def work(gate: Gate) -> None:
+        for _ in range(4):
+            await entered(gate)
+        next_one = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0.02)
+        assert not next_one.done()
+        gate.leave()
+        assert await next_one is not None
+
+    assert at_a_gate(work) == []
+
+
+def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        gate.refused(first, 503, 0.3)
+        gate.leave()
+        began = time.monotonic()
+        await asyncio.gather(*(gate.enter() for _ in range(3)))
+        assert time.monotonic() - began >= 0.29
+
+    held, released = at_a_gate(work)
+    assert (held.reason, held.retry_after_s) == ("retry_after", 0.3)
+    assert held.held_until is not None
+    assert (held.limit_before, held.limit_after) == (4, 4)
+    assert released.reason == "released" and released.held_until is None
+
+
+def test_a_request_that_entered_before_the_hold_waits_for_its_end_as_well() -> None:
+    async def work(gate: Gate) -> None:
+        first, second = await entered(gate), await entered(gate)
+        gate.refused(first, 429, 0.2)
+        began = time.monotonic()
+        await gate.released()
+        assert time.monotonic() - began >= 0.19
+        gate.answered(second)
+
+    changes = at_a_gate(work)
+    assert [change.reason for change in changes] == ["rate_limited", "released"]
+
+
+def test_a_later_shorter_retry_after_does_not_open_the_gate_early() -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        began = time.monotonic()
+        gate.refused(first, 429, 0.3)
+        gate.refused(first, 429, 0.05)
+        await gate.enter()
+        assert time.monotonic() - began >= 0.29
+
+    changes = at_a_gate(work)
+    assert [change.reason for change in changes] == ["rate_limited", "released"]
+
+
+def test_a_429_halves_what_may_go_at_once_and_answers_bring_it_back() -> None:
+    async def work(gate: Gate) -> None:
+        for _ in range(4):
+            first = await entered(gate)
+        gate.refused(first, 429, None)
+        for _ in range(2):
+            gate.leave()
+        assert await stays_out(gate)
+        gate.leave()
+        second = await entered(gate)
+        for _ in range(20):
+            gate.answered(second)
+
+    changes = at_a_gate(work)
+    assert [(c.reason, c.limit_before, c.limit_after) for c in changes] == [
+        ("rate_limited", 4, 2),
+        ("recovered", 2, 3),
+        ("recovered", 3, 4),
+    ]
+
+
+def test_a_stop_lets_nobody_wait() -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        gate.refused(first, 429, 60.0)
+        waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
+        await asyncio.sleep(0.02)
+        gate.close()
+        assert await asyncio.gather(*waiting) == [None, None, None]
+        assert await gate.enter() is None
+
+    at_a_gate(work)

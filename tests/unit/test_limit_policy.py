@@ -1,0 +1,76 @@
+"""How many requests a server may have at once: halved when it complains, grown by answers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.engine.limit_policy import Limit
+
+CEILING = 40
+
+
+def answered(limit: Limit, times: int, sent_at: float = 1_000.0) -> Limit:
+    for _ in range(times):
+        limit = limit.answer(sent_at)
+    return limit
+
+
+def test_a_server_that_complains_of_nothing_gets_all_there_is() -> None:
+    assert answered(Limit.open(CEILING), 1_000) == Limit.open(CEILING)
+
+
+def test_one_burst_of_complaints_halves_once() -> None:
+    limit = Limit.open(CEILING)
+    for at in (10.0, 10.1, 10.2):
+        limit = limit.rate_limited(sent_at=9.0, now=at)
+    assert limit.allowed == CEILING // 2
+
+
+def test_a_complaint_about_what_was_sent_since_halves_again_but_never_below_one() -> None:
+    limit = Limit.open(CEILING)
+    for at in range(20):
+        limit = limit.rate_limited(sent_at=at + 0.5, now=at + 1.0)
+    assert limit.allowed == 1
+
+
+def test_a_whole_round_of_answers_is_one_step_up_until_the_ceiling() -> None:
+    limit = Limit.open(CEILING).rate_limited(0.0, 1.0)
+    assert answered(limit, 19).allowed == 20
+    assert answered(limit, 20).allowed == 22
+    assert answered(limit, 10_000).allowed == CEILING
+
+
+def test_answers_to_what_was_sent_before_the_cut_say_nothing_about_the_new_limit() -> None:
+    limit = Limit.open(CEILING).rate_limited(sent_at=4.0, now=5.0)
+    assert answered(limit, 1_000, sent_at=4.9) == limit
+
+
+def test_the_longest_retry_after_counts() -> None:
+    limit = Limit.open(CEILING).hold(now=10.0, retry_after_s=5.0).hold(now=11.0, retry_after_s=1.0)
+    assert limit.held_until == 15.0
+    assert limit.released(14.9) == limit
+    assert limit.released(15.0).held_until is None
+
+
+@given(
+    st.integers(min_value=1, max_value=1_000),
+    st.lists(st.tuples(st.sampled_from(["answer", "429", "hold"]), st.floats(0, 10)), max_size=200),
+)
+def test_whatever_happens_between_one_and_the_ceiling_may_go(
+    ceiling: int, happenings: list[tuple[str, float]]
+) -> None:
+    limit, now = Limit.open(ceiling), 0.0
+    for what, seconds in happenings:
+        before, sent_at, now = limit, now, now + seconds
+        match what:
+            case "answer":
+                limit = limit.answer(sent_at)
+                assert limit.allowed >= before.allowed
+            case "429":
+                limit = limit.rate_limited(sent_at, now)
+                assert limit.allowed <= before.allowed
+            case _:
+                limit = limit.hold(now, seconds)
+                assert limit.held_until is not None and limit.held_until >= now + seconds
+        assert 1 <= limit.allowed <= ceiling
