@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from failproof_es.dialects.benchmark import Benchmark
 from failproof_es.dialects.command import Command
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.failproof import FailProof
@@ -20,7 +21,8 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
 _BUILT_IN: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (FailProof(), PromptGuard(), RedTeam(), Command())
+    dialect.name: dialect
+    for dialect in (FailProof(), PromptGuard(), RedTeam(), Benchmark(), Command())
 }
 _MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),

@@ -1,0 +1,71 @@
+"""The benchmark dialect as the engine sees it (specification 003)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.benchmark import grading, loader, options
+from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
+from failproof_es.dialects.benchmark.result import result
+from failproof_es.dialects.protocol import JudgeReading
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Reply,
+    Score,
+    Transcript,
+)
+from failproof_es.problems import Problems
+
+
+class Benchmark:
+    """One question a task, its answer scored by a judge against four descriptions."""
+
+    name = "benchmark"
+    suffixes: tuple[str, ...] = loader.SUFFIXES
+
+    def __init__(self, chosen: options.Options | None = None) -> None:
+        self._options = chosen or options.Options()
+
+    def with_options(self, written: Mapping[str, Any]) -> Self:
+        """See `options.read_options`."""
+        return type(self)(options.read_options(written))
+
+    def recognises(self, path: Path) -> bool:
+        """See `loader.looks_like_ours`."""
+        return loader.looks_like_ours(path)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return loader.load(files, self._options, problems)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The one question; nothing once it is answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `grading.classify`."""
+        return grading.classify(transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """See `grading.judge_messages`."""
+        return grading.judge_messages(case, transcript)
+
+    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+        """See `reply.read_judgement`."""
+        return judgement_of(reply)
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `grading.score`."""
+        return grading.score(classification, judgement)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `result.result`."""
+        return result(case, evaluation)

@@ -1,0 +1,96 @@
+"""From an answer to its score: what needs no judge, whom to ask what, what judges come to.
+
+The class of an answer, by the first rule that holds: `error` (nothing usable came back),
+`filtered` (the provider withheld it), `truncated` (cut off at max_tokens: what is missing
+could decide otherwise), `empty`, `answered`. Only `answered` is shown to a judge; `empty`
+scores 0 without one; the rest is not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.benchmark.bands import PASSES_FROM, band_of
+from failproof_es.dialects.benchmark.prompts import judge_prompt
+from failproof_es.evaluation import Classification, Failure, Judgement, Score, Transcript
+
+NAME = "benchmark"
+VERSION = "1"
+
+
+def classify(transcript: Transcript) -> Classification:
+    """The class of what came back. Pure."""
+    primary, details = _class_of(transcript)
+    return Classification(primary, details, f"{NAME}.classifier", VERSION)
+
+
+def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+    """The question to each judge; `None` for what no judge has to see."""
+    if _class_of(transcript)[0] != "answered":
+        return None
+    template = case.expectation.get("judge_template")
+    text = transcript.replies[-1].text
+    return (Turn(role="user", content=judge_prompt(case.expectation, text, template)),)
+
+
+def score(classification: Classification, judgement: Judgement | None) -> Score | Failure:
+    """`evaluation_score` from 0 to 1, `accuracy` 1 where it passes; or why it is not scored.
+
+    Of several judges the median score counts, if more than half of them gave one. Where the
+    rule is `unanimous`, all must have given one, in the same band.
+    """
+    match classification.primary:
+        case "empty":
+            return _scored(0.0, "the answer is empty")
+        case "filtered":
+            return Failure("content_filter", "the provider withheld the answer")
+        case "truncated":
+            message = "the answer was cut off at max_tokens: what is missing could decide otherwise"
+            return Failure("truncated", message)
+    if judgement is None:
+        return Failure("judge_failed", "no judge was asked")
+    verdicts = [each.verdict for each in judgement.verdicts if each.verdict is not None]
+    if problem := _undecided(judgement, verdicts):
+        return Failure("judge_failed", problem)
+    reasons = list(dict.fromkeys(str(verdict["reason"]) for verdict in verdicts))
+    return _scored(_median(verdicts), " / ".join(reasons))
+
+
+def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
+    if transcript.failure is not None:
+        failure = transcript.failure
+        return "error", {"kind": failure.kind, "message": failure.message}
+    if not transcript.replies:
+        return "empty", {}
+    reply = transcript.replies[-1]
+    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if reply.finish_reason == "content_filter" or (reply.refusal and not reply.text.strip()):
+        return "filtered", seen
+    if reply.finish_reason == "length":
+        return "truncated", seen
+    return "answered" if reply.text.strip() else "empty", seen
+
+
+def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> str | None:
+    """Why the judges come to nothing; `None` where they do come to something."""
+    asked = len(judgement.verdicts)
+    needed = asked if judgement.rule == "unanimous" else asked // 2 + 1
+    if len(verdicts) < needed:
+        problems = "; ".join(f"{v.judge}: {v.problem}" for v in judgement.verdicts if v.problem)
+        return f"{len(verdicts)} of {asked} judges gave a score, {needed} must: {problems}"
+    bands = {band_of(float(verdict["score"])) for verdict in verdicts}
+    if judgement.rule == "unanimous" and len(bands) > 1:
+        return f"the judges' scores are in different bands: {', '.join(sorted(bands))}"
+    return None
+
+
+def _median(verdicts: Sequence[dict[str, Any]]) -> float:
+    return float(median(float(verdict["score"]) for verdict in verdicts))
+
+
+def _scored(value: float, reason: str) -> Score:
+    scores = {"accuracy": float(value >= PASSES_FROM), "evaluation_score": value}
+    return Score(scores, reason, f"{NAME}.score", VERSION)

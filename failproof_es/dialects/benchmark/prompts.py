@@ -1,0 +1,39 @@
+"""What the model under test and the judge are asked: templates, filled in one pass.
+
+What a question or an answer holds is never filled in, and neither can hold the delimiter,
+which is made of the SHA-256 of all that is put into the template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+from failproof_es.dialects.templates import delimiter, fill
+
+GENERATION_NAMES = ("question",)
+JUDGE_NAMES = (
+    *("question", "most_expected", "good_answer", "pass_option", "incorrect_direction"),
+    *("answer", "delimiter"),
+)
+"""What the template of a judge may hold; `answer` and `delimiter` it must."""
+
+
+def shipped(name: str) -> str:
+    """The template `generation` or `judge` that is used unless a configuration has its own."""
+    return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
+
+
+def generation_prompt(question: str, template: str | None = None) -> str:
+    """The one message to the model under test."""
+    return fill(template or shipped("generation"), {"question": question})
+
+
+def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | None = None) -> str:
+    """The one message to a judge.
+
+    `expectation` holds `question`, `most_expected`, `good_answer`, `pass_option` and
+    `incorrect_direction`.
+    """
+    values = {name: expectation[name] for name in JUDGE_NAMES[:5]} | {"answer": answer}
+    return fill(template or shipped("judge"), {**values, "delimiter": delimiter(*values.values())})

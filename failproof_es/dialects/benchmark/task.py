@@ -1,0 +1,104 @@
+"""A benchmark task, as specification 003 § 3 defines it: the only module with its fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.configuration.yaml_tree import Location
+
+TASK_TEXTS = ("task_id", "question", "incorrect_direction")
+ANSWER_TEXTS = ("most_expected", "good_answer", "pass_option")
+EXPECTED = "expected_answer"
+OPTIONAL_TEXTS = ("category", "sub_category")
+_TASK_KEYS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS)
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong at a place of a task, and what to do about it."""
+
+    location: Location
+    message: str
+    remedy: str | None = None
+
+
+def defects(document: dict[str, Any]) -> Iterator[Finding]:
+    """Everything that keeps the document from being a task, each thing once."""
+    answers = document.get(EXPECTED)
+    if EXPECTED in document and not isinstance(answers, dict):
+        remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
+        yield Finding((EXPECTED,), f"must be a mapping, is {_shown(answers)}", remedy)
+    inside = answers if isinstance(answers, dict) else {}
+    for name in TASK_TEXTS:
+        yield from _text(document, (), name, inside, (EXPECTED,))
+    for name in OPTIONAL_TEXTS:
+        if name in document:
+            yield from _text(document, (), name, {}, ())
+    if isinstance(answers, dict):
+        for name in ANSWER_TEXTS:
+            yield from _text(answers, (EXPECTED,), name, document, ())
+    elif EXPECTED not in document:
+        yield from _without_answers(document)
+
+
+def unknown_keys(document: dict[str, Any]) -> Iterator[Location]:
+    """Where there are keys that no task has; a misplaced one is a defect, not unknown."""
+    answers = document.get(EXPECTED)
+    known = {*_TASK_KEYS, *ANSWER_TEXTS}
+    yield from ((key,) for key in document if key not in known)
+    if isinstance(answers, dict):
+        yield from ((EXPECTED, key) for key in answers if key not in known)
+
+
+def _text(
+    owner: dict[str, Any], at: Location, name: str, elsewhere: dict[str, Any], other: Location
+) -> Iterator[Finding]:
+    """What is wrong with a text that must stand in `owner`."""
+    if name not in owner:
+        if name in elsewhere:
+            yield Finding((*other, name), *_misplaced(name, at, other))
+        else:
+            yield Finding((*at, name), "is required and missing", f"add `{name}:`")
+        return
+    value = owner[name]
+    if not isinstance(value, str):
+        remedy = "put it between quotation marks" if isinstance(value, int | float) else None
+        yield Finding((*at, name), f"must be a text, is {_shown(value)}", remedy)
+    elif not value.strip():
+        yield Finding((*at, name), "must not be empty")
+
+
+def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
+    stands = f"inside `{other[-1]}`" if other else "beside it"
+    if at:
+        return f"stands beside `{at[-1]}`, not inside it", f"move it below `{at[-1]}`, indented"
+    return f"stands {stands}, not beside it", f"move it out, to the level of `{EXPECTED}`"
+
+
+def _without_answers(document: dict[str, Any]) -> Iterator[Finding]:
+    misplaced = [name for name in ANSWER_TEXTS if name in document]
+    if misplaced:
+        remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
+        yield Finding((misplaced[0],), f"stands outside `{EXPECTED}`, which is missing", remedy)
+    else:
+        remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"
+        yield Finding((EXPECTED,), "is required and missing", remedy)
+
+
+def _shown(value: Any) -> str:
+    """A wrong value, short enough for an error message."""
+    match value:
+        case None:
+            return "empty"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case _:
+            text = repr(value)
+            return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
