@@ -20,6 +20,7 @@ from uuid import UUID
 from failproof_es.case import Case, Turn, digest_uuid
 from failproof_es.events import (
     AttemptLost,
+    CarriedOver,
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -166,11 +167,13 @@ class Evaluation(NamedTuple):
     classification: Classification | None = None
     score: Score | None = None
     abandoned: EvaluationAbandoned | None = None
+    carried_over: CarriedOver | None = None
+    """Where its events are, when they are those of another run's evaluation."""
 
     @property
     def finished(self) -> bool:
-        """Whether the evaluation has its one final result."""
-        return self.score is not None or self.abandoned is not None
+        """Whether the evaluation has its one final result, its own or one carried over."""
+        return any(end is not None for end in (self.score, self.abandoned, self.carried_over))
 
 
 # -- evolve ----------------------------------------------------------------------------------
@@ -236,6 +239,12 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
             return {"score": score, "finished_at": event.timestamp}
         case EvaluationAbandoned():
             return {"abandoned": event, "finished_at": event.timestamp}
+        case CarriedOver():
+            if event.originator_version != 1:
+                raise ImpossibleHistory(
+                    f"stream {event.originator_id}: what has begun here cannot be carried over"
+                )
+            return {"carried_over": event, "finished_at": event.timestamp}
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
 

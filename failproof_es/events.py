@@ -211,6 +211,20 @@ class EvaluationEvent(Event):
     repetition: int
 
 
+class CarriedOver(EvaluationEvent):
+    """The run was branched from one that had finished this evaluation; nothing follows.
+
+    What happened is told by the `source_events` events of the stream `source_evaluation_id`,
+    never by another `CarriedOver`. `source_sha256` (hexadecimal) is over their leaf hashes,
+    in version order, as in a run's seal.
+    """
+
+    source_run_id: UUID
+    source_evaluation_id: UUID
+    source_events: int
+    source_sha256: str
+
+
 class RequestSent(EvaluationEvent):
     """Committed before the socket opens: what is about to be asked, in full.
 
@@ -369,6 +383,7 @@ EVENTS: dict[str, type[Event]] = {
         RunSealed,
         RunValidated,
         LimitChanged,
+        CarriedOver,
         RequestSent,
         ResponseReceived,
         ErrorRecorded,

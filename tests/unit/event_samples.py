@@ -13,6 +13,7 @@ from uuid import UUID
 from failproof_es.case import Case, Turn
 from failproof_es.events import (
     AttemptLost,
+    CarriedOver,
     CasesPlanned,
     Classified,
     Counts,
@@ -108,6 +109,10 @@ SAMPLES: tuple[Event, ...] = (
         reason="rate_limited", retry_after_s=1.5, held_until=WHEN,
     ),
     RunValidated(**OF_RUN, passed=False, findings=("one",)),
+    CarriedOver(
+        **OF_EVALUATION, source_run_id=UUID(int=8), source_evaluation_id=UUID(int=9),
+        source_events=4, source_sha256="cd" * 32,
+    ),
     RequestSent(
         **OF_EVALUATION, **ATTEMPT, model="m", parameters={"max_tokens": 5},
         endpoint="http://127.0.0.1/v1", body=ODD_TEXT, body_sha256="ef",

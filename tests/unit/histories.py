@@ -17,6 +17,7 @@ from failproof_es.evaluation import (
 )
 from failproof_es.events import (
     AttemptLost,
+    CarriedOver,
     Classified,
     Disposition,
     ErrorRecorded,
@@ -131,6 +132,17 @@ class History:
                 final=final,
                 grader="plain",
                 grader_version="1",
+            )
+        )
+
+    def carried_over(self) -> History:
+        return self._add(
+            CarriedOver(
+                **self._head(),
+                source_run_id=UUID(int=3),
+                source_evaluation_id=UUID(int=4),
+                source_events=4,
+                source_sha256="00",
             )
         )
 

@@ -289,3 +289,15 @@ def test_no_answer_is_asked_for_again_and_every_evaluation_ends_once(
     assert len({e.judge for e in verdicts}) == len(verdicts), "a judge gave two verdicts"
     finals = [e for e in events if isinstance(e, Scored | EvaluationAbandoned)]
     assert len(finals) == fold(events).finished
+
+
+def test_given_an_evaluation_carried_over_then_it_is_done() -> None:
+    assert isinstance(after(History().carried_over()), Done)
+
+
+@pytest.mark.parametrize(
+    "history", [History().sent().carried_over(), History().carried_over().sent()]
+)
+def test_given_what_began_here_then_it_is_never_carried_over_too(history: History) -> None:
+    with pytest.raises(ImpossibleHistory):
+        fold(history.events)
