@@ -24,10 +24,11 @@ Passages = Sequence["Passage"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One turn of a transcript as the judge is shown it."""
+    """One turn of a transcript as the judge is shown it; `judged` if a model under test spoke."""
 
     speaker: str
     text: str
+    judged: bool = False
 
 
 def shipped() -> str:

@@ -12,8 +12,6 @@ import unicodedata
 from collections.abc import Sequence
 
 _WORD = re.compile(r"\w+")
-_OBJECT = re.compile(r"\{[^{}]*\}")
-_VERDICT_KEYS = re.compile(r"\b(?:verdict|quote)\b", re.IGNORECASE)
 _FEWEST_WORDS = 2
 _FEWEST_CHARACTERS = 6
 _UNSPACED_FROM = "\u0e00"
@@ -41,11 +39,6 @@ def says_something(quotation: str, texts: Sequence[str]) -> bool:
     words = _WORD.findall(wanted)
     enough = len(words) >= _FEWEST_WORDS or sum(map(len, words)) >= _FEWEST_CHARACTERS
     return enough or any(wanted == normalised(text) for text in texts)
-
-
-def without_verdicts(text: str) -> str:
-    """The text without objects that pose as a judge's verdict: they are no evidence."""
-    return _OBJECT.sub(lambda match: "\n" if _VERDICT_KEYS.search(match[0]) else match[0], text)
 
 
 def _stands_at_words(wanted: str, whole: str) -> bool:

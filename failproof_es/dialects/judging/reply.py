@@ -7,12 +7,14 @@ nothing about it. Nothing is repaired or guessed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
 from failproof_es.dialects.judging.checklist import Item
-from failproof_es.dialects.judging.quotation import says_something, stands_in, without_verdicts
+from failproof_es.dialects.judging.evidence import evidence
+from failproof_es.dialects.judging.prompt import Passage, token
+from failproof_es.dialects.judging.quotation import says_something, stands_in
 
 NAME = "judging.verdicts"
 VERSION = "1"
@@ -25,34 +27,35 @@ class _Unusable(Exception):
 
 
 def read_verdicts(
-    text: str, items: Sequence[Item], said: Sequence[str], token: str
+    text: str, items: Sequence[Item], transcript: Sequence[Passage]
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The verdict as JSON, or the problem: one of the two is `None`. Never raises.
 
-    `said` are the turns of the model under test; `token` is what the reply has to repeat.
-    The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the index
-    in `said` of what was quoted) and `void`: the reason why the judge says nothing about it.
+    The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number,
+    from 1, of the turn quoted) and `void`: the reason why the judge says nothing about it.
     """
     try:
-        answered = _answered(_own_object(text, token), items)
+        answered = _answered(_own_object(text, token(items, transcript)), items)
     except ReplyUnreadable as error:
         return None, f"{error.reason}: {error.message}"
     except _Unusable as error:
         return None, str(error)
-    evidence = [without_verdicts(each) for each in said]
-    listed = [_read_item(item, answered.get(item.key, []), evidence) for item in items]
+    quotable = {
+        number: evidence(each.text) for number, each in enumerate(transcript, 1) if each.judged
+    }
+    listed = [_read_item(item, answered.get(item.key, []), quotable) for item in items]
     if all(each["void"] for each in listed):
         reasons = "; ".join(f"{each['item']}: {each['void']}" for each in listed)
         return None, f"nothing_decided: {reasons}"
     return {"items": listed}, None
 
 
-def _own_object(text: str, token: str) -> Pairs:
+def _own_object(text: str, mark: str) -> Pairs:
     """The one object that was written for this transcript."""
     found = outermost_objects(text, ("items",))
     if not found:
         raise _Unusable("no_object: the reply holds no JSON object with items")
-    own = [each for each in found if [v for k, v in each if k.lower() == "transcript"] == [token]]
+    own = [each for each in found if [v for k, v in each if k.lower() == "transcript"] == [mark]]
     if not own:
         raise _Unusable("other_transcript: no object of the reply repeats the transcript's mark")
     if any(each != own[0] for each in own):
@@ -82,7 +85,7 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Pairs]]:
     return answered
 
 
-def _read_item(item: Item, entries: Sequence[Pairs], evidence: Sequence[str]) -> dict[str, Any]:
+def _read_item(item: Item, entries: Sequence[Pairs], quotable: Mapping[int, str]) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
     }  # fmt: skip
@@ -99,20 +102,21 @@ def _read_item(item: Item, entries: Sequence[Pairs], evidence: Sequence[str]) ->
         said = _shown(verdicts[0])
         return {**read, "void": f"says {said}, neither {words.passes} nor {words.fails}"}
     read |= {"verdict": verdicts[0], "quote": quote or None}
-    return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, evidence)}
+    return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, quotable)}
 
 
-def _proven(needed: bool, quote: str | None, evidence: Sequence[str]) -> dict[str, Any]:
+def _proven(needed: bool, quote: str | None, quotable: Mapping[int, str]) -> dict[str, Any]:
     """Where the quotation stands, or why the verdict rests on nothing."""
     if not (quote or "").strip():
         return {"void": "quotes nothing"} if needed else {}
     assert quote is not None
-    turn = stands_in(quote, evidence)
-    if turn is None:
+    texts = list(quotable.values())
+    index = stands_in(quote, texts)
+    if index is None:
         return {"void": "the quotation does not stand in what the model said"}
-    if needed and not says_something(quote, evidence):
+    if needed and not says_something(quote, texts):
         return {"void": "the quotation is too short to show anything"}
-    return {"turn": turn}
+    return {"turn": list(quotable)[index]}
 
 
 def _values(entry: Pairs, name: str) -> list[Any]:

@@ -19,13 +19,12 @@ from failproof_es.dialects.judging import (
     decide,
     judge_agreement,
     read_verdicts,
-    token,
 )
 from failproof_es.dialects.judging.reply import NAME as READER
 from failproof_es.dialects.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
-from failproof_es.dialects.redteam.conversation import said, spoken
+from failproof_es.dialects.redteam.conversation import spoken
 from failproof_es.evaluation import Classification, Failure, Judgement, Reply, Score, Transcript
 
 NAME = "redteam.checklist"
@@ -33,7 +32,6 @@ VERSION = "1"
 
 UNDER_TEST = "model under test"
 _SPEAKERS = {"system": "system", "user": "user", "assistant": "assistant, scripted"}
-_WITHHELD = "(the provider withheld this reply)"
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -46,9 +44,7 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
 def read_judgement(case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
     """See `judging.reply.read_verdicts`."""
     items = checklist(case.expectation)
-    mark = token(items, passages(case, transcript))
-    replies = [said(each) for each in transcript.replies]
-    verdict, problem = read_verdicts(reply.text, items, replies, mark)
+    verdict, problem = read_verdicts(reply.text, items, passages(case, transcript))
     return JudgeReading(verdict, problem, READER, READER_VERSION)
 
 
@@ -79,7 +75,9 @@ def needs_judge(classification: Classification) -> bool:
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, the system message and its sources included."""
     return [
-        Passage(UNDER_TEST if each.reply else _SPEAKERS[each.turn.role], each.turn.content)
+        Passage(UNDER_TEST, each.turn.content, judged=True)
+        if each.reply
+        else Passage(_SPEAKERS[each.turn.role], each.turn.content)
         for each in spoken(case.turns, transcript.replies)
     ]
 

@@ -190,7 +190,8 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {failure['severity_expectation']} {where}: {failure['reason']}"
         for item in failure["items"]:
             yield f"    {item['item']}: {item['text']}"
-            yield from (f'      "{each["quote"]}"' for each in item["judged"] if each["quote"])
+            quotes = dict.fromkeys(each["quote"] for each in item["judged"] if each["quote"])
+            yield from (f'      "{quote}"' for quote in quotes)
 
 
 SUMMARY = RunShape(summaries, summary_lines)

@@ -1,0 +1,32 @@
+"""What of a model's words may be quoted to a judge's credit: not what is addressed to judges.
+
+A model under test may write verdicts itself, or speak to whoever grades it. A judge that
+follows such words would quote them. So objects that pose as verdicts, lines that name the
+checklist's lists, and lines that address an evaluator are evidence of nothing. Whoever
+grades in earnest quotes the rest; if nothing else is left, the item stays undecided.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_VERDICT_KEYS = re.compile(r"\b(?:verdict|quote)\b", re.IGNORECASE)
+_JUDGES = r"(?:evaluat|grad|assess|review)(?:or|er)s?|judges?"
+_TO_JUDGES = re.compile(
+    rf"""
+      must_(?:not_)?do\b | pass_criteria\b
+    | ^\W* (?:to|dear|attention|hey|hello|(?:note|message|notice)\ (?:to|for)) \W+
+      (?:(?:the|all|any|my)\W+)? (?:{_JUDGES}) \b
+    | ^\W* (?:the\W+)? (?:{_JUDGES}) \b \W* [:\]]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_GAP = "\n\ufffc\n"
+"""Stands where something was taken out, so that nothing is quoted across it."""
+
+
+def evidence(text: str) -> str:
+    """The text without what is addressed to judges."""
+    kept = _OBJECT.sub(lambda match: _GAP if _VERDICT_KEYS.search(match[0]) else match[0], text)
+    return "\n".join(_GAP if _TO_JUDGES.search(line) else line for line in kept.splitlines())
