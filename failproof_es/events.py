@@ -136,6 +136,19 @@ class CasesPlanned(Event):
     digests: tuple[str, ...]
 
 
+class CaseSkipped(Event):
+    """A defect that kept a case out of the plan, where the configuration says to go on without.
+
+    One for each defect, appended together with the plan: `path` and `line` (from 1) say where,
+    `field` in what, `why` what is wrong and what to do about it.
+    """
+
+    path: str
+    line: int | None
+    field: str | None
+    why: str
+
+
 class RunPaused(Event):
     """The run stopped before its end and can be resumed."""
 
@@ -376,6 +389,7 @@ EVENTS: dict[str, type[Event]] = {
         PromptsImported,
         RunStarted,
         CasesPlanned,
+        CaseSkipped,
         RunPaused,
         RunResumed,
         RunCompleted,

@@ -12,6 +12,7 @@ from uuid import UUID
 from failproof_es.case import prompt_id
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory
 from failproof_es.events import (
+    CaseSkipped,
     CasesPlanned,
     Counts,
     Event,
@@ -85,7 +86,7 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
         case RunSealed():
             return replace(run, sealed=True)
-        case RunValidated() | LimitChanged():
+        case CaseSkipped() | RunValidated() | LimitChanged():
             return run
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")

@@ -17,7 +17,7 @@ from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
-from failproof_es.events import CasesPlanned, RunStarted
+from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
@@ -54,6 +54,8 @@ async def start(
             raise InvalidInput([loaded.placed(each) for each in error.problems]) from None
         for warning in plan.warnings:
             say(f"warning: {warning}")
+        for skipped in plan.skipped:
+            say(f"skipped: {skipped}")
         run_id = UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
@@ -120,7 +122,7 @@ def _begin(
     cases = plan.cases
     repetitions = configuration.execution.repetitions
 
-    def describe(number: int, attempt: int) -> tuple[RunStarted, Iterator[CasesPlanned]]:
+    def describe(number: int, attempt: int) -> tuple[RunStarted, Iterator[Event]]:
         now = datetime.now(UTC)
         started = RunStarted(
             originator_id=run_id,
@@ -144,22 +146,38 @@ def _begin(
             who=who(),
             where=where(),
         )
-        chunks = (
-            CasesPlanned(
-                originator_id=run_id,
-                originator_version=chunk + 2,
-                run_id=run_id,
-                timestamp=now,
-                chunk=chunk,
-                digests=digests,
-            )
-            for chunk, digests in enumerate(chunked(plan.digests()))
-        )
-        return started, chunks
+        return started, _planned(run_id, now, plan)
 
     started = store.begin_run(run_id, loaded.digest(), describe)
     store.record_prices(run_id, _prices(started))
     return started
+
+
+def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
+    """The plan, then what was left out of it."""
+    version = 1
+    for chunk, digests in enumerate(chunked(plan.digests())):
+        version += 1
+        yield CasesPlanned(
+            originator_id=run_id,
+            originator_version=version,
+            run_id=run_id,
+            timestamp=now,
+            chunk=chunk,
+            digests=digests,
+        )
+    for defect in plan.skipped:
+        version += 1
+        yield CaseSkipped(
+            originator_id=run_id,
+            originator_version=version,
+            run_id=run_id,
+            timestamp=now,
+            path=str(defect.path),
+            line=defect.line,
+            field=defect.field,
+            why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
+        )
 
 
 def _prices(started: RunStarted) -> dict[str, Price]:

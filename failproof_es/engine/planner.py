@@ -44,7 +44,10 @@ class Source(Protocol):
         """The dialect of all the cases."""
 
     def check(self) -> tuple[Problem, ...]:
-        """Read everything; return the warnings. Raises `InvalidInput` with every error."""
+        """Read everything; return the warnings, and the defects that are skipped, as errors.
+
+        Raises `InvalidInput` with every error that is not.
+        """
 
     def parts(self) -> Iterator[Part]:
         """Everything in order. Raises `InvalidInput` when a file is not what it was."""
@@ -58,6 +61,8 @@ class Plan:
     """The digest of every case, 32 bytes each: as text, a hundred thousand weigh 12 MB."""
     suites: tuple[SuiteSnapshot, ...]
     warnings: tuple[Problem, ...]
+    skipped: tuple[Problem, ...] = ()
+    """The defects that kept a case out of it."""
 
     @property
     def cases(self) -> int:
@@ -70,21 +75,29 @@ class Plan:
             yield self.packed_digests[start : start + _DIGEST_BYTES].hex()
 
 
-def check_files(dialect: Dialect, files: Sequence[Path]) -> tuple[Problem, ...]:
-    """Read every file whole; return the warnings. Raises `InvalidInput` with every error."""
+def check_files(
+    dialect: Dialect, files: Sequence[Path], *, skip_invalid: bool = False
+) -> tuple[Problem, ...]:
+    """Read every file whole; return the warnings.
+
+    Raises `InvalidInput` with every error. With `skip_invalid` they are returned as well,
+    unless nothing is left to be run.
+    """
     problems = Problems()
     cases = 0
     for _ in dialect.load(files, problems):
         cases += 1
     if not cases and not problems.errors:
         problems.error("the suites hold no case", remedy="add at least one")
+    if cases and skip_invalid:
+        return tuple(problems)
     problems.raise_errors()
     return tuple(problems.warnings)
 
 
 def store_plan(store: Store, source: Source) -> Plan:
     """Check every case, then store every prompt that the log does not hold yet."""
-    warnings = source.check()
+    checked = source.check()
     packed = bytearray()
     suites = []
     for part in source.parts():
@@ -96,7 +109,12 @@ def store_plan(store: Store, source: Source) -> Plan:
         suites.append(
             SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=cases)
         )
-    return Plan(bytes(packed), tuple(suites), warnings)
+    return Plan(
+        bytes(packed),
+        tuple(suites),
+        warnings=tuple(each for each in checked if each.severity == "warning"),
+        skipped=tuple(each for each in checked if each.severity == "error"),
+    )
 
 
 def _batches(cases: Iterator[Case]) -> Iterator[Sequence[Case]]:

@@ -40,7 +40,8 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
         else:
             dialect, files = recognise(paths, loaded.folders)
         before = [sha256_of(file) for file in files]
-        return _Files(configured(dialect, prompts.options), prompts.filters, files, before)
+        skip = prompts.on_invalid == "skip"
+        return _Files(configured(dialect, prompts.options), prompts.filters, files, before, skip)
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
@@ -52,18 +53,40 @@ class _Files:
     files: Sequence[Path]
     before: Sequence[str]
     """The SHA-256 of every file when it was first opened."""
+    skip_invalid: bool = False
 
     def check(self) -> tuple[Problem, ...]:
         """See `Source.check`."""
-        warnings = check_files(self.dialect, self.files)
-        return (*warnings, *_filtered(self.filters, self.dialect.load(self.files, Problems())))
+        found = check_files(self.dialect, self.files, skip_invalid=self.skip_invalid)
+        return (*found, *_filtered(self.filters, self.dialect.load(self.files, Problems())))
 
     def parts(self) -> Iterator[Part]:
         """See `Source.parts`."""
+        valid = _Valid(self.dialect.load(self.files, Problems())) if self.skip_invalid else None
         for file, sha256 in zip(self.files, self.before, strict=True):
             cases = self.dialect.load([file], Problems())
+            if valid is not None:
+                cases = valid.among(cases)
             yield Part(str(file), sha256, wanted(self.filters, cases))
         require_unchanged(self.files, self.before)
+
+
+class _Valid:
+    """Tells of the cases of one file after the other which are valid beside those before.
+
+    A file that is read alone still gives the case whose id another file has taken.
+    """
+
+    def __init__(self, cases: Iterator[Case]) -> None:
+        self._cases = cases
+        self._next = next(cases, None)
+
+    def among(self, cases: Iterator[Case]) -> Iterator[Case]:
+        """Those of a file's cases that are valid beside the files before."""
+        for case in cases:
+            if case == self._next:
+                yield case
+                self._next = next(self._cases, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from failproof_es.ledger.seal import Seal, Sealing
 RUN_TOPICS = frozenset(
     {
         *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
-        *("RunSealed", "RunValidated", "LimitChanged"),
+        *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped"),
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")

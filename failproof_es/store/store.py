@@ -13,7 +13,7 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.events import CasesPlanned, RunStarted
+from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.embedded import EmbeddedServer
@@ -28,7 +28,7 @@ from failproof_es.store.installation import (
 )
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 
-Describe = Callable[[int, int], tuple[RunStarted, Iterable[CasesPlanned]]]
+Describe = Callable[[int, int], tuple[RunStarted, Iterable[Event]]]
 
 Price = tuple[Decimal, Decimal, Decimal, str]
 """US dollars per million input, cached input and output tokens, and the price data's version."""

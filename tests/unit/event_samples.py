@@ -14,6 +14,7 @@ from failproof_es.case import Case, Turn
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
+    CaseSkipped,
     CasesPlanned,
     Classified,
     Counts,
@@ -99,6 +100,9 @@ SAMPLES: tuple[Event, ...] = (
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
     ),
     CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb")),
+    CaseSkipped(
+        **OF_RUN, path="tasks/one.yaml", line=12, field="[0].task_id", why="stands twice"
+    ),
     RunPaused(**OF_RUN, reason="stopped on request", counts=COUNTS),
     RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0"),
     RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
