@@ -52,9 +52,7 @@ class MockServer:
     async def start(self, port: int = 0) -> str:
         """Listen on loopback; returns the base URL."""
         app = web.Application(client_max_size=64_000_000)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_get("/asked", self._asked)
+        self.routes(app)
         self._runner = web.AppRunner(
             app, access_log=None, handle_signals=False, shutdown_timeout=0.1
         )
@@ -64,6 +62,12 @@ class MockServer:
         host, bound = self._runner.addresses[0][:2]
         self.url = f"http://{host}:{bound}/v1"
         return self.url
+
+    def routes(self, app: web.Application) -> None:
+        """What is served."""
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/asked", self._asked)
 
     async def stop(self) -> None:
         """Close every connection."""
