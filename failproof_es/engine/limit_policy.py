@@ -1,67 +1,63 @@
-"""How many requests a provider gets at once, and until when it gets none. Pure.
+"""How many requests a server may have at once, and until when it wants none. Pure.
 
-Additive increase, multiplicative decrease: a provider that says it is overloaded gets half as
-many requests at once; every full round of answers gives some of them back.
+Additive increase, multiplicative decrease: a 429 halves what is allowed, every whole round of
+answers gives a step back. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
-SAME_HOLD_S = 1.0
-"""By so much may the replies of one burst put a hold off without its being another hold."""
+Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
+
+_STEPS = 20
+"""Growing from nothing to the ceiling takes so many rounds of answers."""
 
 
-class Limit(NamedTuple):
-    """One provider's limit. A tuple, because there is a new one for every answer while it grows.
-
-    A request carries the number of the `burst` under which it was let go. Whatever was in
-    flight when the limit was halved was let go under an earlier one: it says nothing about
-    the limit of now, neither by being refused nor by being answered.
-    """
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One server's limit: between 1 and `ceiling` requests at once."""
 
     ceiling: int
-    at_once: int
-    burst: int = 0
+    allowed: int
     answers: int = 0
-    """Of this burst, since the limit changed last."""
-    held_until: float = 0.0
-    """No request before; seconds of the clock that `overloaded` is told the time of."""
+    """Of the round that is going on."""
+    cut_at: float | None = None
+    """When it was halved last. What was sent before says nothing about the limit of now."""
+    held_until: float | None = None
 
-    def overloaded(self, burst: int, now: float, retry_after_s: float | None) -> Limit:
-        """The limit after a request let go under `burst` met a provider that has too much.
+    @classmethod
+    def open(cls, ceiling: int) -> Self:
+        """The limit of a server that has complained of nothing."""
+        return cls(ceiling, ceiling)
 
-        Halved, but not below 1, and once a burst. Every `Retry-After` counts, whoever meets
-        it, and the longest one holds.
-        """
-        held_until = max(self.held_until, now + (retry_after_s or 0.0))
-        if burst != self.burst:
-            return self._replace(held_until=held_until)
-        return self._replace(
-            at_once=max(1, self.at_once // 2),
-            burst=self.burst + 1,
-            answers=0,
-            held_until=held_until,
-        )
-
-    def answered(self, burst: int) -> Limit:
-        """The limit after a request let go under `burst` was answered.
-
-        As many answers as there may be requests at once are a round: it adds a tenth of the
-        ceiling, at least 1.
-        """
-        if self.at_once >= self.ceiling or burst != self.burst:
+    def answer(self, sent_at: float) -> Limit:
+        """After an answer to what was sent then: a step up at the end of a round."""
+        if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
             return self
-        if self.answers + 1 < self.at_once:
-            return self._replace(answers=self.answers + 1)
-        grown = min(self.ceiling, self.at_once + max(1, self.ceiling // 10))
-        return self._replace(at_once=grown, answers=0)
+        if self.answers + 1 < self.allowed:
+            return replace(self, answers=self.answers + 1)
+        step = max(1, self.ceiling // _STEPS)
+        return replace(self, allowed=min(self.ceiling, self.allowed + step), answers=0)
 
+    def rate_limited(self, sent_at: float, now: float) -> Limit:
+        """After a 429: half of it, at least 1, and once for all that was in flight."""
+        if self._was_sent_before_the_cut(sent_at):
+            return self
+        return replace(self, allowed=max(1, self.allowed // 2), answers=0, cut_at=now)
 
-def is_worth_a_record(before: Limit, after: Limit) -> bool:
-    """Whether the limit changed, or a hold began or was put off by more than `SAME_HOLD_S`.
+    def hold(self, now: float, retry_after_s: float) -> Limit:
+        """After a `Retry-After`: of several the one that ends last counts."""
+        until = now + retry_after_s
+        return replace(self, held_until=until if self.held_until is None
+                       else max(self.held_until, until))  # fmt: skip
 
-    A burst of refusals puts its one hold off by milliseconds, again and again.
-    """
-    held_longer = after.held_until - before.held_until
-    return after.at_once != before.at_once or held_longer > SAME_HOLD_S
+    def released(self, now: float) -> Limit:
+        """The limit without its hold, once that is over."""
+        if self.held_until is None or now < self.held_until:
+            return self
+        return replace(self, held_until=None)
+
+    def _was_sent_before_the_cut(self, sent_at: float) -> bool:
+        return self.cut_at is not None and sent_at < self.cut_at
