@@ -1,0 +1,42 @@
+"""`BenchmarkApi` (specification 003 § 4.1): what a user interface needs and nothing else."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from failproof_es.abstraction.enums import BenchmarkEvent
+
+
+class BenchmarkApi(Protocol):
+    """Choose models and a judge, run the benchmark, hear how it goes, get the report."""
+
+    def list_models(self) -> list[str]:
+        """Every model that can be chosen."""
+        ...
+
+    def select_models(self, model_names: list[str]) -> None:
+        """Choose the models that answer."""
+        ...
+
+    def select_judge_model(self, judge_model_name: str) -> None:
+        """Choose the model that judges."""
+        ...
+
+    def start_benchmark(self) -> int:
+        """Begin a run in the background; returns its id."""
+        ...
+
+    def get_progress(self) -> dict[str, float]:
+        """How the run stands: one consistent set of numbers."""
+        ...
+
+    def generate_report(self, run_id: int) -> str:
+        """Write the report of a run; returns its path."""
+        ...
+
+    def subscribe(self, event: BenchmarkEvent, callback: Callable[[Any], None]) -> int:
+        """Register a callback for an event of the run; returns a token."""
+        ...
+
+    def unsubscribe(self, token: int) -> None:
+        """Remove a callback."""
+        ...

@@ -1,0 +1,22 @@
+"""The enums of specification 003 § 2."""
+
+from enum import Enum
+
+
+class TaskStatus(Enum):
+    """How far one model's answer to one task has come."""
+
+    NEW = "NEW"
+    PENDING_JUDGEMENT = "PENDING_JUDGEMENT"
+    JUDGEMENT_COMPLETED = "JUDGEMENT_COMPLETED"
+    FAILED = "FAILED"
+
+
+class BenchmarkEvent(Enum):
+    """What a subscriber is told of."""
+
+    STARTED = "started"
+    PROGRESS_CHANGED = "progress_changed"
+    STREAMING_RESULT = "streaming_result"
+    ERROR = "error"
+    COMPLETED = "completed"
