@@ -28,11 +28,17 @@ from failproof_es.cli.results_file import (
 )
 from failproof_es.engine.recorded import read_evaluations
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.events import EvaluationAbandoned, EvaluationEvent, Event, Scored
+from failproof_es.events import (
+    CarriedOver,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Event,
+    Scored,
+)
 from failproof_es.store.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 
-_FINAL = ("Scored", "EvaluationAbandoned")
+_FINAL = ("Scored", "EvaluationAbandoned", "CarriedOver")
 _BREATH_S = 0.2
 """At least this long between two looks at the log."""
 
@@ -101,7 +107,7 @@ class CheckpointWriter:
 
     def observe(self, event: Event) -> None:
         """Take note of a durable event."""
-        if isinstance(event, Scored | EvaluationAbandoned):
+        if isinstance(event, Scored | EvaluationAbandoned | CarriedOver):
             self._run_id = event.run_id
             self._wake.set()
 

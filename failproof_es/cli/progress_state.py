@@ -10,6 +10,7 @@ from uuid import UUID
 
 from failproof_es.events import (
     AttemptLost,
+    CarriedOver,
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -31,6 +32,7 @@ OBSERVED = tuple(
     kind.__name__
     for kind in (
         RunStarted,
+        CarriedOver,
         RequestSent,
         ResponseReceived,
         ErrorRecorded,
@@ -57,6 +59,8 @@ class ModelProgress:
     passed: int = 0
     refused: int = 0
     retries: int = 0
+    carried_over: int = 0
+    """Finished already in the run that this one was branched from."""
     cost_usd: float | None = 0.0
     """`None` from the first answer on whose price is unknown: a part is not the whole."""
     in_flight: set[UUID] = field(default_factory=set)
@@ -64,7 +68,7 @@ class ModelProgress:
     @property
     def finished(self) -> int:
         """Evaluations that have their one final result."""
-        return self.scored + self.abandoned
+        return self.scored + self.abandoned + self.carried_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ class ProgressState:
                 model.passed += event.scores.get("accuracy") == 1
             case EvaluationAbandoned():
                 self._model(event.model_key).abandoned += 1
+            case CarriedOver():
+                self._model(event.model_key).carried_over += 1
             case RunStarted():
                 self._begin(event)
 
@@ -122,11 +128,12 @@ class ProgressState:
         model = self._model(key)
         now = self._clock()
         samples = self._samples.setdefault(key, deque())
-        samples.append((now, model.finished))
-        while len(samples) > 2 and self._is_enough(samples[1], model.finished, now):
+        done_here = model.finished - model.carried_over
+        samples.append((now, done_here))
+        while len(samples) > 2 and self._is_enough(samples[1], done_here, now):
             samples.popleft()
         elapsed = now - samples[0][0]
-        done = model.finished - samples[0][1]
+        done = done_here - samples[0][1]
         if elapsed < ENOUGH_SECONDS or done < ENOUGH_FINISHED:
             return Pace(None, 0.0 if model.planned and model.finished >= model.planned else None)
         per_second = done / elapsed

@@ -13,8 +13,11 @@ from uuid import UUID
 
 from failproof_es.cli.progress_state import Price
 from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.engine.carried_over import followed
+from failproof_es.engine.recorded import WINDOW
 from failproof_es.events import (
     AttemptLost,
+    CarriedOver,
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -63,6 +66,8 @@ class RunFacts:
     """By model key and suite id."""
     requests: int = 0
     retries: int = 0
+    carried_over: int = 0
+    """Evaluations of another run; what they cost was counted there."""
     lost: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     input_tokens: int | None = None
@@ -94,6 +99,8 @@ class RunFacts:
                     suite.accuracy_sum += accuracy
             case EvaluationAbandoned():
                 self._suite(event).finished += 1
+            case CarriedOver():
+                self.carried_over += 1
 
     @property
     def total(self) -> SuiteFacts:
@@ -136,10 +143,23 @@ class RunFacts:
 
 
 def gather(run: RecordedRun, price: Price | None) -> RunFacts:
-    """The facts of a recorded run, in one pass over its events."""
+    """The facts of a recorded run, in one pass over its events.
+
+    Of what was carried over the outcome is counted, and no request, token or cost.
+    """
     facts = RunFacts(run.suites_by_prompt(), price)
+    carried_over: list[CarriedOver] = []
     for row in run.events():
-        facts.evolve(row.event())
+        event = row.event()
+        facts.evolve(event)
+        if isinstance(event, CarriedOver):
+            carried_over.append(event)
+    for start in range(0, len(carried_over), WINDOW):
+        window = carried_over[start : start + WINDOW]
+        for history in followed(run.connection, window).values():
+            for event in history:
+                if isinstance(event, Classified | Scored | EvaluationAbandoned):
+                    facts.evolve(event)
     return facts
 
 

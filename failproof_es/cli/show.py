@@ -71,6 +71,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "status": run.run.status,
         "reason": run.run.reason,
         "as_of": run.up_to,
+        "branched_from": started.branched_from and started.branched_from.model_dump(mode="json"),
         "started_at": started.timestamp,
         "who": started.who,
         "where": started.where,
@@ -83,6 +84,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
             "finished": total.finished,
             "scored": total.scored,
             "abandoned": total.finished - total.scored,
+            "carried_over": facts.carried_over,
         },
         "classes": dict(total.classes),
         "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
@@ -105,9 +107,19 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     versions = ", ".join(sorted({rates.version for rates in rates_of(started).values()}))
     cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
+    branch = started.branched_from
+    branched = (
+        {
+            "branched from": f"run {branch.run_id} at position {branch.position}, "
+            f"{facts.carried_over} evaluations carried over"
+        }
+        if branch
+        else {}
+    )
     return {
         "run": f"{started.run_number} {started.name}",
         "id": run.run_id,
+        **branched,
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,

@@ -27,6 +27,7 @@ from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.schema import FileOutput
 from failproof_es.engine import Outcome
+from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.events import Event
@@ -80,23 +81,35 @@ def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: F
 
 @click.command(cls=Command)
 @click.argument("run")
+@click.option(
+    "--at",
+    "position",
+    type=click.IntRange(min=1),
+    metavar="POSITION",
+    help="Begin a new run that goes on from where RUN stood at this position of the log.",
+)
 @quiet_option
 @format_option()
-def resume(run: str, quiet: bool, output_format: Format) -> None:
+def resume(run: str, position: int | None, quiet: bool, output_format: Format) -> None:
     """Take RUN up where its record ends.
 
     A request whose answer is on record is never sent again. A request without one is
     recorded as lost and sent again.
+
+    With --at, RUN is left as it is. The new run has its configuration and its plan; what was
+    finished at that position is carried over, everything else is evaluated anew.
     """
     with session().open_store() as store:
         state = ProgressState(price_of)
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            if not quiet:
+            if not quiet and position is None:
                 for row in find(connection, run_id=run_id, topics=OBSERVED):
                     state.observe(row.event())
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if position is not None:
+                return branch_run(run_id, position, store, **how)
             return resume_run(run_id, store, **how)
 
         _carry_out(store, drive, state, quiet, output_format)

@@ -22,11 +22,13 @@ from tenacity.wait import wait_exponential
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
+from failproof_es.engine.carried_over import carry_over
 from failproof_es.engine.gate import LimitChange
 from failproof_es.engine.identity import code_version, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter, OnText
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outcome import Outcome
+from failproof_es.engine.phases import Phase, Submissions, phases_of
 from failproof_es.engine.recorded import (
     RecordedEvaluation,
     planned_windows,
@@ -39,6 +41,8 @@ from failproof_es.engine.sealing import seal_of
 from failproof_es.engine.targets import Targets
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
+    Branch,
+    CarriedOver,
     Event,
     LimitChanged,
     RunCompleted,
@@ -75,6 +79,7 @@ class Driver:
         on_text: OnText | None = None,
         stop: asyncio.Event,
         limits: JournalLimits | None = None,
+        phases: Sequence[Phase] | None = None,
     ) -> None:
         self._store = store
         self._lease = lease
@@ -84,6 +89,7 @@ class Driver:
         self._on_text = on_text
         self._requested_stop = stop
         self._limits = limits or JournalLimits()
+        self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
         self._run = Run()
         self._tally = Tally(0)
@@ -126,7 +132,11 @@ class Driver:
         recording = asyncio.create_task(self._record_limits(journal, changes), name="limits")
         try:
             with _calm_collector():
-                await self._evaluate_all(journal)
+                for phase in self._phases:
+                    self._tally = Tally(self._run.started.planned_evaluations)
+                    await self._evaluate_all(journal, phase)
+                    if self._stop.is_set():
+                        break
         finally:
             changes.put_nowait(None)
             await recording
@@ -193,7 +203,7 @@ class Driver:
 
     # -- the evaluations -------------------------------------------------------------------
 
-    async def _evaluate_all(self, journal: Journal) -> None:
+    async def _evaluate_all(self, journal: Journal, phase: Phase) -> None:
         manifest = self._run.started
         execution = self._configuration.execution
         interpreter = Interpreter(
@@ -210,8 +220,9 @@ class Driver:
             stop=self._stop,
             retry_attempts=execution.retry_attempts,
             retry_delay_ms=execution.retry_delay_ms,
+            purposes=phase.purposes,
         )
-        jobs = _Shared(self._unfinished())
+        jobs = _Shared(self._unfinished(journal, phase))
         workers = [
             asyncio.create_task(self._work(interpreter, jobs), name=f"worker-{n}")
             for n in range(execution.parallel_workers)
@@ -273,18 +284,43 @@ class Driver:
 
     # -- reading what is planned -----------------------------------------------------------
 
-    async def _unfinished(self) -> AsyncGenerator[list[RecordedEvaluation]]:
-        """The planned evaluations that are not finished; the finished ones are counted."""
-        async with contextlib.aclosing(self._recorded()) as windows:
+    async def _unfinished(
+        self, journal: Journal, phase: Phase
+    ) -> AsyncGenerator[list[RecordedEvaluation]]:
+        """The phase's evaluations that are not finished; the finished ones are counted."""
+        given = self._submitted(phase.submissions) if phase.submissions else self._recorded()
+        async with contextlib.aclosing(given) as windows:
             async for window in windows:
                 unfinished = []
-                for recorded in window:
+                for recorded in await self._with_carried_over(journal, window):
                     state = recorded.state()
                     if state.finished:
                         self._tally.add(state, recorded.case.category)
                     else:
                         unfinished.append(recorded)
                 yield unfinished
+
+    async def _with_carried_over(
+        self, journal: Journal, window: list[RecordedEvaluation]
+    ) -> list[RecordedEvaluation]:
+        """The same, after putting on record what a branched run takes over of them."""
+        branch = self._run.started.branched_from
+        keys = [recorded.key for recorded in window if not recorded.history]
+        if branch is None or not keys:
+            return window
+        events = await self._read(partial(_carry_over, branch, keys))
+        if not events:
+            return window
+        await journal.append(*events)
+        for event in events:
+            self._observe(event)
+        return await self._read(partial(_evaluations, [recorded.key for recorded in window]))
+
+    async def _submitted(
+        self, submissions: Submissions
+    ) -> AsyncGenerator[list[RecordedEvaluation]]:
+        async for key in submissions.keys(self._stop):
+            yield await self._read(partial(_evaluations, [key]))
 
     async def _recorded(self) -> AsyncGenerator[list[RecordedEvaluation]]:
         """The plan in windows, the next one read while the last one is worked on."""
@@ -386,3 +422,9 @@ def _evaluations(
     keys: Sequence[EvaluationKey], connection: psycopg.Connection[Any]
 ) -> list[RecordedEvaluation]:
     return read_evaluations(connection, keys)
+
+
+def _carry_over(
+    branch: Branch, keys: Sequence[EvaluationKey], connection: psycopg.Connection[Any]
+) -> list[CarriedOver]:
+    return carry_over(connection, branch, keys)

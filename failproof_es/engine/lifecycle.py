@@ -149,7 +149,7 @@ def _begin(
         return started, _planned(run_id, now, plan)
 
     started = store.begin_run(run_id, loaded.digest(), describe)
-    store.record_prices(run_id, _prices(started))
+    store.record_prices(run_id, prices_of(started))
     return started
 
 
@@ -180,7 +180,7 @@ def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
         )
 
 
-def _prices(started: RunStarted) -> dict[str, Price]:
+def prices_of(started: RunStarted) -> dict[str, Price]:
     """The prices known today of the run's models; unknown ones are absent."""
     book = PriceBook.of(started.configuration)
     models = (*started.models, *started.judges)

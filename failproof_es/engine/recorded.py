@@ -11,8 +11,9 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.case import Case
+from failproof_es.engine.carried_over import followed
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
-from failproof_es.events import CasesPlanned, Event, PromptStored
+from failproof_es.events import CarriedOver, CasesPlanned, Event, PromptStored
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run, planned_evaluations
 from failproof_es.store.reader import RecordedEvent, read_event, read_streams
@@ -30,6 +31,8 @@ class RecordedEvaluation:
     key: EvaluationKey
     case: Case
     history: Sequence[Event]
+    carried_over: CarriedOver | None = None
+    """Where the history is told, when it is another run's; as events of this one here."""
 
     def state(self) -> Evaluation:
         """The history, folded."""
@@ -58,19 +61,29 @@ def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, .
 def read_evaluations(
     connection: Connection, keys: Sequence[EvaluationKey], *, up_to: int | None = None
 ) -> list[RecordedEvaluation]:
-    """These evaluations in the order given, with their events up to a position."""
+    """These evaluations in the order given, with their events up to a position.
+
+    One that was carried over comes with the history that it refers to.
+    """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {stream: stored_case(rows) for stream, rows in prompts.items()}
-    histories = read_streams(connection, [key.evaluation_id for key in keys])
+    rows = read_streams(connection, [key.evaluation_id for key in keys])
+    histories = {
+        stream: [row.event() for row in found if up_to is None or row.position <= up_to]
+        for stream, found in rows.items()
+    }
+    references = {
+        stream: first
+        for stream, history in histories.items()
+        if history and isinstance(first := history[0], CarriedOver)
+    }
+    histories.update(followed(connection, list(references.values())))
     return [
         RecordedEvaluation(
             key,
             cases[key.prompt_id],
-            [
-                row.event()
-                for row in histories.get(key.evaluation_id, [])
-                if up_to is None or row.position <= up_to
-            ],
+            histories.get(key.evaluation_id, []),
+            references.get(key.evaluation_id),
         )
         for key in keys
     ]
