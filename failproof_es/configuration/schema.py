@@ -79,6 +79,8 @@ class Judging(Section):
     rule: Literal["majority", "unanimous"] = "majority"
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
     """How often a judge is asked until its reply can be read."""
+    begins: Literal["with_each_answer", "after_all_answers"] = "with_each_answer"
+    """When the judges are asked: as answers come, or once every model has answered everything."""
 
 
 class Execution(Section):

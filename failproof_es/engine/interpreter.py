@@ -48,6 +48,7 @@ from failproof_es.events import (
     EvaluationEvent,
     Event,
     Judged,
+    Purpose,
     RequestSent,
     ResponseReceived,
     Scored,
@@ -90,11 +91,14 @@ class Interpreter:
     stop: asyncio.Event
     retry_attempts: int
     retry_delay_ms: int
+    purposes: frozenset[Purpose]
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
     ) -> Evaluation:
         """Carry one evaluation on from `history`, to its end or to where `stop` is set.
+
+        It also stands still where it asks somebody whom `purposes` leave out.
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
@@ -113,6 +117,8 @@ class Interpreter:
             Done,
         ):
             if isinstance(action, Send):
+                if action.purpose not in self.purposes:
+                    break
                 if action.failures:
                     await self._record(decided)
                     decided = []
