@@ -45,14 +45,15 @@ def read_batch(
     if not rows:
         return None
     facts = [
-        Fact(place, stream_id, topic, run_id, _payload(topic, state, stream_id, version))
+        Fact(place, stream_id, topic, run_id, payload_of(topic, state, stream_id, version))
         for place, stream_id, version, topic, run_id, state in rows
         if state is not None
     ]
     return Batch(len(rows), rows[-1][0], facts)
 
 
-def _payload(topic: str, state: bytes, stream_id: str, version: int) -> dict[str, Any]:
+def payload_of(topic: str, state: bytes, stream_id: str, version: int) -> dict[str, Any]:
+    """What the bytes say, in today's schema. Raises `MapperDeserialisationError`."""
     payload: dict[str, Any] = orjson.loads(state)
     if payload.pop("schema_version", None) == _CURRENT.get(topic):
         return payload

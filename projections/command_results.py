@@ -7,6 +7,7 @@ from typing import Any, LiteralString
 
 import orjson
 
+from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 _DIALECT = "command"
@@ -25,7 +26,7 @@ class CommandResults:
         Relation("VIEW", "command_totals"),
     )
     topics: frozenset[str] = frozenset(
-        {"PromptStored", "Classified", "Scored", "EvaluationAbandoned"}
+        {"PromptStored", "Classified", "Scored", "EvaluationAbandoned", CARRIED_OVER}
     )
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class CommandResults:
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Cases first, then what was judged, then what ended: in the log, too, in this order."""
         cases, classified, finished = [], [], []
-        for fact in facts:
+        for fact in followed(cursor, facts, self.topics):
             match fact.topic:
                 case "PromptStored" if fact.payload["case"]["dialect"] == _DIALECT:
                     cases.append(_case(fact))

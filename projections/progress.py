@@ -8,6 +8,7 @@ from typing import Any, LiteralString
 
 import orjson
 
+from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 _COUNTERS = (
@@ -30,6 +31,8 @@ _COUNTER_OF = {
     "Scored": "scored",
     "EvaluationAbandoned": "abandoned",
 }
+_OUTCOMES = ("Classified", "Scored", "EvaluationAbandoned")
+"""What counts of an evaluation that was carried over; its requests were sent by another run."""
 _STATUS = {
     "RunPaused": "paused",
     "RunResumed": "running",
@@ -47,7 +50,9 @@ class Progress:
     name: LiteralString = "progress"
     version: int = 2
     relations: tuple[Relation, ...] = (Relation("TABLE", "runs"), Relation("TABLE", "progress"))
-    topics: frozenset[str] = frozenset({*_COUNTER_OF, *_STATUS, "RunStarted", "Classified"})
+    topics: frozenset[str] = frozenset(
+        {*_COUNTER_OF, *_STATUS, "RunStarted", "Classified", CARRIED_OVER}
+    )
 
     def __init__(self) -> None:
         self._start = sql_file("progress_start")
@@ -61,7 +66,7 @@ class Progress:
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Add up the batch, then add it to what stands."""
         tally: Tally = defaultdict(lambda: dict.fromkeys(_COUNTERS, 0))
-        for fact in facts:
+        for fact in followed(cursor, facts, _OUTCOMES):
             if fact.topic == "RunStarted":
                 cursor.execute(self._start, _started(fact))
                 _plan(tally, fact)

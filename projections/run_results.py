@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 
 import orjson
 
+from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 
@@ -63,7 +64,7 @@ class RunResults:
     )
 
     def __init__(self) -> None:
-        self.topics = frozenset({"PromptStored", *_TAKE_IN})
+        self.topics = frozenset({"PromptStored", CARRIED_OVER, *_TAKE_IN})
         self._incoming = sql_file("run_results_incoming")
         self._merge = sql_file("run_results_merge")
         self._prompts = sql_file("run_results_prompts")
@@ -76,7 +77,7 @@ class RunResults:
         """Fold the batch into one row for each evaluation it touches, then merge them."""
         prompts: list[tuple[Any, ...]] = []
         evaluations: dict[str, _Evaluation] = {}
-        for fact in facts:
+        for fact in followed(cursor, facts, _TAKE_IN):
             if fact.topic == "PromptStored":
                 prompts.append(_prompt(fact))
                 continue

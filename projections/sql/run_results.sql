@@ -87,7 +87,7 @@ COMMENT ON COLUMN prompts.tags IS 'Its tags, a JSON list.';
 COMMENT ON TABLE evaluations IS 'What run_results is made of. Read that.';
 
 COMMENT ON VIEW run_results IS
-    'One row for each evaluation that has begun, with the case it asks. Current while the run goes.';
+    'One row for each evaluation that has begun or was carried over, with the case it asks.';
 COMMENT ON COLUMN run_results.evaluation_id IS 'The evaluation''s stream in the log.';
 COMMENT ON COLUMN run_results.run_id IS 'The run.';
 COMMENT ON COLUMN run_results.prompt_id IS 'The case''s stream in the log; see prompts.';
@@ -119,6 +119,6 @@ COMMENT ON COLUMN run_results.output_tokens IS
     'Tokens of all turns, of the model alone; null when never said.';
 COMMENT ON COLUMN run_results.latency_ms IS
     'Milliseconds from request to answer, exact sum over all turns, each to the microsecond.';
-COMMENT ON COLUMN run_results.started_at IS 'When its first event was recorded.';
+COMMENT ON COLUMN run_results.started_at IS 'When its first event was recorded, where it was evaluated.';
 COMMENT ON COLUMN run_results.finished_at IS 'When it was scored or abandoned.';
 COMMENT ON COLUMN run_results.last_position IS 'The position of its newest event in the log.';

@@ -1,0 +1,43 @@
+"""What branched runs carried over: a reference in the log, which projections follow here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from projections.batch import payload_of
+from projections.protocol import Cursor, Fact, sql_file
+
+CARRIED_OVER = "CarriedOver"
+
+_WINDOW = 200
+"""References that are followed at once."""
+
+
+def followed(cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]) -> Iterator[Fact]:
+    """The facts, and in the place of each `CarriedOver` those that it refers to.
+
+    They come last, as facts of the evaluation that carried them over, at its position, and
+    of `topics` alone: a projection that adds up what was spent leaves that out, because it
+    was spent once.
+    """
+    references = []
+    for fact in facts:
+        if fact.topic == CARRIED_OVER:
+            references.append(fact)
+        else:
+            yield fact
+    for start in range(0, len(references), _WINDOW):
+        yield from _referred_to(cursor, references[start : start + _WINDOW], topics)
+
+
+def _referred_to(
+    cursor: Cursor, references: Sequence[Fact], topics: Collection[str]
+) -> Iterator[Fact]:
+    by_source: dict[str, list[Fact]] = {}
+    for reference in references:
+        by_source.setdefault(reference.payload["source_evaluation_id"], []).append(reference)
+    cursor.execute(sql_file("carried_over"), (list(by_source), list(topics)))
+    for stream_id, version, topic, state in cursor.fetchall():
+        payload = payload_of(topic, state, stream_id, version)
+        for reference in by_source[stream_id]:
+            yield Fact(reference.position, reference.stream_id, topic, reference.run_id, payload)

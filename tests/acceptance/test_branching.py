@@ -1,0 +1,216 @@
+"""`resume RUN --at POSITION`: a new run from any point of another one (specification 001 § 9)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import Result
+
+import projections.batch as batching
+from failproof_es.engine.driver import Driver
+from failproof_es.events import CarriedOver
+from failproof_es.store.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.store import Store
+from projections.runner import catch_up, prepare, rebuild
+from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.integration.projections.world import rows as projected_rows
+
+CASES = 12
+FINAL = ("Scored", "EvaluationAbandoned")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) -> Path:
+    """A suite that no other test asks, one case of which gets an error and one a retry."""
+    name = request.node.name
+    suite = write_suite(tmp_path, CASES, prompt=f"{name} {{n}}.")
+    cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
+    cases[1]["prompt"] += " [fault:http500*1]"
+    cases[2]["prompt"] += " [fault:http400]"
+    suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(
+        tmp_path,
+        mock_url,
+        execution={"parallel_workers": 2, "retry_attempts": 1, "retry_delay_ms": 1},
+        output={
+            "file": {"enabled": True, "path": "out/{timestamp}_x.jsonl", "checkpoint_every": 4}
+        },
+    )
+    return tmp_path
+
+
+def start(store: Store, folder: Path) -> None:
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+    assert done.exit_code == 0, done.output
+
+
+def branch(store: Store, folder: Path, run: int | str, position: int) -> Result:
+    return invoke(store.url, "resume", run, "--at", position, "--quiet", "--json", cwd=folder)
+
+
+def log(store: Store, run: int, *topics: str) -> list[RecordedEvent]:
+    with store.connect() as connection:
+        return list(find(connection, run_id=resolve_run(connection, str(run)), topics=topics))
+
+
+def results(store: Store, folder: Path, run: int) -> list[dict[str, Any]]:
+    shown = invoke(store.url, "results", run, "--format", "jsonl", cwd=folder)
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def middle(store: Store, run: int) -> int:
+    """A position at which this run had finished 5 evaluations, and begun others."""
+    return log(store, run, *FINAL)[4].position
+
+
+def without_ids(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if k not in ("run_id", "result_id")} for row in found]
+
+
+def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
+    store: Store, folder: Path, mock_url: str
+) -> None:
+    start(store, folder)
+    before, counted, position = log(store, 1), asked(mock_url), middle(store, 1)
+    finished = {row.stream_id for row in log(store, 1, *FINAL) if row.position <= position}
+    done = branch(store, folder, 1, position)
+    assert done.exit_code == 0, done.output
+    assert log(store, 1) == before, "the old run is as it was, byte for byte"
+    summary = json.loads(done.stdout)
+    assert (summary["run_number"], summary["status"]) == (2, "completed")
+    assert summary["counts"] == {"planned": CASES, "finished": CASES, "scored": 11, "abandoned": 1}
+    references = [row.event() for row in log(store, 2, "CarriedOver")]
+    assert {each.source_evaluation_id for each in references if isinstance(each, CarriedOver)} == (
+        finished
+    )
+    begun = {row.stream_id for row in log(store, 2, "RequestSent")}
+    assert len(begun) == CASES - 5
+    again = sum(asked(mock_url).values()) - sum(counted.values())
+    assert again == len(log(store, 2, "RequestSent"))
+    assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
+    assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+
+
+def test_its_results_are_whole_and_its_own(store: Store, folder: Path) -> None:
+    start(store, folder)
+    old = results(store, folder, 1)
+    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+    new = results(store, folder, 2)
+    assert [row["case_id"] for row in new] == [row["case_id"] for row in old]
+    assert len({row["run_id"] for row in new}) == 1
+    assert new[0]["run_id"] != old[0]["run_id"]
+    carried = [
+        row for row, other in zip(without_ids(new), without_ids(old), strict=True) if row == other
+    ]
+    assert len(carried) == 5
+    parts = {"checkpoint": 0, "whole": 0}
+    for file in (folder / "out").iterdir():
+        header, *lines = map(json.loads, file.read_bytes().splitlines())
+        if header["metadata"]["run_number"] == 2:
+            assert all(line in new for line in lines)
+            parts["checkpoint" if "checkpoint" in header else "whole"] += len(lines)
+    assert parts == {"checkpoint": CASES, "whole": CASES}
+
+
+def test_show_says_where_it_was_branched_and_counts_no_request_twice(
+    store: Store, folder: Path
+) -> None:
+    start(store, folder)
+    position = middle(store, 1)
+    assert branch(store, folder, 1, position).exit_code == 0
+    first, second = (
+        json.loads(invoke(store.url, "show", n, "--json", cwd=folder).stdout) for n in (1, 2)
+    )
+    assert second["branched_from"] == {"run_id": first["run_id"], "position": position}
+    assert first["branched_from"] is None
+    assert second["counts"] == {**first["counts"], "carried_over": 5}
+    assert second["classes"] == first["classes"]
+    assert second["accuracy"] == first["accuracy"]
+    assert second["requests"] == len(log(store, 2, "RequestSent")) < first["requests"]
+    table = invoke(store.url, "show", 2, cwd=folder).stdout
+    assert f"run {first['run_id']} at position {position}, 5 evaluations carried over" in table
+
+
+def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(store, folder)
+    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+    with store.connect() as connection:
+        prepare(connection)
+        while catch_up(connection):
+            pass
+        followed = projected_rows(connection)
+        monkeypatch.setattr(batching, "BATCH_EVENTS", 7)
+        rebuild(connection)
+        assert projected_rows(connection) == followed
+        told = connection.execute(
+            "SELECT run_number, count(*), count(scores), count(response), sum(accuracy) "
+            "FROM projections.run_results JOIN projections.runs USING (run_id) "
+            "GROUP BY run_number ORDER BY run_number"
+        ).fetchall()
+        stands = connection.execute(
+            "SELECT run_number, scored, abandoned, passed, requests, accuracy_sum "
+            "FROM projections.progress JOIN projections.runs USING (run_id) ORDER BY run_number"
+        ).fetchall()
+        used = connection.execute(
+            "SELECT run_number, requests FROM projections.cost JOIN projections.runs "
+            "USING (run_id) ORDER BY run_number"
+        ).fetchall()
+    assert told[0][1:] == told[1][1:] == (CASES, 11, 11, 11.0)
+    sent = [len(log(store, n, "RequestSent")) for n in (1, 2)]
+    assert [row[1:] for row in stands] == [(11, 1, 11, n, 11) for n in sent]
+    answers = [len(log(store, n, "ResponseReceived")) for n in (1, 2)]
+    assert used == [(1, answers[0]), (2, answers[1])]
+    assert answers[1] < answers[0]
+
+
+def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(store, folder)
+
+    async def die(self: Driver, *, resumed: bool) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Driver, "drive", die)
+        assert branch(store, folder, 1, middle(store, 1)).exit_code == 1
+    assert invoke(store.url, "resume", 2, "--quiet", cwd=folder).exit_code == 0
+    assert len(log(store, 2, "CarriedOver")) == 5
+    assert len(results(store, folder, 2)) == CASES
+
+
+def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: Path) -> None:
+    start(store, folder)
+    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+    assert branch(store, folder, 2, log(store, 2)[-1].position).exit_code == 0
+    references = [row.event() for row in log(store, 3, "CarriedOver")]
+    assert len(references) == CASES
+    assert log(store, 3, "RequestSent") == []
+    first, second = (log(store, n)[0].stream_id for n in (1, 2))
+    sources = [each.source_run_id for each in references if isinstance(each, CarriedOver)]
+    assert (sources.count(first), sources.count(second)) == (5, CASES - 5)
+    new, old = results(store, folder, 3), results(store, folder, 2)
+    assert without_ids(new) == without_ids(old)
+
+
+@pytest.mark.parametrize(
+    ("position", "said"), [(1, "position 1 lies before run 1"), (10**9, "lies beyond run 1")]
+)
+def test_a_position_outside_of_the_run_is_an_error_that_names_where_it_stands(
+    store: Store, folder: Path, position: int, said: str
+) -> None:
+    start(store, folder)
+    done = branch(store, folder, 1, position)
+    assert done.exit_code == 2
+    first, *_, last = log(store, 1)
+    assert said in done.stderr
+    assert f"stands at positions {first.position} to {last.position}" in done.stderr
+    with store.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM failproof.run_list").fetchone() == (1,)
