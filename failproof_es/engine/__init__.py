@@ -1,7 +1,7 @@
 """The engine: starts, resumes and replays runs."""
 
 from failproof_es.engine.branching import branch
-from failproof_es.engine.lifecycle import resume, start
+from failproof_es.engine.lifecycle import create, resume, start
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.replay import Difference, ReplayReport, replay
 from failproof_es.store.lease import RunBusy
@@ -12,6 +12,7 @@ __all__ = [
     "ReplayReport",
     "RunBusy",
     "branch",
+    "create",
     "replay",
     "resume",
     "start",

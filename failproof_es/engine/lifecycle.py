@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
+from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.outcome import Outcome
+from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, store_plan
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.sources import source_of
@@ -43,32 +45,32 @@ async def start(
     people; `on_text` gets the text of streamed answers as it comes.
     """
     configuration = loaded.configuration
-    source = await asyncio.to_thread(source_of, loaded, store)
     targets = Targets(configuration)
     try:
-        for remark in await targets.check():
-            say(remark)
-        try:
-            plan = await asyncio.to_thread(store_plan, store, source)
-        except InvalidInput as error:
-            raise InvalidInput([loaded.placed(each) for each in error.problems]) from None
-        for warning in plan.warnings:
-            say(f"warning: {warning}")
-        for skipped in plan.skipped:
-            say(f"skipped: {skipped}")
-        run_id = UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
+        dialect, plan = await _plan(loaded, store, targets, say)
+        run_id = _run_id(configuration)
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
-            observe(
-                await asyncio.to_thread(
-                    _begin, store, run_id, loaded, source.dialect, targets, plan
-                )
-            )
+            observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
             del plan
             driver = Driver(
                 store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
             )
             return await driver.drive(resumed=False)
+    finally:
+        await targets.close()
+
+
+async def create(loaded: LoadedConfiguration, store: Store, *, say: Say) -> RunStarted:
+    """Put a new run on record with its whole plan, for `resume` to drive. Nothing is sent.
+
+    Raises `InvalidInput` like `start`.
+    """
+    targets = Targets(loaded.configuration)
+    try:
+        dialect, plan = await _plan(loaded, store, targets, say)
+        run_id = _run_id(loaded.configuration)
+        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan)
     finally:
         await targets.close()
 
@@ -81,8 +83,11 @@ async def resume(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    phases: Sequence[Phase] | None = None,
 ) -> Outcome:
     """Take a run up where its events end. A run that has ended is left as it is.
+
+    `phases` are those that its configuration asks for, unless others are given.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -101,11 +106,34 @@ async def resume(
                 for remark in await targets.check():
                     say(remark)
             driver = Driver(
-                store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
-            )
+                store, lease, configuration, targets,
+                observe=observe, on_text=on_text, stop=stop, phases=phases,
+            )  # fmt: skip
             return await driver.drive(resumed=True)
     finally:
         await targets.close()
+
+
+async def _plan(
+    loaded: LoadedConfiguration, store: Store, targets: Targets, say: Say
+) -> tuple[Dialect, Plan]:
+    """Check everything, then store the prompts. Raises `InvalidInput`."""
+    source = await asyncio.to_thread(source_of, loaded, store)
+    for remark in await targets.check():
+        say(remark)
+    try:
+        plan = await asyncio.to_thread(store_plan, store, source)
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(each) for each in error.problems]) from None
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
+    for skipped in plan.skipped:
+        say(f"skipped: {skipped}")
+    return source.dialect, plan
+
+
+def _run_id(configuration: Configuration) -> UUID:
+    return UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
 
 
 def _begin(
