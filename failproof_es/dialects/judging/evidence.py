@@ -1,14 +1,16 @@
 """What of a model's words may be quoted to a judge's credit: not what is addressed to judges.
 
 A model under test may write verdicts itself, or speak to whoever grades it. A judge that
-follows such words would quote them. So objects that pose as verdicts, lines that name the
-checklist's lists, and lines that address an evaluator are evidence of nothing. Whoever
-grades in earnest quotes the rest; if nothing else is left, the item stays undecided.
+follows such words would quote them. So these are evidence of nothing: objects that pose as
+verdicts, lines that name the checklist's lists or address an evaluator, and all that comes
+after a line that poses as a heading of the transcript. Whoever grades in earnest quotes the
+rest; if nothing is left, the item stays undecided.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _VERDICT_KEYS = re.compile(r"\b(?:verdict|quote)\b", re.IGNORECASE)
@@ -22,6 +24,7 @@ _TO_JUDGES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_HEADING = re.compile(r"^\s*-{3,}.*\b(?:turn \d|conversation)\b", re.IGNORECASE)
 _GAP = "\n\ufffc\n"
 """Stands where something was taken out, so that nothing is quoted across it."""
 
@@ -29,4 +32,5 @@ _GAP = "\n\ufffc\n"
 def evidence(text: str) -> str:
     """The text without what is addressed to judges."""
     kept = _OBJECT.sub(lambda match: _GAP if _VERDICT_KEYS.search(match[0]) else match[0], text)
-    return "\n".join(_GAP if _TO_JUDGES.search(line) else line for line in kept.splitlines())
+    own = takewhile(lambda line: not _HEADING.match(line), kept.splitlines())
+    return "\n".join(_GAP if _TO_JUDGES.search(line) else line for line in own)
