@@ -206,11 +206,39 @@ class LimitChanged(Event):
     held_until: datetime | None
 
 
+class Usage(Record):
+    """Tokens as the provider counted them; `None` where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+
+
+class Finding(Record):
+    """Something that checking a run came upon. `integrity`: the record is not what it must be."""
+
+    kind: str
+    integrity: bool
+    message: str
+    evaluation_id: UUID | None = None
+
+
 class RunValidated(Event):
-    """What checking the finished run found (specification 001 § 10.2)."""
+    """What checking the ended run found (specification 001 § 10.2).
+
+    `checked` counts what was looked at, `more` the findings of a kind beyond those named.
+    `usage` is counted anew by model and judge; `cost_usd` is a decimal number, `None` where a
+    price or a token count is unknown.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     passed: bool
-    findings: tuple[str, ...]
+    checked: dict[str, int] = {}
+    findings: tuple[Finding, ...]
+    more: dict[str, int] = {}
+    usage: dict[str, Usage] = {}
+    cost_usd: dict[str, str | None] = {}
 
 
 # -- evaluation streams ------------------------------------------------------------------
@@ -257,14 +285,6 @@ class RequestSent(EvaluationEvent):
     endpoint: str
     body: str
     body_sha256: str
-
-
-class Usage(Record):
-    """Tokens as the provider counted them; `None` where it did not say."""
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_input_tokens: int | None = None
 
 
 class Redaction(Record):

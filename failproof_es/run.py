@@ -43,6 +43,7 @@ class Run:
     reason: str | None = None
     counts: Counts | None = None
     gates: Mapping[str, Any] | None = None
+    validation: RunValidated | None = None
     sealed: bool = False
 
     @property
@@ -86,7 +87,9 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
         case RunSealed():
             return replace(run, sealed=True)
-        case CaseSkipped() | RunValidated() | LimitChanged():
+        case RunValidated():
+            return replace(run, validation=event)
+        case CaseSkipped() | LimitChanged():
             return run
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")

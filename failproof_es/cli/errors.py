@@ -32,6 +32,8 @@ class ExitCode(IntEnum):
 
 def exit_code_of(outcome: Outcome) -> ExitCode:
     """The exit code of a run that was driven to `outcome`."""
+    if not outcome.intact:
+        return ExitCode.FAILED
     if outcome.status == "completed":
         return ExitCode.DONE if outcome.gates_met else ExitCode.GATE_NOT_MET
     if outcome.interrupted:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from failproof_es.assurance.standing import Standing, standing
+from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import (
     Column,
     Format,
@@ -59,11 +60,15 @@ def show_run(run: RecordedRun, output_format: Format) -> None:
     print_suites(facts)
     for name, gate in (run.run.gates or {}).items():
         click.echo(gate_line(name, gate))
+    if run.run.validation is not None:
+        for line in finding_lines(run.run.validation):
+            click.echo(line)
 
 
 def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     """All facts of a run as one JSON object. What is unknown is null."""
     started, total = run.started, facts.total
+    validation = run.run.validation
     return {
         "run_id": str(run.run_id),
         "run_number": started.run_number,
@@ -90,6 +95,10 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
         "by_suite": suite_rows(facts),
         "gates": dict(run.run.gates or {}),
+        "validation": validation
+        and validation.model_dump(
+            mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}
+        ),
         "requests": facts.requests,
         "retries": facts.retries,
         "lost_attempts": facts.lost,

@@ -15,6 +15,7 @@ import click
 from failproof_es.assurance.keeper import Keeper
 from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
+from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
@@ -187,6 +188,7 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
         "reason": outcome.reason,
         "counts": outcome.counts.model_dump(),
         "gates": outcome.gates,
+        "intact": outcome.intact,
         "exit_code": int(exit_code),
     }
 
@@ -219,6 +221,9 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
     print_suites(facts, title=f"run {outcome.run_number} {outcome.name}: {outcome.status}")
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
+    if outcome.validation is not None:
+        for line in finding_lines(outcome.validation):
+            click.echo(line)
 
 
 def _say_what_next(outcome: Outcome) -> None:

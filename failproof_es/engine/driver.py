@@ -39,6 +39,7 @@ from failproof_es.engine.recorded import (
 from failproof_es.engine.redaction import Redactor
 from failproof_es.engine.sealing import seal_of
 from failproof_es.engine.targets import Targets
+from failproof_es.engine.validation import validate_run
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     Branch,
@@ -50,6 +51,7 @@ from failproof_es.events import (
     RunPaused,
     RunResumed,
     RunSealed,
+    RunValidated,
 )
 from failproof_es.ledger.seal import Seal
 from failproof_es.run import Run, Tally, evolve_run, judge_gates
@@ -116,6 +118,8 @@ class Driver:
             if not self._run.ended:
                 await self._carry_on(journal, resumed=resumed)
             if self._run.ended:
+                if self._run.validation is None:
+                    await self._validate(journal)
                 await self._seal(journal)
         finally:
             await journal.close()
@@ -190,6 +194,11 @@ class Driver:
                 min_posix_compliance_rate=gates.min_posix_compliance_rate,
             )
             await self._record(journal, RunCompleted, counts=counts, gates=judged)
+
+    async def _validate(self, journal: Journal) -> None:
+        """Read everything once more and say on record what is to be said of it."""
+        found = await self._read(partial(validate_run, self._lease.run_id))
+        await self._record(journal, RunValidated, **found)
 
     async def _seal(self, journal: Journal) -> None:
         """Say on record that this is all of it."""

@@ -7,7 +7,7 @@ from uuid import UUID
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.replay import rederive
-from failproof_es.events import EvaluationEvent, Event, PromptStored, RunStarted
+from failproof_es.events import CarriedOver, EvaluationEvent, Event, PromptStored, RunStarted
 from failproof_es.ledger.bundle import Bundle
 from failproof_es.store.mapper import decode
 
@@ -28,7 +28,7 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
             cases[proven.stream_id] = event.case
         elif isinstance(event, RunStarted) and proven.stream_id == run_id:
             started = event
-        elif isinstance(event, EvaluationEvent):
+        elif isinstance(event, EvaluationEvent) and not isinstance(event, CarriedOver):
             histories.setdefault(proven.stream_id, []).append(event)
     assert started is not None
     dialect = dialect_named(started.dialect)

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
-from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools
+from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools, StructuresJudgement
 from failproof_es.engine.gate import Gate
 from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor
@@ -233,7 +233,7 @@ class Interpreter:
     def _request(
         self, stamp: _Stamp, state: Evaluation, case: Case, action: Send, target: Target
     ) -> RequestSent:
-        prepared = target.provider.prepare(action.messages, self._tools(case, action))
+        prepared = target.provider.prepare(action.messages, self._form(state, case, action))
         return RequestSent(
             **stamp(state),
             purpose=action.purpose,
@@ -253,11 +253,13 @@ class Interpreter:
             body_sha256=hashlib.sha256(prepared.body).hexdigest(),
         )
 
-    def _tools(self, case: Case, action: Send) -> tuple[str, ...]:
-        """The tools to offer: to the model under test, never to a judge."""
-        if action.purpose == "judge" or not isinstance(self.dialect, OffersTools):
-            return ()
-        return self.dialect.tools(case)
+    def _form(self, state: Evaluation, case: Case, action: Send) -> Form:
+        """Tools are for the model under test, a schema for its judges."""
+        if action.purpose == "target" and isinstance(self.dialect, OffersTools):
+            return Form(tools=self.dialect.tools(case))
+        if action.purpose == "judge" and isinstance(self.dialect, StructuresJudgement):
+            return Form(schema=self.dialect.judge_schema(case, Transcript(state.replies)))
+        return FREE
 
     async def _exchange(
         self,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.events import Counts
+from failproof_es.events import Counts, RunValidated
 from failproof_es.run import Run, RunStatus
 
 
@@ -21,8 +21,15 @@ class Outcome:
     reason: str | None
     counts: Counts
     gates: dict[str, dict[str, Any]]
+    validation: RunValidated | None
+    """What checking the run found; `None` while it has not ended."""
     interrupted: bool
     """Whether it stopped because it was asked to (a signal)."""
+
+    @property
+    def intact(self) -> bool:
+        """Whether nothing was found that the record must not be."""
+        return self.validation is None or self.validation.passed
 
     @property
     def gates_met(self) -> bool:
@@ -42,5 +49,6 @@ class Outcome:
             reason=run.reason,
             counts=run.counts or Counts(planned=planned, finished=0, scored=0, abandoned=0),
             gates=dict(run.gates or {}),
+            validation=run.validation,
             interrupted=interrupted and run.status == "paused",
         )

@@ -32,9 +32,19 @@ def _which_judge(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "judge": "judge" if payload["purpose"] == "judge" else None}
 
 
+def _findings(payload: dict[str, Any]) -> dict[str, Any]:
+    """A finding was a sentence."""
+    found = [
+        {"kind": "unnamed", "integrity": not payload["passed"], "message": message}
+        for message in payload["findings"]
+    ]
+    return {**payload, "findings": found}
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
+    ("RunValidated", 1): _findings,
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
     ("ResponseReceived", 2): _which_judge,

@@ -364,3 +364,27 @@ def test_a_suite_of_another_dialect_is_no_collection(store: Store, tmp_path: Pat
     done = invoke(store.url, "prompts", "import", *arguments, cwd=tmp_path)
     assert done.exit_code == 2
     assert "has suites, not stored prompts" in done.stderr
+
+
+def test_the_costs_counted_anew_after_a_run_are_those_of_the_cost_view(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "calibration.jsonl").write_bytes(
+        b"\n".join(orjson.dumps(prompt(n, content=f"cost {n}")) for n in range(5))
+    )
+    configure(tmp_path, mock_url)
+    prices = {"version": "2026-11-21", "models": [
+        {"model": "gpt-4o", "input_usd_per_million": 2.5, "output_usd_per_million": 10},
+    ]}  # fmt: skip
+    configuration = orjson.loads((tmp_path / "run.yaml").read_bytes())
+    (tmp_path / "run.yaml").write_bytes(orjson.dumps({**configuration, "prices": prices}))
+    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    shown = invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout
+    validation = json.loads(shown)["validation"]
+    assert validation["passed"], validation["findings"]
+    with store.connect() as connection:
+        rows = connection.execute("SELECT model_key, cost_usd FROM projections.cost").fetchall()
+    assert len(rows) == 2
+    view = dict(rows)
+    assert view["claude-sonnet-4.5"] is None and validation["cost_usd"]["claude-sonnet-4.5"] is None
+    assert float(validation["cost_usd"]["gpt-4o"]) == float(view["gpt-4o"]) > 0

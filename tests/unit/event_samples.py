@@ -21,6 +21,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    Finding,
     Judged,
     LimitChanged,
     ModelSnapshot,
@@ -82,6 +83,8 @@ MODEL = ModelSnapshot(
     settings={"weights_sha256": "b1"},
 )
 
+FOUND = Finding(kind="unnamed", integrity=True, message="one")
+
 SAMPLES: tuple[Event, ...] = (
     PromptStored(
         originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
@@ -112,7 +115,7 @@ SAMPLES: tuple[Event, ...] = (
         **OF_RUN, server="http://127.0.0.1/v1", models=("m",), limit_before=100, limit_after=50,
         reason="rate_limited", retry_after_s=1.5, held_until=WHEN,
     ),
-    RunValidated(**OF_RUN, passed=False, findings=("one",)),
+    RunValidated(**OF_RUN, passed=False, findings=(FOUND,)),
     CarriedOver(
         **OF_EVALUATION, source_run_id=UUID(int=8), source_evaluation_id=UUID(int=9),
         source_events=4, source_sha256="cd" * 32,

@@ -12,16 +12,20 @@ import pytest
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.errors import ExitCode, exit_code_of, report
 from failproof_es.engine.outcome import Outcome
-from failproof_es.events import Counts
+from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.journal import LogUnavailable
 from failproof_es.store.lease import RunBusy
+from tests.unit.event_samples import SAMPLES
 
+[SAMPLE_OF_RUN_VALIDATED] = [each for each in SAMPLES if isinstance(each, RunValidated)]
 MET = {"min_accuracy": {"limit": 0.5, "measured": 0.9, "met": True}}
 MISSED = {"min_accuracy": {"limit": 0.5, "measured": 0.1, "met": False}}
 
 
-def outcome(status: Any, *, interrupted: bool = False, gates: Any = None) -> Outcome:
+def outcome(
+    status: Any, *, interrupted: bool = False, gates: Any = None, validation: Any = None
+) -> Outcome:
     return Outcome(
         run_id=UUID(int=1),
         run_number=1,
@@ -30,6 +34,7 @@ def outcome(status: Any, *, interrupted: bool = False, gates: Any = None) -> Out
         reason=None,
         counts=Counts(planned=1, finished=1, scored=1, abandoned=0),
         gates=gates or {},
+        validation=validation,
         interrupted=interrupted,
     )
 
@@ -38,6 +43,7 @@ def outcome(status: Any, *, interrupted: bool = False, gates: Any = None) -> Out
     ("result", "code"),
     [
         (outcome("completed"), 0),
+        (outcome("completed", validation=SAMPLE_OF_RUN_VALIDATED), 1),
         (outcome("completed", gates=MET), 0),
         (outcome("completed", gates=MISSED), 3),
         (outcome("paused", interrupted=True), 130),

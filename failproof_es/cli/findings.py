@@ -1,0 +1,20 @@
+"""What checking a run that has ended found, in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.cli.sanitise import one_line
+from failproof_es.events import RunValidated
+
+
+def finding_lines(validation: RunValidated) -> Iterator[str]:
+    """The verdict first, then every finding: what must not be before what is to be known."""
+    counted = ", ".join(f"{count:,} {what}" for what, count in validation.checked.items())
+    verdict = "everything is accounted for" if validation.passed else "NOT as it must be"
+    yield f"checked {counted}: {verdict}"
+    for finding in sorted(validation.findings, key=lambda each: not each.integrity):
+        where = f" (evaluation {finding.evaluation_id})" if finding.evaluation_id else ""
+        yield one_line(f"  {finding.kind}: {finding.message}{where}")
+    for kind, count in validation.more.items():
+        yield f"  {kind}: {count:,} more"

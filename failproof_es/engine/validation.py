@@ -1,0 +1,224 @@
+"""Checking a run that has ended (specification 001 § 10.2): everything accounted for, whole,
+and as it was sent; tokens and costs counted anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from failproof_es.case import Turn, prompt_id
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.recorded import (
+    Connection,
+    RecordedEvaluation,
+    read_run,
+    recorded_evaluations,
+)
+from failproof_es.evaluation import Evaluation, ImpossibleHistory, Reply, Transcript, evolve
+from failproof_es.events import (
+    Counts,
+    Finding,
+    ModelSnapshot,
+    RequestSent,
+    ResponseReceived,
+    RunStarted,
+    Usage,
+)
+from failproof_es.models.prices import PriceBook
+from failproof_es.models.reread import misread
+from failproof_es.store.recorder import query
+
+_NAMED = 100
+"""So many findings of one kind are named one by one; the rest are counted."""
+_CUT_OFF = "length"
+
+
+def validate_run(run_id: UUID, connection: Connection) -> dict[str, Any]:
+    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it."""
+    run = read_run(connection, run_id)
+    validation = Validation(run.started, dialect_named(run.started.dialect))
+    for recorded in recorded_evaluations(connection, run):
+        validation.look_at(recorded)
+    row = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
+    assert row is not None and run.counts is not None
+    return validation.end(run.counts, int(row[0]))
+
+
+@dataclass(slots=True)
+class Validation:
+    """What has been looked at so far, and what was found."""
+
+    started: RunStarted
+    dialect: Dialect
+    checked: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    more: Counter[str] = field(default_factory=Counter)
+    used: dict[str, Usage] = field(default_factory=dict)
+    _named: Counter[str] = field(default_factory=Counter)
+    _abandoned: Counter[str] = field(default_factory=Counter)
+    _cut_off: Counter[str] = field(default_factory=Counter)
+    _models: dict[str, ModelSnapshot] = field(default_factory=dict)
+    _streams: int = 0
+    _scored: int = 0
+
+    def __post_init__(self) -> None:
+        self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
+
+    def look_at(self, recorded: RecordedEvaluation) -> None:
+        """Check one planned evaluation, event by event."""
+        self.checked["evaluations"] += 1
+        self._streams += bool(recorded.history)
+        if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
+            self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
+        state = Evaluation()
+        for event in recorded.history:
+            self.checked["events"] += 1
+            if isinstance(event, RequestSent):
+                self._look_at_request(event, state.replies, recorded)
+            elif isinstance(event, ResponseReceived):
+                self._look_at_response(event, recorded)
+            try:
+                state = evolve(state, event)
+            except ImpossibleHistory as error:
+                self._find("impossible_history", str(error), recorded)
+                return
+        self._account_for(state, recorded)
+
+    def end(self, counts: Counts, streams: int) -> dict[str, Any]:
+        """The fields of `RunValidated`, held to what the run said of itself.
+
+        `counts` are those of its last event, `streams` how many the database files under it.
+        """
+        abandoned = self._abandoned.total()
+        if (self._scored, abandoned) != (counts.scored, counts.abandoned):
+            self._find(
+                "counts_differ",
+                f"the run says {counts.scored} scored and {counts.abandoned} abandoned; "
+                f"its events say {self._scored} and {abandoned}",
+            )
+        if streams != self._streams:
+            self._find(
+                "streams_differ",
+                f"{streams} evaluations are filed under this run, {self._streams} were planned",
+            )
+        for kind, count in sorted(self._abandoned.items()):
+            self._notice("not_scored", f"{count} evaluations ended without a score: {kind}")
+        for key, count in sorted(self._cut_off.items()):
+            self._notice("cut_off", f"{count} replies of {key} were cut off at max_tokens")
+        return {
+            "passed": not any(finding.integrity for finding in self.findings),
+            "checked": dict(self.checked),
+            "findings": tuple(self.findings),
+            "more": dict(self.more),
+            "usage": self.used,
+            "cost_usd": self._costs(),
+        }
+
+    # -- one event -------------------------------------------------------------------------
+
+    def _look_at_request(
+        self, request: RequestSent, replies: Sequence[Reply], recorded: RecordedEvaluation
+    ) -> None:
+        self.checked["requests"] += 1
+        body = request.body.encode("utf-8")
+        if hashlib.sha256(body).hexdigest() != request.body_sha256:
+            self._find("request_altered", "a request's body is not what its digest says", recorded)
+        transcript = Transcript(tuple(replies))
+        ask = self.dialect.messages if request.judge is None else self.dialect.judge_messages
+        messages = ask(recorded.case, transcript)
+        if messages is None or not _sent_whole(body, messages):
+            message = f"the request of turn {request.turn} does not hold what was to be asked"
+            self._find("not_sent_whole", message, recorded)
+
+    def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
+        self.checked["responses"] += 1
+        key = response.judge or response.model_key
+        if response.finish_reason == _CUT_OFF:
+            self._cut_off[key] += 1
+        if recorded.carried_over is None:
+            self.used[key] = _sum(self.used.get(key), response.usage)
+        model = self._models.get(key)
+        if model is None:
+            self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
+        elif wrong := misread(model.provider, response):
+            message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
+            self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
+
+    def _account_for(self, state: Evaluation, recorded: RecordedEvaluation) -> None:
+        if state.score is not None:
+            self._scored += 1
+        elif state.abandoned is not None:
+            self._abandoned[state.abandoned.kind] += 1
+        else:
+            self._find("unaccounted", "the evaluation was planned and has no end", recorded)
+
+    # -- keeping ---------------------------------------------------------------------------
+
+    def _find(self, kind: str, message: str, recorded: RecordedEvaluation | None = None) -> None:
+        self._named[kind] += 1
+        if self._named[kind] > _NAMED:
+            self.more[kind] += 1
+            return
+        evaluation_id = None if recorded is None else recorded.key.evaluation_id
+        self.findings.append(
+            Finding(kind=kind, integrity=True, message=message, evaluation_id=evaluation_id)
+        )
+
+    def _notice(self, kind: str, message: str) -> None:
+        self.findings.append(Finding(kind=kind, integrity=False, message=message))
+
+    def _costs(self) -> dict[str, str | None]:
+        """US dollars by model and judge; `None` where a price or a token count is unknown."""
+        book = PriceBook.of(self.started.configuration)
+        costs: dict[str, str | None] = {}
+        for key, used in self.used.items():
+            model = self._models.get(key)
+            rates = None if model is None else book.rates(model, self.started.timestamp)
+            if rates is None or used.input_tokens is None or used.output_tokens is None:
+                costs[key] = None
+                continue
+            cached = used.cached_input_tokens or 0
+            cost = (used.input_tokens - cached) * rates.input + cached * rates.cached_input
+            costs[key] = str((cost + used.output_tokens * rates.output) / Decimal(1_000_000))
+        return costs
+
+
+def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
+    """Whether the body holds every message, to its last character."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    if "messages" not in document:
+        return all(turn.content in document.get("prompt", "") for turn in messages)
+    sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
+    return sent == [(turn.role, turn.content) for turn in messages]
+
+
+def _sum(before: Usage | None, usage: Usage) -> Usage:
+    """Unknown once is unknown in sum: a part is not the whole."""
+    if before is None:
+        return usage
+
+    def total(one: int | None, other: int | None) -> int | None:
+        return None if one is None or other is None else one + other
+
+    return Usage(
+        input_tokens=total(before.input_tokens, usage.input_tokens),
+        output_tokens=total(before.output_tokens, usage.output_tokens),
+        cached_input_tokens=(before.cached_input_tokens or 0) + (usage.cached_input_tokens or 0),
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

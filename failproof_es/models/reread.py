@@ -1,0 +1,54 @@
+"""Reading a recorded reply once more, from its raw bytes: is what was read what they say?"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.events import ResponseReceived
+from failproof_es.models.openai_reply import Flaw, HttpReply, read_reply, read_streamed
+from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.protocol import Answer, ModelError
+
+_OVER_HTTP = frozenset({"openai", "local"})
+_READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Misread:
+    """A recorded field that the raw bytes contradict."""
+
+    field: str
+    recorded: Any
+    raw: Any
+
+
+def misread(provider: str, response: ResponseReceived) -> Misread | None:
+    """The first field that was read otherwise than the raw bytes say; `None` when none was.
+
+    Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
+    reply in which a secret was replaced.
+    """
+    if provider not in _OVER_HTTP or response.redactions:
+        return None
+    try:
+        answer = _read_again(response)
+    except (ModelError, Flaw) as error:
+        return Misread("body", "an answer", error.message)
+    for field in _READ:
+        recorded, raw = getattr(response, field), getattr(answer, field)
+        if recorded != raw:
+            return Misread(field, recorded, raw)
+    return None
+
+
+def _read_again(response: ResponseReceived) -> Answer:
+    encoded = response.body_encoding == "base64"
+    body = b64decode(response.body) if encoded else response.body.encode("utf-8")
+    reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
+    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return read_reply(reply)
+    stream = StreamedReply()
+    stream.feed(body)
+    return read_streamed(reply, stream)

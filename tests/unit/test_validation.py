@@ -1,0 +1,169 @@
+"""Checking an ended run: each thing that must not be is found, and nothing else is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+import pytest
+
+from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.validation import Validation
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import (
+    Classified,
+    Counts,
+    EvaluationEvent,
+    ModelSnapshot,
+    Redaction,
+    RequestSent,
+    ResponseReceived,
+    RunStarted,
+    Scored,
+    Usage,
+)
+from tests.unit.event_samples import OF_RUN
+from tests.unit.histories import PlainDialect
+
+RUN = UUID(int=7)
+CASE = Case(
+    dialect="plain",
+    case_id="c",
+    suite_id="s",
+    turns=(Turn(role="user", content="naïve \x00 \u202e {{x}}"),),
+)
+MODEL = ModelSnapshot(key="m", provider="openai", model="m", settings={"base_url": "http://x/v1"})
+PRICE = {"model": "m", "input_usd_per_million": 1.0, "output_usd_per_million": 2.0}
+STARTED = RunStarted(
+    **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, attempt=1,
+    configuration={"prices": {"version": "2026-11-21", "models": [PRICE]}},
+    configuration_digest="d", models=(MODEL,), suites=(), dialect="plain", planned_cases=1,
+    planned_evaluations=1, code_version="1", packages={}, who="w", where="h",
+)  # fmt: skip
+ANSWER = {
+    "model": "m",
+    "choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+}
+
+
+def history() -> list[EvaluationEvent]:
+    key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
+    asked = {"model": "m", "messages": [turn.model_dump() for turn in CASE.turns]}
+    body = orjson.dumps(asked).decode()
+    attempt: dict[str, Any] = {"purpose": "target", "turn": 0, "attempt": 1}
+
+    def head(version: int) -> dict[str, Any]:
+        return {
+            "originator_id": key.evaluation_id, "originator_version": version, "run_id": RUN,
+            "timestamp": datetime(2026, 11, 21, tzinfo=UTC), "prompt_id": key.prompt_id,
+            "model_key": "m", "repetition": 1,
+        }  # fmt: skip
+
+    return [
+        RequestSent(
+            **head(1), **attempt, model="m", parameters={}, endpoint="http://x/v1", body=body,
+            body_sha256=hashlib.sha256(body.encode()).hexdigest(),
+        ),
+        ResponseReceived(
+            **head(2), **attempt, status=200, headers={}, body=orjson.dumps(ANSWER).decode(),
+            text="hi", finish_reason="stop", model="m", latency_ms=1.0,
+            usage=Usage(input_tokens=3, output_tokens=2),
+        ),
+        Classified(**head(3), primary="pass", details={}, classifier="c", classifier_version="1"),
+        Scored(**head(4), scores={"accuracy": 1.0}, reason="", scorer="s", scorer_version="1"),
+    ]  # fmt: skip
+
+
+def checked(
+    events: Sequence[EvaluationEvent],
+    *,
+    case: Case = CASE,
+    scored: int = 1,
+    abandoned: int = 0,
+    streams: int = 1,
+) -> dict[str, Any]:
+    key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
+    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    validation.look_at(RecordedEvaluation(key, case, events))
+    counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
+    return validation.end(counts, streams)
+
+
+def altered(at: int, **changes: Any) -> list[EvaluationEvent]:
+    events = history()
+    events[at] = events[at].model_copy(update=changes)
+    return events
+
+
+def test_a_run_that_is_whole_passes_and_its_cost_is_counted_anew() -> None:
+    found = checked(history())
+    assert found["passed"] and not found["findings"]
+    assert found["checked"] == {"evaluations": 1, "events": 4, "requests": 1, "responses": 1}
+    assert found["usage"] == {"m": Usage(input_tokens=3, output_tokens=2)}
+    assert float(found["cost_usd"]["m"]) == (3 * 1.0 + 2 * 2.0) / 1_000_000
+
+
+def raw(**changes: Any) -> str:
+    return orjson.dumps({**ANSWER, **changes}).decode()
+
+
+SPOILED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "a request's body was changed": (
+        "request_altered", lambda: checked(altered(0, body=history()[0].body + " "))  # type: ignore[attr-defined]
+    ),
+    "the prompt was sent shortened": ("not_sent_whole", lambda: checked(altered(
+        0, body='{"messages": []}', body_sha256=hashlib.sha256(b'{"messages": []}').hexdigest()))),
+    "the stored prompt is another one": (
+        "prompt_altered",
+        lambda: checked(history(), case=CASE.model_copy(update={"case_id": "other"})),
+    ),
+    "the answer's text was shortened": ("misread", lambda: checked(altered(1, text="h"))),
+    "the tokens were made fewer": (
+        "misread", lambda: checked(altered(1, usage=Usage(input_tokens=1, output_tokens=2)))
+    ),
+    "the finish reason was hidden": ("misread", lambda: checked(altered(1, finish_reason=None))),
+    "the raw reply is no answer": ("misread", lambda: checked(altered(1, body='{"choices": []}'))),
+    "the raw reply names another model": (
+        "misread", lambda: checked(altered(1, body=raw(model="other")))
+    ),
+    "somebody else answered": ("unknown_model", lambda: checked(altered(1, model_key="x"))),
+    "an event is missing": ("impossible_history", lambda: checked(history()[1:])),
+    "the evaluation has no end": ("unaccounted", lambda: checked(history()[:3], scored=0)),
+    "the run counts otherwise": ("counts_differ", lambda: checked(history(), scored=0)),
+    "a stream is nobody's": ("streams_differ", lambda: checked(history(), streams=2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", SPOILED)
+def test_what_must_not_be_is_found(how: str) -> None:
+    kind, look = SPOILED[how]
+    found = look()
+    assert not found["passed"]
+    assert {each.kind for each in found["findings"] if each.integrity} >= {kind}
+
+
+def test_a_reply_that_was_cut_off_is_to_be_known_and_breaks_nothing() -> None:
+    cut = raw(choices=[{"message": {"content": "hi"}, "finish_reason": "length"}])
+    found = checked(altered(1, body=cut, finish_reason="length"))
+    assert found["passed"]
+    assert [(each.kind, each.integrity) for each in found["findings"]] == [("cut_off", False)]
+
+
+def test_where_a_secret_was_replaced_the_raw_reply_says_nothing() -> None:
+    replaced = Redaction(field="text", variable="KEY", count=1)
+    assert checked(altered(1, text="[KEY]", redactions=(replaced,)))["passed"]
+
+
+def test_of_many_findings_of_a_kind_a_hundred_are_named_and_the_rest_counted() -> None:
+    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    for _ in range(150):
+        key = EvaluationKey(uuid4(), prompt_id(CASE.digest()), "m")
+        validation.look_at(RecordedEvaluation(key, CASE, []))
+    found = validation.end(Counts(planned=150, finished=0, scored=0, abandoned=0), 0)
+    assert len(found["findings"]) == 100 and found["more"] == {"unaccounted": 50}
