@@ -301,12 +301,16 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
     own = runs[run_id]
     attempts = check_attempts(own[0].payload, list(runs.values()))
     check_plan(own, prompts)
-    for evaluation in evaluations:
-        first = evaluation[0].payload
-        asked = first.get("prompt_id")
-        if first.get("run_id") != run_id or type(asked) is not str or asked not in prompts:
-            refuse(f"stream {evaluation[0].stream} is not of this run, or not planned")
-    ended, sealed = check_seal(own, evaluations)
+    here, elsewhere = (
+        [each for each in evaluations if (each[0].payload.get("run_id") == run_id) is of_this_run]
+        for of_this_run in (True, False)
+    )
+    for evaluation in here:
+        asked = evaluation[0].payload.get("prompt_id")
+        if type(asked) is not str or asked not in prompts:
+            refuse(f"stream {evaluation[0].stream} was not planned")
+    check_carried_over(own[0], here, elsewhere)
+    ended, sealed = check_seal(own, here)
     return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
 
 
@@ -346,6 +350,38 @@ def prompt_of(digest: Any) -> str:
     first[6] = first[6] & 0x0F | 0x80
     first[8] = first[8] & 0x3F | 0x80
     return str(UUID(bytes=bytes(first)))
+
+
+def check_carried_over(
+    started: Event, here: list[list[Event]], elsewhere: list[list[Event]]
+) -> None:
+    sources = {str(each[0].stream): each for each in elsewhere}
+    for evaluation in here:
+        if "CarriedOver" not in [event.topic for event in evaluation]:
+            continue
+        reference = evaluation[0].payload
+        if len(evaluation) != 1 or started.payload.get("branched_from") is None:
+            refuse(f"stream {evaluation[0].stream} carries over what it may not")
+        source = sources.pop(text_of(reference, "source_evaluation_id"), None)
+        if source is None:
+            refuse(f"stream {evaluation[0].stream}: what is carried over is missing")
+        first, last = source[0].payload, source[-1]
+        if last.topic not in ("Scored", "EvaluationAbandoned") or last.place > started.place:
+            refuse(f"stream {last.stream} was not over when the run began")
+        if "CarriedOver" in [event.topic for event in source]:
+            refuse(f"stream {last.stream} was carried over itself")
+        expected = {
+            "run_id": text_of(reference, "source_run_id"),
+            **{key: reference.get(key) for key in ("prompt_id", "model_key", "repetition")},
+        }
+        if canonical({key: first.get(key) for key in expected}) != canonical(expected):
+            refuse(f"stream {last.stream} is not the evaluation that is carried over")
+        if number(reference, "source_events") != len(source):
+            refuse(f"stream {last.stream} has more or fewer events than were carried over")
+        if text_of(reference, "source_sha256") != sha256(*(each.leaf for each in source)).hex():
+            refuse(f"stream {last.stream} has other events than were carried over")
+    if sources:
+        refuse(f"streams of other runs that nothing carries over: {', '.join(sources)}")
 
 
 def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event, dict[str, Any]]:

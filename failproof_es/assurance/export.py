@@ -37,19 +37,25 @@ def evidence(connection: Connection, run_id: UUID) -> Iterator[bytes]:
 
 
 def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run, its prompts, and the own stream of every other run of its configuration."""
+    """The run, its prompts, what it carried over, and every other run of its configuration.
+
+    Of those other runs their own streams.
+    """
     digests: list[str] = []
+    carried_over: list[UUID] = []
     configuration = ""
     for row in ledger.run_rows(connection, run_id):
         if row.topic == b"CasesPlanned":
             digests += orjson.loads(row.state)["digests"]
         elif row.topic == b"RunStarted":
             configuration = orjson.loads(row.state)["configuration_digest"]
+        elif row.topic == b"CarriedOver":
+            carried_over.append(UUID(orjson.loads(row.state)["source_evaluation_id"]))
         yield row
     attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
     others = [other for (other,) in attempts if other != run_id]
     prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
-    yield from ledger.stream_rows(connection, [*prompts, *others])
+    yield from ledger.stream_rows(connection, [*prompts, *carried_over, *others])
 
 
 def _indices(connection: Connection, positions: Sequence[int], size: int) -> list[int]:

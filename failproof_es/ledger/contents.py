@@ -1,15 +1,17 @@
 """What the events of a bundle say, and whether they are a whole run and nothing else.
 
 Whole means: the run's own stream from its first event to its seal; every stream that the seal
-counts, with every event; every case that was planned; and every other run of the same
-configuration, each from its first event on, so that running until it passes shows.
+counts, with every event; every case that was planned; what a branched run carried over, where
+it happened; and every other run of the same configuration, each from its first event on, so
+that running until it passes shows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -23,6 +25,8 @@ RUN_TOPICS = frozenset(
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")
+_FINAL = ("Scored", "EvaluationAbandoned")
+_IDENTITY = ("prompt_id", "model_key", "repetition")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -80,11 +84,14 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
         raise EvidenceError(f"run {run_id} is sealed without having ended")
     others = {i: stream for i, stream in streams.items() if stream[0].topic == "RunStarted"}
     prompts = {i for i, stream in streams.items() if stream[0].topic == "PromptStored"}
-    evaluations = [stream for i, stream in streams.items() if i not in others and i not in prompts]
+    evaluations, elsewhere = _told_apart(
+        run_id, (stream for i, stream in streams.items() if i not in others and i not in prompts)
+    )
     _check_plan(own, payloads, prompts)
     asked = {str(prompt) for prompt in prompts}
     for stream in evaluations:
-        _check_evaluation(stream, run_id, asked)
+        _check_evaluation(stream, asked)
+    _check_carried_over(own[0], evaluations, elsewhere)
     return Contents(
         run_id=run_id,
         run_number=_number(started, "run_number"),
@@ -141,13 +148,60 @@ def _prompt_id(digest: Any) -> UUID:
     return UUID(int=value | (0x8 << 76) | (0x2 << 62))
 
 
-def _check_evaluation(stream: Sequence[Proven], run_id: UUID, prompts: set[str]) -> None:
-    payload = _payload(stream[0])
-    if payload.get("run_id") != str(run_id):
-        raise EvidenceError(f"stream {stream[0].stream_id} is not of this run")
-    asked = payload.get("prompt_id")
+def _told_apart(
+    run_id: UUID, streams: Iterable[list[Proven]]
+) -> tuple[list[list[Proven]], dict[str, list[Proven]]]:
+    """The evaluations of this run, and those of other runs by the name of their stream."""
+    own: list[list[Proven]] = []
+    elsewhere: dict[str, list[Proven]] = {}
+    for stream in streams:
+        if _payload(stream[0]).get("run_id") == str(run_id):
+            own.append(stream)
+        else:
+            elsewhere[str(stream[0].stream_id)] = stream
+    return own, elsewhere
+
+
+def _check_evaluation(stream: Sequence[Proven], prompts: set[str]) -> None:
+    asked = _payload(stream[0]).get("prompt_id")
     if type(asked) is not str or asked not in prompts:
         raise EvidenceError(f"stream {stream[0].stream_id} asks what was not planned")
+
+
+def _check_carried_over(
+    started: Proven, evaluations: Sequence[Sequence[Proven]], elsewhere: dict[str, list[Proven]]
+) -> None:
+    """What is carried over is here, as it was when the run began, and nothing besides."""
+    remaining = dict(elsewhere)
+    for stream in evaluations:
+        if all(event.topic != "CarriedOver" for event in stream):
+            continue
+        if len(stream) > 1 or _payload(started).get("branched_from") is None:
+            raise EvidenceError(f"stream {stream[0].stream_id} cannot have been carried over")
+        reference = _payload(stream[0])
+        source = remaining.pop(_text(reference, "source_evaluation_id"), None)
+        if source is None:
+            raise EvidenceError(f"stream {stream[0].stream_id}: what it carries over is not here")
+        _check_reference(reference, source, started)
+    for name in remaining:
+        raise EvidenceError(f"stream {name} is not of this run")
+
+
+def _check_reference(reference: dict[str, Any], source: Sequence[Proven], started: Proven) -> None:
+    """The source is the evaluation that is referred to, was over, and is what was hashed."""
+    name, told = source[0].stream_id, _payload(source[0])
+    if source[-1].topic not in _FINAL or source[-1].index > started.index:
+        raise EvidenceError(f"stream {name} had not ended when it was carried over")
+    if any(event.topic == "CarriedOver" for event in source):
+        raise EvidenceError(f"stream {name} was carried over itself")
+    pairs: list[tuple[Any, Any]] = [(_text(reference, "source_run_id"), told.get("run_id"))]
+    pairs += [(reference.get(key), told.get(key)) for key in _IDENTITY]
+    if any(type(one) is not type(other) or one != other for one, other in pairs):
+        raise EvidenceError(f"stream {name} is another evaluation than is carried over")
+    digest = hashlib.sha256(b"".join(event.leaf_hash() for event in source)).hexdigest()
+    said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
+    if said != (len(source), digest):
+        raise EvidenceError(f"stream {name} is not what was carried over")
 
 
 def _attempts(started: dict[str, Any], others: dict[UUID, list[Proven]]) -> int:
