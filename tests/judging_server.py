@@ -65,12 +65,12 @@ def judged(question: str) -> str:
     assert mark is not None
     items = _ITEM.findall(question.split(f"--- {mark[1]} conversation ends ---")[1])
     turns = re.findall(rf"--- {mark[1]} turn \d+: model under test ---\n([^\n]*)", question)
-    verdicts = []
+    verdicts = {}
     for key, kind in items:
         verdict, quote = _FAVOURABLE[kind], turns[-1]
         if key == "must_not_do.1" and FORBIDDEN in turns:
             verdict, quote = "present", FORBIDDEN
-        verdicts.append({"item": key, "verdict": verdict, "quote": quote})
+        verdicts[key] = {"verdict": verdict, "quote": quote}
     return orjson.dumps({"transcript": mark[1], "items": verdicts}).decode()
 
 

@@ -44,6 +44,8 @@ class Model(Section):
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
     stream: bool = False
     """Have the answer sent piece by piece: the time to the first token is recorded."""
+    structured_output: bool = False
+    """Hold a judge's reply to its JSON Schema (`response_format`), where the dialect has one."""
     seed: int | None = None
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""

@@ -99,6 +99,14 @@ class ReadsJudges(Protocol):
 
 
 @runtime_checkable
+class StructuresJudgement(Protocol):
+    """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
+
+    def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
+        """The JSON Schema of a good reply. What comes is read as strictly without it."""
+
+
+@runtime_checkable
 class OffersTools(Protocol):
     """A dialect whose cases offer tools to the model under test."""
 

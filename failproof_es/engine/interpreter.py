@@ -35,6 +35,7 @@ from failproof_es.evaluation import (
     ReadJudgement,
     ScoreReply,
     Send,
+    Transcript,
     evolve,
     fold,
     next_action,
@@ -55,7 +56,14 @@ from failproof_es.events import (
     ToolCall,
 )
 from failproof_es.models.answered import require_model
-from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
+from failproof_es.models.protocol import (
+    FREE,
+    Answer,
+    Form,
+    ModelError,
+    PreparedRequest,
+    Provider,
+)
 from failproof_es.models.waiting import wait_s
 from failproof_es.store.journal import Journal
 

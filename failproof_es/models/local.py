@@ -7,12 +7,13 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import IO
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.openai import OpenAIProvider
-from failproof_es.models.protocol import Answer, OnText, PreparedRequest
+from failproof_es.models.protocol import FREE, Answer, Form, OnText, PreparedRequest
 from failproof_es.models.weights import find
 from failproof_es.problems import InvalidInput
 
@@ -66,9 +67,9 @@ class LocalProvider:
             )
         self._base_url = line.removeprefix("listening ").strip() + "/v1"
 
-    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent. The embedded model's template knows no tools."""
-        return self._wire.prepare(messages)
+        return self._wire.prepare(messages, replace(form, tools=()))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`."""

@@ -25,7 +25,7 @@ from failproof_es.models.openai_reply import (
     read_streamed,
 )
 from failproof_es.models.openai_stream import StreamedReply
-from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
 
 _CHECK_TIMEOUT_S = 10.0
@@ -77,7 +77,7 @@ class OpenAIProvider:
             await self._client.aclose()
             self._client = None
 
-    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent."""
         model = self._model
         body: dict[str, Any] = {
@@ -88,14 +88,16 @@ class OpenAIProvider:
         }
         if model.seed is not None:
             body["seed"] = model.seed
-        if tools:
-            body["tools"] = [_stub(name) for name in tools]
+        if form.tools:
+            body["tools"] = [_stub(name) for name in form.tools]
+        if form.schema is not None and model.structured_output:
+            body["response_format"] = _held_to(form.schema)
         if model.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return PreparedRequest(
             f"{self._base_url}/chat/completions",
             orjson.dumps({**body, **model.parameters}),
-            tuple(tools),
+            form.tools,
         )
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
@@ -215,6 +217,11 @@ class OpenAIProvider:
             return None
         shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _held_to(schema: dict[str, Any]) -> dict[str, Any]:
+    described = {"name": "reply", "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": described}
 
 
 def _stub(name: str) -> dict[str, Any]:

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from failproof_es.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
 
 OnText = Callable[[str], None]
 """Takes a piece of text. It must not raise and must not block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What an answer may be, beside text. A provider that takes neither leaves both out."""
+
+    tools: tuple[str, ...] = ()
+    """The names of tools to offer, each with a definition that takes any arguments."""
+    schema: dict[str, Any] | None = None
+    """The JSON Schema to hold the answer to."""
+
+
+FREE = Form()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +106,8 @@ class Provider(Protocol):
         used: unreachable, the key is wrong or missing, weights are absent.
         """
 
-    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
-        """The exact request for these messages. Pure: no I/O, no clock.
-
-        Tools are offered by name, with a definition that takes any arguments. A provider that
-        takes no definitions offers none, and its request says so.
-        """
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+        """The exact request for these messages. Pure: no I/O, no clock."""
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`; never anything else, short of cancellation.

@@ -17,7 +17,7 @@ import orjson
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.model_client import ModelClient
-from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
 
 
@@ -46,8 +46,8 @@ class PythonProvider:
         self._constructed()
         return None
 
-    def prepare(self, messages: Sequence[Turn], tools: Sequence[str] = ()) -> PreparedRequest:
-        """Prompt and parameters as JSON: what the class is given. It takes no tools."""
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+        """Prompt and parameters as JSON: what the class is given. It takes no form."""
         model = self._model
         params: dict[str, Any] = {
             "max_tokens": model.max_tokens,

@@ -6,7 +6,7 @@ on. Whether those words were said is checked here, not believed.
 
 from failproof_es.dialects.judging.checklist import Item, Kind, checklist
 from failproof_es.dialects.judging.decision import ItemDecision, decide, judge_agreement
-from failproof_es.dialects.judging.prompt import Passage, ask
+from failproof_es.dialects.judging.prompt import Passage, ask, reply_schema
 from failproof_es.dialects.judging.reply import read_verdicts
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "decide",
     "judge_agreement",
     "read_verdicts",
+    "reply_schema",
 ]

@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 from failproof_es.case import Turn
 from failproof_es.dialects.judging.checklist import Item
 from failproof_es.dialects.templates import delimiter, fill
 
-NAMES = ("items", "transcript", "delimiter")
+NAMES = ("items", "transcript", "delimiter", "answers")
+REQUIRED = ("items", "transcript", "delimiter")
 VERSION = "1"
 """Of the shipped template."""
 
+_ANSWER = '{"verdict": "<verdict>", "quote": "<exact words>"}'
 Passages = Sequence["Passage"]
 
 
@@ -47,12 +50,38 @@ def ask(items: Sequence[Item], transcript: Passages, template: str | None) -> tu
     values = {
         "delimiter": mark,
         "items": "\n".join(f"{item.key}: {_on_one_line(item.text)}" for item in items),
+        "answers": ", ".join(f'"{item.key}": {_ANSWER}' for item in items),
         "transcript": "\n".join(
             f"--- {mark} turn {number}: {each.speaker} ---\n{each.text}"
             for number, each in enumerate(transcript, 1)
         ),
     }
     return (Turn(role="user", content=fill(template or shipped(), values)),)
+
+
+def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:
+    """The JSON Schema of a good reply, for servers that can hold a model to one."""
+    return _object(
+        {
+            "transcript": {"type": "string", "enum": [token(items, transcript)]},
+            "items": _object({item.key: _answer_schema(item) for item in items}),
+        }
+    )
+
+
+def _answer_schema(item: Item) -> dict[str, Any]:
+    verdicts = [item.words.passes, item.words.fails]
+    return _object({"verdict": {"type": "string", "enum": verdicts}, "quote": {"type": "string"}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Every property is required and no other allowed: the strictest that servers take."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _on_one_line(text: str) -> str:

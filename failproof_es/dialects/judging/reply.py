@@ -55,7 +55,7 @@ def _own_object(text: str, mark: str) -> Pairs:
     found = outermost_objects(text, ("items",))
     if not found:
         raise _Unusable("no_object: the reply holds no JSON object with items")
-    own = [each for each in found if [v for k, v in each if k.lower() == "transcript"] == [mark]]
+    own = [each for each in found if _values(each, "transcript") == [mark]]
     if not own:
         raise _Unusable("other_transcript: no object of the reply repeats the transcript's mark")
     if any(each != own[0] for each in own):
@@ -63,35 +63,31 @@ def _own_object(text: str, mark: str) -> Pairs:
     return own[0]
 
 
-def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Pairs]]:
-    """What the object says, by item."""
-    lists = [value for key, value in document if key.lower() == "items"]
-    if len(lists) != 1:
+def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
+    """What the object says, by item: everything, where an item stands more than once."""
+    objects = _values(document, "items")
+    if len(objects) != 1:
         raise _Unusable("contradicting_keys: items stands twice")
-    entries = lists[0]
-    if isinstance(entries, Pairs) or not isinstance(entries, list):
-        raise _Unusable("not_a_list: items is not a list")
+    if not isinstance(objects[0], Pairs):
+        raise _Unusable("not_an_object: items is not an object")
     known = {item.key for item in items}
-    answered: dict[str, list[Pairs]] = {}
-    for entry in entries:
-        if not isinstance(entry, Pairs):
-            raise _Unusable("not_an_object: an entry of items is not an object")
-        keys = _values(entry, "item")
-        if len(keys) != 1 or not isinstance(keys[0], str):
-            raise _Unusable("unnamed_item: an entry of items does not say which item it is on")
-        if keys[0] not in known:
-            raise _Unusable(f"unknown_item: nobody asked about {_shown(keys[0])}")
-        answered.setdefault(keys[0], []).append(entry)
+    answered: dict[str, list[Any]] = {}
+    for key, value in objects[0]:
+        if key not in known:
+            raise _Unusable(f"unknown_item: nobody asked about {_shown(key)}")
+        answered.setdefault(key, []).append(value)
     return answered
 
 
-def _read_item(item: Item, entries: Sequence[Pairs], quotable: Mapping[int, str]) -> dict[str, Any]:
+def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, str]) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
     }  # fmt: skip
-    if len(entries) != 1:
-        return {**read, "void": "answered more than once" if entries else "not answered"}
-    verdicts, quotes = _values(entries[0], "verdict"), _values(entries[0], "quote")
+    if len(answers) != 1:
+        return {**read, "void": "answered more than once" if answers else "not answered"}
+    if not isinstance(answers[0], Pairs):
+        return {**read, "void": "the answer is not an object"}
+    verdicts, quotes = _values(answers[0], "verdict"), _values(answers[0], "quote")
     quote = quotes[0] if quotes else None
     words = item.words
     if len(verdicts) != 1 or len(quotes) > 1:
@@ -119,8 +115,8 @@ def _proven(needed: bool, quote: str | None, quotable: Mapping[int, str]) -> dic
     return {"turn": list(quotable)[index]}
 
 
-def _values(entry: Pairs, name: str) -> list[Any]:
-    return [value for key, value in entry if key.lower() == name]
+def _values(document: Pairs, name: str) -> list[Any]:
+    return [value for key, value in document if key.lower() == name]
 
 
 def _encodable(text: str) -> bool:

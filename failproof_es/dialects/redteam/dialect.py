@@ -73,6 +73,10 @@ class RedTeam:
         """See `grading.judge_messages`."""
         return grading.judge_messages(case, transcript)
 
+    def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
+        """See `grading.judge_schema`."""
+        return grading.judge_schema(case, transcript)
+
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
         """See `grading.read_judgement`."""
         return grading.read_judgement(case, transcript, reply)

@@ -8,6 +8,7 @@ where neither holds, so that a judge's failure is never the model's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.judging import (
@@ -19,6 +20,7 @@ from failproof_es.dialects.judging import (
     decide,
     judge_agreement,
     read_verdicts,
+    reply_schema,
 )
 from failproof_es.dialects.judging.reply import NAME as READER
 from failproof_es.dialects.judging.reply import VERSION as READER_VERSION
@@ -39,6 +41,11 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
     if not needs_judge(classify(case, transcript)):
         return None
     return ask(checklist(case.expectation), passages(case, transcript), _template(case))
+
+
+def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
+    """The JSON Schema that a judge's reply keeps to."""
+    return reply_schema(checklist(case.expectation), passages(case, transcript))
 
 
 def read_judgement(case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:

@@ -44,7 +44,7 @@ class _Placeholders:
 _TEMPLATES: Mapping[str, _Placeholders] = {
     "sources_template": _Placeholders(("sources",), source_block.BLOCK_NAMES),
     "source_template": _Placeholders(("source_id", "text", "delimiter"), source_block.SOURCE_NAMES),
-    "judge_template": _Placeholders(prompt.NAMES, prompt.NAMES),
+    "judge_template": _Placeholders(prompt.REQUIRED, prompt.NAMES),
 }
 
 

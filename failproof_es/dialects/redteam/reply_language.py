@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[[^\[\]\n]{1,200}\]", re.DOTALL)
+_NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[[\w, ;-]*-\d+\]", re.DOTALL)
 _FEWEST_LETTERS = 40
+_FEWEST_WORDS = 6
+"""Different ones: a reply that goes round in circles says as little as a short one."""
 _FEWEST_UNSPACED = 10
 _UNSPACED_FROM = "\u0e00"
 _READ_CHARACTERS = 4_000
@@ -29,8 +31,10 @@ def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
     prose = " ".join(_NOT_PROSE.sub(" ", text) for text in texts)[:_READ_CHARACTERS]
     letters = [character for character in prose if character.isalpha()]
     unspaced = sum(letter >= _UNSPACED_FROM for letter in letters)
-    if len(letters) < _FEWEST_LETTERS and unspaced < _FEWEST_UNSPACED:
-        return {**found, "why_not": "too few letters"}
+    words = {word.lower() for word in prose.split()}
+    enough = len(letters) >= _FEWEST_LETTERS and len(words) >= _FEWEST_WORDS
+    if not enough and unspaced < _FEWEST_UNSPACED:
+        return {**found, "why_not": "too few words"}
     base = expected.split("-")[0].lower()
     if base not in _known():
         return {**found, "why_not": f"the detector does not know {base}"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
 from ruamel.yaml import YAML
 
 from failproof_es.case import Case
@@ -69,10 +70,17 @@ class Labelled:
             for item in checklist(self.case.expectation)
         ]
 
-    def reply(self, entries: Any, mark: str | None = None) -> str:
-        """A reply in the form that is asked for."""
-        document = {"transcript": mark or self.mark, "items": entries}
-        return orjson.dumps(document).decode()
+    def reply(self, entries: Sequence[Entry], mark: str | None = None) -> str:
+        """A reply in the form that is asked for, an item as often as it is given."""
+        answers = ", ".join(
+            f"{json.dumps(each['item'])}: {json.dumps({k: each[k] for k in each if k != 'item'})}"
+            for each in entries
+        )
+        return self.reply_with(f"{{{answers}}}", mark)
+
+    def reply_with(self, items: str, mark: str | None = None) -> str:
+        """A reply with this JSON in place of the answers."""
+        return f'{{"transcript": "{mark or self.mark}", "items": {items}}}'
 
     def read(self, text: str, judge: str = "judge") -> JudgeVerdict:
         """What one judge's reply says."""

@@ -96,22 +96,24 @@ def answers_twice(bed: Labelled) -> Iterator[str]:
     yield bed.reply([*bed.entries, *lies])
     yield bed.reply([*lies, *bed.entries])
     yield f"{bed.reply(lies)}\n{bed.good()}" if lies != list(bed.entries) else ""
-    yield bed.good().replace("}]}", '}], "items": []}')
+    yield bed.good().removesuffix("}") + ', "items": {}}'
+    yield bed.good().replace('"verdict"', '"verdict": "absent", "verdict"')
 
 
 def answers_other_items(bed: Labelled) -> Iterator[str]:
     lies = bed.favouring(bed.said[-1])
     yield bed.reply([{**each, "item": f"{each['item']}0"} for each in lies])
     yield bed.reply([*lies, {"item": "overall", "verdict": "met", "quote": bed.said[-1]}])
-    yield bed.reply([{**each, "item": 1} for each in lies])
-    yield bed.reply([{"verdict": each["verdict"], "quote": bed.said[-1]} for each in lies])
+    yield bed.reply([{**each, "item": each["item"].upper()} for each in lies])
+    yield bed.reply([{**each, "item": str(n)} for n, each in enumerate(lies)])
 
 
 def answers_none_of_the_items(bed: Labelled) -> Iterator[str]:
     yield bed.reply([])
-    yield bed.reply(None)
-    yield bed.reply("all present")
-    yield bed.reply({each["item"]: each["verdict"] for each in bed.favouring("")})
+    for items in ("null", "[]", '"all present"', "1", orjson.dumps(bed.favouring("")).decode()):
+        yield bed.reply_with(items)
+    words = {each["item"]: each["verdict"] for each in bed.favouring("")}
+    yield bed.reply_with(orjson.dumps(words).decode())
 
 
 def uses_other_types(bed: Labelled) -> Iterator[str]:
