@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
+import psycopg
 import pytest
 from click.testing import Result
 
 import projections.batch as batching
+from failproof_es.assurance.signing_key import log_key
 from failproof_es.engine.driver import Driver
 from failproof_es.events import CarriedOver
+from failproof_es.store import ledger
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
@@ -198,6 +203,43 @@ def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: 
     assert (sources.count(first), sources.count(second)) == (5, CASES - 5)
     new, old = results(store, folder, 3), results(store, folder, 2)
     assert without_ids(new) == without_ids(old)
+
+
+def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path) -> None:
+    start(store, folder)
+    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+    done = invoke(store.url, "evidence", "export", 2, "-o", "run.evidence", cwd=folder)
+    assert done.exit_code == 0, done.output
+    with store.connect() as connection:
+        key = str(log_key(ledger.origin(connection)).public)
+    done = invoke(
+        store.url, "evidence", "verify", "run.evidence", "--key", key, "--replay", cwd=folder
+    )
+    assert f"replayed: {CASES} evaluations agree, 0 differ" in done.output
+    assert invoke(store.url, "verify", 2, "--key", key, cwd=folder).exit_code == 0
+    (folder / "log.pub").write_text(key)
+    second = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+    command = [sys.executable, str(second), "run.evidence", "log.pub"]
+    assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
+
+
+def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
+    store: Store, folder: Path, administrator: psycopg.Connection[Any]
+) -> None:
+    start(store, folder)
+    assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
+    source = log(store, 2, "CarriedOver")[0].payload()["source_evaluation_id"]
+    administrator.execute("SET event_triggers = off")
+    for trigger in ("statements_change_nothing", "rows_never_change"):
+        administrator.execute(f"ALTER TABLE failproof.events DISABLE TRIGGER {trigger}".encode())
+    administrator.execute(
+        "UPDATE failproof.events SET state = state || ' '::bytea "
+        "WHERE originator_id = %s AND topic = 'Scored'",
+        (source,),
+    )
+    done = invoke(store.url, "results", 2, cwd=folder)
+    assert done.exit_code == 1
+    assert f"what it carries over is not what stream {source} holds" in done.stderr
 
 
 @pytest.mark.parametrize(

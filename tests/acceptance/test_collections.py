@@ -16,6 +16,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from projections.runner import prepare, rebuild
 from tests.acceptance.commands import invoke, write_configuration, write_suite
@@ -152,6 +153,36 @@ def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
         prepare(connection)
         rebuild(connection)
     assert export(store, folder, "1", "2") == exported
+
+
+def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folder: Path) -> None:
+    start(store, folder)
+    with store.connect() as connection:
+        finals = find(connection, topics=("Scored", "EvaluationAbandoned"))
+        position = [row.position for row in finals][29]
+    done = invoke(store.url, "resume", "1", "--at", position, "--quiet", cwd=folder)
+    assert done.exit_code == 0, done.output
+    [run] = export(store, folder, "2")["test_runs"]
+    assert run["branched_from"]["position"] == position
+    assert run["evaluations"]["carried_over"] == 30
+    with store.connect() as connection:
+        rows = connection.execute(
+            "SELECT mine.document::text, told.document::text, mine.status = told.status "
+            "FROM promptguard.evaluations AS mine JOIN promptguard.evaluations AS told "
+            "ON told.evaluation_id = mine.carried_over_from"
+        ).fetchall()
+    assert len(rows) == 30
+    for mine, told, same_status in rows:
+        own = {"evaluation_id": None, "test_run_id": run["test_run_id"]}
+        assert {**json.loads(mine), "evaluation_id": None} == {**json.loads(told), **own}
+        assert same_status
+    shown = invoke(store.url, "results", "2", "--format", "jsonl", cwd=folder).stdout
+    records = {each["evaluation_id"]: each for each in map(json.loads, shown.splitlines())}
+    for document in export(store, folder, "2")["evaluations"]:
+        record = records.pop(document["evaluation_id"])
+        for name in ("request", "response", "model", "timestamp", "test_run_id"):
+            assert document[name] == record[name]
+    assert not records
 
 
 def test_shapes_are_listed_and_everything_that_is_missing_is_said(
