@@ -21,7 +21,8 @@ REQUIRED = ("items", "transcript", "delimiter")
 VERSION = "1"
 """Of the shipped template."""
 
-_ANSWER = '{"verdict": "<verdict>", "quote": "<exact words>"}'
+_ANSWER = '{"quote": "<exact words>", "verdict": "<verdict>"}'
+"""The quotation first: a judge should find the words before it decides what they show."""
 Passages = Sequence["Passage"]
 
 
@@ -71,7 +72,7 @@ def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:
 
 def _answer_schema(item: Item) -> dict[str, Any]:
     verdicts = [item.words.passes, item.words.fails]
-    return _object({"verdict": {"type": "string", "enum": verdicts}, "quote": {"type": "string"}})
+    return _object({"quote": {"type": "string"}, "verdict": {"type": "string", "enum": verdicts}})
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
