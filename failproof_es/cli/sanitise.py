@@ -1,59 +1,15 @@
-"""Make untrusted text safe to show: a terminal obeys what it is sent.
+"""Make untrusted text safe to show in a terminal, which obeys what it is sent.
 
-Model output, case files and database rows may hold escape sequences that repaint the
-screen, bidirectional controls that reorder what is read, and characters that nobody
-sees. They are shown as escapes instead (`\\x1b`, `\\u202e`), never dropped: what stands
-in the record stays visible.
+`failproof_es.visible` says what is unsafe and how it is shown; here it also serves JSON.
 """
 
 from __future__ import annotations
 
 import re
 
-_UNSAFE_RANGES = (
-    (0x00, 0x1F),  # C0 controls, ESC among them
-    (0x7F, 0x9F),  # DEL and C1 controls: U+009B is an escape sequence's opener of its own
-    (0xAD, 0xAD),  # soft hyphen
-    (0x034F, 0x034F),  # combining grapheme joiner
-    (0x0600, 0x0605),  # Arabic number signs
-    (0x061C, 0x061C),  # Arabic letter mark
-    (0x06DD, 0x06DD),
-    (0x070F, 0x070F),
-    (0x0890, 0x0891),
-    (0x08E2, 0x08E2),
-    (0x115F, 0x1160),  # Hangul fillers: letters that show nothing
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x200B, 0x200F),  # zero-width characters, directional marks
-    (0x2028, 0x202E),  # line and paragraph separators, embeddings and overrides
-    (0x2060, 0x206F),  # word joiner, invisible operators, isolates
-    (0x3164, 0x3164),
-    (0xD800, 0xDFFF),  # lone surrogates: no encoding takes them
-    (0xFEFF, 0xFEFF),
-    (0xFFA0, 0xFFA0),
-    (0xFFF0, 0xFFFB),
-    (0x110BD, 0x110BD),
-    (0x110CD, 0x110CD),
-    (0x13430, 0x1343F),
-    (0x1BCA0, 0x1BCA3),
-    (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),  # tags and their neighbours
-)
-_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSAFE_RANGES)
-_UNSAFE = re.compile(f"[{_CLASS}]")
-_UNSAFE_IN_LINES = re.compile(f"(?![\n\t])[{_CLASS}]")
+from failproof_es.visible import UNSAFE_IN_LINES, lines, one_line, shortened
 
-_WHITESPACE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def one_line(text: object) -> str:
-    """`text` for a table cell or a message: line breaks and tabs are escaped too."""
-    return _UNSAFE.sub(_escape, str(text))
-
-
-def lines(text: object) -> str:
-    """`text` for a place of its own: line feeds and tabs stay, everything else is escaped."""
-    return _UNSAFE_IN_LINES.sub(_escape, str(text))
+__all__ = ["json_text", "lines", "one_line", "shortened"]
 
 
 def json_text(document: str) -> str:
@@ -62,22 +18,7 @@ def json_text(document: str) -> str:
     Outside its strings JSON has no unsafe character but white space, so each one found
     can become the `\\uXXXX` that JSON itself allows.
     """
-    return _UNSAFE_IN_LINES.sub(_json_escape, document)
-
-
-def shortened(text: str, width: int) -> str:
-    """`text` in at most `width` characters, `…` for the rest: for display, never for data."""
-    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
-    if character in _WHITESPACE:
-        return _WHITESPACE[character]
-    if code <= 0xFF:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return UNSAFE_IN_LINES.sub(_json_escape, document)
 
 
 def _json_escape(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.sanitise import json_text, lines, one_line, shortened
+from failproof_es.visible import marked_lines
 
 ANY_TEXT = st.text(alphabet=st.characters(codec=None, exclude_categories=()))
 UNSAFE_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -78,3 +79,14 @@ def test_shortened_text_says_that_it_is_shortened(text: str, width: int) -> None
     shown = shortened(text, width)
     assert len(shown) <= width
     assert shown == text or shown.endswith("…")
+
+
+@given(ANY_TEXT)
+def test_marked_pieces_are_the_lines_and_tell_an_escape_from_one_that_was_written(
+    text: str,
+) -> None:
+    pieces = list(marked_lines(text))
+    assert "".join(piece for piece, _ in pieces) == lines(text)
+    assert "".join(piece for piece, escape in pieces if not escape) == "".join(
+        character for character in text if lines(character) == character
+    )
