@@ -197,6 +197,13 @@ def test_any_prompt_is_stored_sent_and_exported_unaltered(
     missing = set(expected.values()) - set(asked(mock_url))
     assert not missing, [ascii(each[600:700]) for each in missing]
     assert full_prompts(store, tmp_path) == expected
+    collected = export(store, tmp_path)
+    assert {
+        each["prompt_id"]: each["request"]["full_prompt"] for each in collected["evaluations"]
+    } == expected
+    assert {each["prompt_id"]: each["content"] for each in collected["prompts"]} == {
+        each["prompt_id"]: each["content"] for each in prompts
+    }
     (results,) = (file for file in (tmp_path / "outputs").iterdir() if "check" not in file.name)
     _, *rows = map(orjson.loads, results.read_bytes().splitlines())
     assert {row["prompt_id"]: row["request"]["full_prompt"] for row in rows} == expected
@@ -204,6 +211,21 @@ def test_any_prompt_is_stored_sent_and_exported_unaltered(
         stored = [row.event() for row in find(connection, topics=("PromptStored",))]
     documents = [event.case.document for event in stored if isinstance(event, PromptStored)]
     assert [each["content"] for each in documents] == [each["content"] for each in prompts]
+
+
+def export(store: Store, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Each collection of the newest run, as its file holds it."""
+    done = invoke(
+        store.url, "export", "latest", "--shape", "promptguard", "--output", "collected", "--json",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return {
+        row["collection"]: [
+            orjson.loads(line) for line in (folder / row["file"]).read_bytes().splitlines()
+        ]
+        for row in json.loads(done.stdout)
+    }
 
 
 def test_options_of_the_dialect_are_wrong_by_file_line_and_field(

@@ -18,31 +18,38 @@ SELECT
         'test_run_id', begun.run_id,
         'prompt_id', stored.prompt_id,
         'model', coalesce(nullif(answered.model, ''), asked.model),
-        'timestamp', first.payload -> 'timestamp',
+        'timestamp', CASE
+            WHEN begins.source_evaluation_id IS NULL THEN begins."timestamp"
+            ELSE (
+                SELECT first.payload ->> 'timestamp'
+                FROM promptguard.opened_events AS first
+                WHERE first.stream_id = told.stream_id AND first.version = 1
+            )
+        END,
         'request', json_build_object(
             'full_prompt', stored.turns -> 0 -> 'content',
             'temperature', asked.parameters -> 'temperature',
             'max_tokens', asked.parameters -> 'max_tokens'
         ),
         'response', json_build_object(
-            'raw', CASE WHEN answered.version IS NULL THEN failed.body ELSE answered.body END,
+            'raw', CASE WHEN answered.times = 0 THEN failed.body ELSE answered.body END,
             'parsed', graded.verdict,
             'error', coalesce(failed.message, ended.reason)
         ),
         'metrics', json_build_object(
-            'latency_ms', used.latency_ms,
-            'tokens_used', used.tokens,
-            'cost_usd', used.cost_usd
+            'latency_ms', answered.latency_ms,
+            'tokens_used', answered.tokens,
+            'cost_usd', answered.cost_usd
         )
     )) AS document
 FROM promptguard.opened_events AS begun
 CROSS JOIN LATERAL json_to_record(begun.payload) AS begins (
-    prompt_id uuid, model_key text, repetition integer, source_evaluation_id uuid
+    prompt_id uuid, model_key text, repetition integer, "timestamp" text,
+    source_evaluation_id uuid
 )
 CROSS JOIN LATERAL (
     SELECT coalesce(begins.source_evaluation_id, begun.stream_id) AS stream_id
 ) AS told
-JOIN promptguard.opened_events AS first ON first.stream_id = told.stream_id AND first.version = 1
 JOIN promptguard.stored_cases AS stored ON stored.stream_id = begins.prompt_id
 CROSS JOIN LATERAL (
     SELECT
@@ -54,17 +61,36 @@ CROSS JOIN LATERAL (
     ORDER BY e.version DESC
     LIMIT 1
 ) AS asked
-LEFT JOIN LATERAL (
+-- What the answers come to; the last one counts. Unknown stays unknown: no price, or an
+-- answer without a token count, gives NULL, never 0.
+CROSS JOIN LATERAL (
     SELECT
-        e.version,
-        r.body,
-        r.model
+        count(*) AS times,
+        (array_agg(r.body ORDER BY e.version DESC))[1] AS body,
+        (array_agg(r.model ORDER BY e.version DESC))[1] AS model,
+        round(sum(r.latency_ms))::bigint AS latency_ms,
+        CASE WHEN count(u.input_tokens) + count(u.output_tokens) > 0 THEN
+            coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0)
+        END AS tokens,
+        CASE WHEN bool_and(u.input_tokens IS NOT NULL AND u.output_tokens IS NOT NULL) THEN
+            trim_scale(sum(
+                (u.input_tokens - coalesce(u.cached_input_tokens, 0)) * p.input_usd_per_million
+                + coalesce(u.cached_input_tokens, 0)
+                * coalesce(p.cached_input_usd_per_million, p.input_usd_per_million)
+                + u.output_tokens * p.output_usd_per_million
+            ) / 1000000)
+        END AS cost_usd
     FROM promptguard.opened_events AS e
-    CROSS JOIN LATERAL json_to_record(e.payload) AS r (purpose text, body text, model text)
+    CROSS JOIN LATERAL json_to_record(e.payload) AS r (
+        purpose text, body text, model text, latency_ms double precision, usage json
+    )
+    CROSS JOIN LATERAL json_to_record(r.usage) AS u (
+        input_tokens numeric, output_tokens numeric, cached_input_tokens numeric
+    )
+    LEFT JOIN failproof.price_list AS p
+        ON p.run_id = begun.run_id AND p.model_key = begins.model_key
     WHERE e.stream_id = told.stream_id AND e.topic = 'ResponseReceived' AND r.purpose = 'target'
-    ORDER BY e.version DESC
-    LIMIT 1
-) AS answered ON true
+) AS answered
 -- An error that no later answer made good.
 LEFT JOIN LATERAL (
     SELECT
@@ -111,32 +137,6 @@ LEFT JOIN LATERAL (
     WHERE e.stream_id = told.stream_id AND e.topic IN ('Scored', 'EvaluationAbandoned')
     LIMIT 1
 ) AS ended ON true
--- Unknown stays unknown: no price, or an answer without a token count, gives NULL, never 0.
-LEFT JOIN LATERAL (
-    SELECT
-        round(sum(r.latency_ms))::bigint AS latency_ms,
-        CASE WHEN count(u.input_tokens) + count(u.output_tokens) > 0 THEN
-            coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0)
-        END AS tokens,
-        CASE WHEN bool_and(u.input_tokens IS NOT NULL AND u.output_tokens IS NOT NULL) THEN
-            trim_scale(sum(
-                (u.input_tokens - coalesce(u.cached_input_tokens, 0)) * p.input_usd_per_million
-                + coalesce(u.cached_input_tokens, 0)
-                * coalesce(p.cached_input_usd_per_million, p.input_usd_per_million)
-                + u.output_tokens * p.output_usd_per_million
-            ) / 1000000)
-        END AS cost_usd
-    FROM promptguard.opened_events AS e
-    CROSS JOIN LATERAL json_to_record(e.payload) AS r (
-        purpose text, latency_ms double precision, usage json
-    )
-    CROSS JOIN LATERAL json_to_record(r.usage) AS u (
-        input_tokens numeric, output_tokens numeric, cached_input_tokens numeric
-    )
-    LEFT JOIN failproof.price_list AS p
-        ON p.run_id = begun.run_id AND p.model_key = begins.model_key
-    WHERE e.stream_id = told.stream_id AND e.topic = 'ResponseReceived' AND r.purpose = 'target'
-) AS used ON true
 WHERE begun.version = 1 AND begun.topic IN ('RequestSent', 'CarriedOver');
 
 COMMENT ON VIEW promptguard.evaluations IS
