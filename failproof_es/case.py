@@ -60,6 +60,11 @@ def collection_id(name: str) -> UUID:
     return digest_uuid(hashlib.sha256(f"collection\n{name}".encode()).digest())
 
 
+def operations_id(run_id: UUID) -> UUID:
+    """The stream of what is done about a run beside driving it."""
+    return digest_uuid(hashlib.sha256(f"operations\n{run_id}".encode()).digest())
+
+
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
     value = int.from_bytes(digest[:16], "big")

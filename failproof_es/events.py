@@ -63,6 +63,53 @@ class PromptsImported(Event):
     where: str
 
 
+# -- operations streams ----------------------------------------------------------------------
+
+
+class OperationEvent(Event):
+    """Something was done about a run beside driving it (specification 001 § 8.2)."""
+
+    about: UUID
+    """The run. Its own stream may not have begun yet, or be sealed."""
+    who: str
+    where: str
+
+
+class ConfigurationResolved(OperationEvent):
+    """A configuration was read, defaults filled in; secrets stand in it by name only."""
+
+    path: str
+    configuration: dict[str, Any]
+    configuration_digest: str
+
+
+class ValidationStarted(OperationEvent):
+    """What `start` needs is being looked at; nothing has been sent (§ 10.1)."""
+
+
+class ValidationPassed(OperationEvent):
+    """Nothing stands against the run. `estimate` is what it would ask, counted by nobody else."""
+
+    warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
+    estimate: dict[str, Any]
+
+
+class ValidationFailed(OperationEvent):
+    """There is no such run: these problems stand against it."""
+
+    problems: tuple[str, ...]
+
+
+class FileWritten(OperationEvent):
+    """A file was put where people look for it, whole."""
+
+    kind: Literal["results", "checkpoint", "report"]
+    path: str
+    bytes: int
+    sha256: str
+
+
 # -- run streams: lifecycle only ---------------------------------------------------------
 
 
@@ -407,6 +454,11 @@ EVENTS: dict[str, type[Event]] = {
     for kind in (
         PromptStored,
         PromptsImported,
+        ConfigurationResolved,
+        ValidationStarted,
+        ValidationPassed,
+        ValidationFailed,
+        FileWritten,
         RunStarted,
         CasesPlanned,
         CaseSkipped,

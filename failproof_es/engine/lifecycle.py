@@ -13,13 +13,24 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
+from failproof_es.engine.operations import Operation, record_operations
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, store_plan
+from failproof_es.engine.preflight import Estimates, check
 from failproof_es.engine.recorded import read_run
-from failproof_es.engine.sources import source_of
+from failproof_es.engine.redaction import Redactor
 from failproof_es.engine.targets import Targets
-from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
+from failproof_es.events import (
+    CaseSkipped,
+    CasesPlanned,
+    ConfigurationResolved,
+    Event,
+    RunStarted,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
+)
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
@@ -47,8 +58,8 @@ async def start(
     configuration = loaded.configuration
     targets = Targets(configuration)
     try:
-        dialect, plan = await _plan(loaded, store, targets, say)
         run_id = _run_id(configuration)
+        dialect, plan = await _plan(loaded, store, run_id, targets, say)
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
@@ -68,8 +79,8 @@ async def create(loaded: LoadedConfiguration, store: Store, *, say: Say) -> RunS
     """
     targets = Targets(loaded.configuration)
     try:
-        dialect, plan = await _plan(loaded, store, targets, say)
         run_id = _run_id(loaded.configuration)
+        dialect, plan = await _plan(loaded, store, run_id, targets, say)
         return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan)
     finally:
         await targets.close()
@@ -115,21 +126,42 @@ async def resume(
 
 
 async def _plan(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, say: Say
+    loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
 ) -> tuple[Dialect, Plan]:
-    """Check everything, then store the prompts. Raises `InvalidInput`."""
-    source = await asyncio.to_thread(source_of, loaded, store)
-    for remark in await targets.check():
-        say(remark)
+    """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
+    redact = Redactor(targets.secret_variables()).scrubbing()
+
+    async def record(*operations: Operation) -> None:
+        await asyncio.to_thread(record_operations, store, run_id, operations)
+
+    resolved = {"path": str(loaded.path), "configuration": loaded.resolved()}
+    digest = {"configuration_digest": loaded.digest()}
+    await record((ConfigurationResolved, resolved | digest), (ValidationStarted, {}))
     try:
-        plan = await asyncio.to_thread(store_plan, store, source)
+        checked = await check(loaded, store, targets)
+        dialect = checked.source.dialect
+        estimates = Estimates(dialect, loaded, targets)
+        plan = await asyncio.to_thread(
+            store_plan, store, checked.source, checked.found, estimates.add
+        )
     except InvalidInput as error:
-        raise InvalidInput([loaded.placed(each) for each in error.problems]) from None
+        problems = [loaded.placed(each) for each in error.problems]
+        told = tuple(redact.text("problems", str(each)) for each in problems)
+        await record((ValidationFailed, {"problems": told}))
+        raise InvalidInput(problems) from None
+    for remark in checked.remarks:
+        say(remark)
     for warning in plan.warnings:
         say(f"warning: {warning}")
     for skipped in plan.skipped:
         say(f"skipped: {skipped}")
-    return source.dialect, plan
+    passed = {
+        "warnings": tuple(str(each) for each in plan.warnings),
+        "remarks": tuple(redact.text("remarks", each) for each in checked.remarks),
+        "estimate": estimates.as_json(),
+    }
+    await record((ValidationPassed, passed))
+    return dialect, plan
 
 
 def _run_id(configuration: Configuration) -> UUID:

@@ -6,7 +6,7 @@ A run either exists with its complete plan or not at all, and never depends on a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -95,15 +95,21 @@ def check_files(
     return tuple(problems.warnings)
 
 
-def store_plan(store: Store, source: Source) -> Plan:
-    """Check every case, then store every prompt that the log does not hold yet."""
-    checked = source.check()
+def store_plan(
+    store: Store, source: Source, found: Sequence[Problem], look: Callable[[Case], None]
+) -> Plan:
+    """Store every prompt that the log does not hold yet. `found` is what `check` returned.
+
+    `look` gets every case on its way.
+    """
     packed = bytearray()
     suites = []
     for part in source.parts():
         cases = 0
         for batch in _batches(part.cases):
             cases += len(batch)
+            for case in batch:
+                look(case)
             packed += bytes.fromhex("".join(store_prompts(store, batch)))
         dialect = source.dialect.name
         suites.append(
@@ -112,8 +118,8 @@ def store_plan(store: Store, source: Source) -> Plan:
     return Plan(
         bytes(packed),
         tuple(suites),
-        warnings=tuple(each for each in checked if each.severity == "warning"),
-        skipped=tuple(each for each in checked if each.severity == "error"),
+        warnings=tuple(each for each in found if each.severity == "warning"),
+        skipped=tuple(each for each in found if each.severity == "error"),
     )
 
 

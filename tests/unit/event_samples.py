@@ -17,10 +17,12 @@ from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
     Classified,
+    ConfigurationResolved,
     Counts,
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    FileWritten,
     Finding,
     Judged,
     LimitChanged,
@@ -39,6 +41,9 @@ from failproof_es.events import (
     Scored,
     SuiteSnapshot,
     Usage,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
 )
 from failproof_es.store.mapper import encode
 
@@ -49,6 +54,10 @@ RUN = UUID("7d444840-9dc0-4f2b-8c1e-0a1b2c3d4e5f")
 WHEN = datetime(2026, 11, 21, 12, 34, 56, 789012, tzinfo=UTC)
 COUNTS = Counts(planned=4, finished=3, scored=2, abandoned=1)
 OF_RUN = {"originator_id": RUN, "originator_version": 7, "run_id": RUN, "timestamp": WHEN}
+OPERATION = {
+    "originator_id": STREAM, "originator_version": 1, "run_id": None, "timestamp": WHEN,
+    "about": RUN, "who": "someone", "where": "host",
+}  # fmt: skip
 OF_EVALUATION = {
     "originator_id": STREAM,
     "originator_version": 3,
@@ -95,6 +104,15 @@ SAMPLES: tuple[Event, ...] = (
         collection="calibration_480", dialect="promptguard", path="prompts.jsonl", sha256="cd",
         digests=("aa", "bb"), who="someone", where="host",
     ),
+    ConfigurationResolved(
+        **OPERATION, path="run.yaml", configuration={"models": []}, configuration_digest="ab"
+    ),
+    ValidationStarted(**OPERATION),
+    ValidationPassed(
+        **OPERATION, warnings=("one",), remarks=("it lists others",), estimate={"requests": 4}
+    ),
+    ValidationFailed(**OPERATION, problems=("run.yaml:3: judge: is missing",)),
+    FileWritten(**OPERATION, kind="results", path="out.jsonl", bytes=10, sha256="ab"),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
