@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -18,9 +19,6 @@ from failproof_es.dialects.templates import delimiter, fill
 
 NAMES = ("items", "transcript", "delimiter", "answers")
 REQUIRED = ("items", "transcript", "delimiter")
-VERSION = "1"
-"""Of the shipped template."""
-
 _ANSWER = '{"quote": "<exact words>", "verdict": "<verdict>"}'
 """The quotation first: a judge should find the words before it decides what they show."""
 Passages = Sequence["Passage"]
@@ -35,6 +33,7 @@ class Passage:
     judged: bool = False
 
 
+@cache
 def shipped() -> str:
     """The template that is used unless the configuration brings its own."""
     return files(__package__).joinpath("judge.txt").read_text("utf-8").strip("\n")
@@ -45,8 +44,8 @@ def token(items: Sequence[Item], transcript: Passages) -> str:
     return delimiter(*(item.text for item in items), *(each.text for each in transcript))
 
 
-def ask(items: Sequence[Item], transcript: Passages, template: str | None) -> tuple[Turn, ...]:
-    """The question to a judge, by the shipped template unless another is given."""
+def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Turn, ...]:
+    """The question to a judge; `template` holds the placeholders of `NAMES`."""
     mark = token(items, transcript)
     values = {
         "delimiter": mark,
@@ -57,7 +56,7 @@ def ask(items: Sequence[Item], transcript: Passages, template: str | None) -> tu
             for number, each in enumerate(transcript, 1)
         ),
     }
-    return (Turn(role="user", content=fill(template or shipped(), values)),)
+    return (Turn(role="user", content=fill(template, values)),)
 
 
 def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:

@@ -40,7 +40,9 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
     """The question to each judge; `None` where the deterministic layer decides."""
     if not needs_judge(classify(case, transcript)):
         return None
-    return ask(checklist(case.expectation), passages(case, transcript), _template(case))
+    return ask(
+        checklist(case.expectation), passages(case, transcript), case.expectation["judge_template"]
+    )
 
 
 def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
@@ -119,11 +121,6 @@ def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float
         **({"judge_agreement": agreeing / pairs} if pairs else {}),
         **{key: float(passes) for key, passes in decided.items()},
     }
-
-
-def _template(case: Case) -> str | None:
-    template = case.expectation.get("judge_template")
-    return None if template is None else str(template)
 
 
 def _keys(items: Sequence[Item]) -> str:

@@ -7,6 +7,7 @@ delimiter that none of them can hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 from failproof_es.case import Turn
@@ -17,6 +18,7 @@ BLOCK_NAMES = ("sources", "delimiter", "first_id")
 SOURCE_NAMES = ("source_id", "title", "text", "delimiter")
 
 
+@cache
 def shipped(name: str) -> str:
     """A template of this package: `sources` for the block, `source` for each one in it."""
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")

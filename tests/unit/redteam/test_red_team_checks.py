@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects.judging import prompt
 from failproof_es.dialects.redteam import RedTeam, citations, reply_language
 from failproof_es.dialects.redteam.conversation import next_messages, said
 from failproof_es.evaluation import Classification, Failure, Reply, Transcript
@@ -39,6 +40,7 @@ def case(*turns: tuple[str, str], **expectation: Any) -> Case:
             "pass_criteria": [],
             "language": "en",
             "fails_by": ["empty"],
+            "judge_template": prompt.shipped(),
             **expectation,
         },
     )
