@@ -28,6 +28,8 @@ CHARACTERS_PER_TOKEN = (6, 2)
 """A token holds at most and at least so many characters, nearly always: the two ends of an
 estimate."""
 _MILLION = 1_000_000
+_SOME_ANSWER = "."
+"""An empty one may be graded without a judge."""
 _MOST_TURNS = 1_000
 
 
@@ -125,7 +127,7 @@ class Estimates:
             if messages is None:
                 break
             self._count(self._models, self._times, messages)
-            replies.append(Reply(turn, "", "stop"))
+            replies.append(Reply(turn, _SOME_ANSWER, "stop"))
         judged = self._dialect.judge_messages(case, Transcript(tuple(replies)))
         if judged is not None:
             self._count(self._judges, self._times * len(self._models), judged)
