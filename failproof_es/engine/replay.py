@@ -152,6 +152,8 @@ def rederive(
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(found, "classification", then, now)
+            case Judged(), _ if event.judge not in judging.judges:  # given by somebody outside
+                readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
             case Judged(), ReadJudgement():
                 reading = read_judgement(dialect, case, action)
                 readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))

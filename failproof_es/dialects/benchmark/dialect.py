@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.benchmark import grading, loader, options
+from failproof_es.dialects.benchmark.reply import SCHEMA
 from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
 from failproof_es.dialects.benchmark.result import result
 from failproof_es.dialects.protocol import JudgeReading
@@ -55,6 +56,10 @@ class Benchmark:
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """See `grading.judge_messages`."""
         return grading.judge_messages(case, transcript)
+
+    def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
+        """See `reply.SCHEMA`."""
+        return dict(SCHEMA)
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
         """See `reply.read_judgement`."""

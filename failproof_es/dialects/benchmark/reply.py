@@ -7,6 +7,7 @@ bound, and the answer stays without a score if it comes to nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
@@ -17,6 +18,18 @@ NAME = "benchmark.judgement"
 VERSION = "1"
 
 _LONGEST_SHOWN = 60
+
+
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "reason": {"type": "string", "minLength": 1, "maxLength": 300},
+    },
+    "required": ["score", "reason"],
+    "additionalProperties": False,
+}
+"""What a server may hold a judge to. What comes is read as strictly without it."""
 
 
 class _Unusable(Exception):

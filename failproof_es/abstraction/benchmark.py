@@ -1,0 +1,326 @@
+"""`BenchmarkApi`: the flow of specification 003 § 1, over the other interfaces.
+
+`open_benchmark` in `opened.py` puts it together for a configuration and a log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from failproof_es.abstraction.data_manager_api import DataManagerApi
+from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
+from failproof_es.abstraction.dispatcher import Dispatcher
+from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.llm_manager_api import LLMManagerApi
+from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.subscriptions import Subscriptions
+from failproof_es.abstraction.task_manager_api import TaskManagerApi
+from failproof_es.abstraction.types import (
+    BenchmarkConfig,
+    BenchmarkProgress,
+    BenchmarkTask,
+    Result,
+)
+from failproof_es.problems import InvalidInput, Problem
+
+_RUN = 0
+"""The subject that subscribers of the whole run listen to."""
+_PROGRESS = BenchmarkEvent.PROGRESS_CHANGED
+_FINAL = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
+
+
+class Records(DataManagerApi, Protocol):
+    """What the flow needs of a data manager beside the specification's interface."""
+
+    def judge_with(self, judge_model_name: str) -> None:
+        """Have runs that are created from now on judged by that model."""
+
+    def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
+        """The tasks of a run."""
+
+    def configuration_of(self, run_id: int) -> BenchmarkConfig:
+        """What a run was set out with."""
+
+
+class JudgingTasks(TaskManagerApi, Protocol):
+    """What the flow needs of a task manager beside the specification's interface."""
+
+    def judge(
+        self,
+        run_id: int,
+        on_judged: Callable[[Result], None],
+        on_end: Callable[[str | None], None],
+    ) -> None:
+        """Judge what is answered; see `task_manager.TaskManager.judge`."""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """How the run stands that was begun last."""
+
+    run_id: int = 0
+    total: int = 0
+    answered: int = 0
+    judged: int = 0
+    failed: int = 0
+    settled: int = 0
+    """Submissions that have had their last word."""
+    trouble: str | None = None
+    ended: bool = True
+
+    @property
+    def progress(self) -> BenchmarkProgress:
+        """Judged and failed results; complete only when the run has ended, too."""
+        done = self.judged + self.failed
+        if not self.ended:
+            done = min(done, self.total - 1)
+        return BenchmarkProgress(self.total, done, 100.0 * done / self.total if self.total else 0.0)
+
+
+class Benchmark:
+    """One benchmark at a time: chosen, begun, heard of, reported.
+
+    Its methods may be called from any thread. Callbacks get a `notices.Notice`, all of them
+    in one thread, in order.
+    """
+
+    def __init__(
+        self,
+        models: LLMManagerApi,
+        data: Records,
+        loader: DataSetLoaderApi,
+        tasks: JudgingTasks,
+        *,
+        dataset_path: str,
+        report: Callable[[int], str],
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._models = models
+        self._data = data
+        self._loader = loader
+        self._tasks = tasks
+        self._dataset_path = dataset_path
+        self._report = report
+        self._subscriptions = Subscriptions(dispatcher)
+        self._subscriptions.open(_RUN)
+        self._lock = threading.RLock()
+        self._chosen: list[str] = []
+        self._judge: str | None = None
+        self._standing = _Standing()
+        self._reported: set[int] = set()
+
+    def list_models(self) -> list[str]:
+        """Every model of every configured provider that can be reached."""
+        return self._models.list_models()
+
+    def select_models(self, model_names: list[str]) -> None:
+        """Choose the models that answer. Raises `InvalidInput` for what can't be a choice."""
+        problems = [
+            Problem(f"the model {name!r} is chosen twice", remedy="name each model once")
+            for name in dict.fromkeys(model_names)
+            if model_names.count(name) > 1
+        ]
+        problems += self._unknown(model_names)
+        if problems:
+            raise InvalidInput(problems)
+        self._chosen = list(model_names)
+
+    def select_judge_model(self, judge_model_name: str) -> None:
+        """Choose the model that judges. Raises `InvalidInput` when there is none of that name."""
+        if problems := self._unknown([judge_model_name]):
+            raise InvalidInput(problems)
+        self._judge = judge_model_name
+
+    def start_benchmark(self) -> int:
+        """Begin a run in the background; returns its number.
+
+        Raises `InvalidInput` when models or judge are not chosen, the dataset has defects, a
+        model can't be reached, or a run is going; then nothing was sent.
+        """
+        with self._lock:
+            self._require_idle()
+            judge = self._require_chosen()
+            self._data.judge_with(judge)
+            run_id = self._data.create_run(self._chosen)
+            tasks = self._loader.load_tasks(self._dataset_path)
+            self._data.save_tasks(run_id, tasks)
+            self._go(run_id, self._chosen, tasks)
+        return run_id
+
+    def resume_benchmark(self, run_id: int) -> None:
+        """Take a run up in the background where its record ends.
+
+        What is answered on record is not asked again, what is judged is not judged again.
+        Raises `InvalidInput` when it has ended, or another run is going.
+        """
+        with self._lock:
+            self._require_idle()
+            names = self._data.configuration_of(run_id).model_names
+            self._go(run_id, names, self._data.tasks_of(run_id))
+
+    def get_progress(self) -> dict[str, float]:
+        """The numbers of one moment, of the run that was begun last.
+
+        `total_tasks` models x tasks; `completed_tasks` = `judged_tasks` + `failed_tasks`;
+        `percent_complete` of them; `answered_tasks` have an answer. It is 100 % when every
+        result is final and the run has ended on record.
+        """
+        with self._lock:
+            standing = self._standing
+            progress = standing.progress
+            return {
+                "total_tasks": float(progress.total_tasks),
+                "completed_tasks": float(progress.completed_tasks),
+                "percent_complete": progress.percent_complete,
+                "answered_tasks": float(standing.answered),
+                "judged_tasks": float(standing.judged),
+                "failed_tasks": float(standing.failed),
+            }
+
+    def generate_report(self, run_id: int) -> str:
+        """Write the report of a run; returns its path. The first one completes the run.
+
+        Raises `InvalidInput` while the run is going, or when there is none of that number.
+        """
+        with self._lock:
+            if self._standing.run_id == run_id and not self._standing.ended:
+                raise InvalidInput.because(
+                    f"run {run_id} is still going", remedy="wait until it is 100 % complete"
+                )
+        path = self._report(run_id)
+        with self._lock:
+            if run_id not in self._reported:
+                self._reported.add(run_id)
+                self._subscriptions.open(_RUN)
+                self._publish(Notice(BenchmarkEvent.COMPLETED, run_id, report_path=path))
+        return path
+
+    def subscribe(self, event: BenchmarkEvent, callback: Callable[[Any], None]) -> int:
+        """Register a callback for what happens to runs; returns its token.
+
+        Where the last word on a run was such an event, it is called with it at once.
+        """
+        return self._subscriptions.subscribe(_RUN, event, callback)
+
+    def unsubscribe(self, token: int) -> None:
+        """Remove a callback; twice is once. Raises `UnknownToken`."""
+        self._subscriptions.unsubscribe(token)
+
+    # -- choosing --------------------------------------------------------------------------
+
+    def _unknown(self, names: list[str]) -> list[Problem]:
+        known = self._models.list_models()
+        remedy = f"there are: {', '.join(known)}"
+        return [
+            Problem(f"there is no model {name!r}", remedy=remedy)
+            for name in names
+            if name not in known
+        ]
+
+    def _require_chosen(self) -> str:
+        problems = []
+        if not self._chosen:
+            problems.append(Problem("no model is chosen", remedy="call `select_models` first"))
+        if self._judge is None:
+            remedy = "call `select_judge_model` first"
+            problems.append(Problem("no judge is chosen", remedy=remedy))
+        if problems or self._judge is None:
+            raise InvalidInput(problems)
+        return self._judge
+
+    def _require_idle(self) -> None:
+        if not self._standing.ended:
+            raise InvalidInput.because(
+                f"run {self._standing.run_id} is still going",
+                remedy="wait for it, or open another benchmark",
+            )
+
+    # -- the flow --------------------------------------------------------------------------
+
+    def _go(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
+        """Submit every combination; what is heard of them carries the flow on."""
+        total = len(model_names) * len(tasks)
+        self._standing = _Standing(run_id, total, ended=False)
+        self._subscriptions.open(_RUN)
+        self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._standing.progress))
+        heard = {
+            BenchmarkEvent.PROGRESS_CHANGED: self._on_task_progress,
+            BenchmarkEvent.STREAMING_RESULT: self._publish,
+            BenchmarkEvent.ERROR: self._on_task_end,
+            BenchmarkEvent.COMPLETED: self._on_task_end,
+        }
+        try:
+            for model_name in model_names:
+                for task in tasks:
+                    submission = self._tasks.submit_task(run_id, task, model_name)
+                    for event, callback in heard.items():
+                        self._tasks.subscribe(submission, event, callback)
+        except BaseException:
+            self._standing.ended = True
+            raise
+
+    def _on_task_progress(self, notice: Notice) -> None:
+        with self._lock:
+            self._tell_progress(notice.model_name, notice.task_id, notice.result)
+
+    def _on_task_end(self, notice: Notice) -> None:
+        """An answer is there, or failed for good; after the last one the judging begins."""
+        with self._lock:
+            standing = self._standing
+            if notice.run_id != standing.run_id or standing.ended:
+                return
+            standing.settled += 1
+            status = notice.result.status if notice.result else TaskStatus.NEW
+            if notice.event is BenchmarkEvent.ERROR and status is not TaskStatus.FAILED:
+                standing.trouble = notice.error or "a task was given up"
+            standing.answered += bool(notice.result and notice.result.llm_response)
+            if status in _FINAL:
+                self._count(notice.result)
+            if standing.settled == standing.total:
+                if standing.trouble is None:
+                    self._tasks.judge(standing.run_id, self._on_judged, self._on_end)
+                else:
+                    self._on_end(standing.trouble)
+
+    def _on_judged(self, result: Result) -> None:
+        with self._lock:
+            self._count(result)
+
+    def _on_end(self, error: str | None) -> None:
+        """The run has ended on record, or something keeps it from its end."""
+        with self._lock:
+            self._standing.ended = True
+            run_id, progress = self._standing.run_id, self._standing.progress
+            if error is None:
+                self._publish(Notice(_PROGRESS, run_id, progress=progress))
+            else:
+                self._publish(Notice(BenchmarkEvent.ERROR, run_id, progress=progress, error=error))
+
+    def _count(self, result: Result | None) -> None:
+        """A result is final."""
+        if result is None:
+            return
+        if result.status is TaskStatus.FAILED:
+            self._standing.failed += 1
+        else:
+            self._standing.judged += 1
+        self._tell_progress(result.model_name, result.task_id, result)
+
+    def _tell_progress(self, model_name: str, task_id: str, result: Result | None) -> None:
+        standing = self._standing
+        self._publish(
+            Notice(
+                _PROGRESS,
+                standing.run_id,
+                task_id=task_id,
+                model_name=model_name,
+                progress=standing.progress,
+                result=result,
+            )
+        )
+
+    def _publish(self, notice: Notice) -> None:
+        self._subscriptions.publish(_RUN, notice)

@@ -1,0 +1,206 @@
+"""`DataManagerApi` on the event log: what is saved is appended or on record already.
+
+A run exists with its whole plan or not at all, so `create_run` plans the configured dataset
+at once and `save_tasks` holds the tasks against the plan. Answers are put on record by the
+engine that got them: `save_result` confirms them. `update_result` appends a judgement to an
+answer that waits for one. What contradicts the record is refused, whatever it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from failproof_es.abstraction.dispatcher import logger
+from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.abstraction.enums import TaskStatus
+from failproof_es.abstraction.llm_manager import LLMManager
+from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
+from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine import create
+from failproof_es.engine.judging import judging_of
+from failproof_es.engine.outside_verdict import record_outside_verdict
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.store import Store
+
+OUTSIDE = "api"
+"""Who judged, where `update_result` brought the judgement."""
+
+_ANSWER_FIELDS = ("llm_response", "time_taken_ms", "tokens_generated")
+_JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_message")
+
+
+class DataManager:
+    """Runs, tasks and results of one log, for one configuration's dataset."""
+
+    def __init__(
+        self, store: Store, loaded: LoadedConfiguration, models: LLMManager, loop: EngineLoop
+    ) -> None:
+        self._store = store
+        self._loaded = loaded
+        self._models = models
+        self._loop = loop
+        self._judge: str | None = None
+
+    def judge_with(self, judge_model_name: str) -> None:
+        """Have runs that are created from now on judged by that model."""
+        self._models.model_named(judge_model_name)
+        self._judge = judge_model_name
+
+    def create_run(self, model_names: list[str]) -> int:
+        """Put a run of the configured dataset on record, with its whole plan.
+
+        Returns its number. Raises `InvalidInput` with every defect of the dataset, and when
+        a model can't be reached; then there is no run.
+        """
+        loaded = replace(self._loaded, configuration=self._configured(model_names))
+        started = self._loop.run(create(loaded, self._store, say=logger.info))
+        return started.run_number
+
+    def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
+        """See to it that these are the tasks on record, each of them `NEW` until it is answered.
+
+        Raises `InvalidInput` with every task that is missing, superfluous or different.
+        """
+        planned = {task.task_id: task for task in self.tasks_of(run_id)}
+        given = {task.task_id: task for task in tasks}
+        differing = [id_ for id_ in given if id_ in planned and given[id_] != planned[id_]]
+        found = {
+            "the run was planned without": [id_ for id_ in given if id_ not in planned],
+            "the run was planned with": [id_ for id_ in planned if id_ not in given],
+            "the plan has other words for": differing,
+        }
+        remedy = "a run's plan never changes: create another run"
+        problems = [
+            Problem(f"run {run_id}: {said} {', '.join(ids)}", remedy=remedy)
+            for said, ids in found.items()
+            if ids
+        ]
+        if problems:
+            raise InvalidInput(problems)
+
+    def save_result(self, result: Result) -> None:
+        """See to it that this answer is on record. Raises `InvalidInput` when it is not."""
+        recorded = self._recorded(result)
+        if recorded.status is TaskStatus.NEW:
+            raise InvalidInput.because(
+                f"{_said(result)}: no answer is on record, and only the engine puts one there",
+                remedy="submit the task: the request and the answer are then recorded whole",
+            )
+        self._require_same(result, recorded, _ANSWER_FIELDS)
+
+    def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
+        """The results of a run that have this status now, in plan order."""
+        results = RecordedBenchmark.read(self._store, run_id).results()
+        return [result for result in results if result.status is status]
+
+    def update_result(self, result: Result) -> None:
+        """Append a judgement, or why there is none, to an answer that waits for one.
+
+        It is recorded as given by `api`. What is on record already is fine and appends
+        nothing. Raises `InvalidInput` for what contradicts the record, `RunBusy` while the
+        run is being driven.
+        """
+        recorded = self._recorded(result)
+        self._require_same(result, recorded, _ANSWER_FIELDS)
+        if recorded.status is not TaskStatus.PENDING_JUDGEMENT:
+            self._require_same(result, recorded, _JUDGEMENT_FIELDS)
+            return
+        if result.status is TaskStatus.PENDING_JUDGEMENT:
+            return
+        benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
+        started = benchmark.run.started
+        judging = judging_of(started.configuration, tuple(j.key for j in started.judges))
+        if len(judging.judges) > 1:
+            reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
+            raise InvalidInput.because(reason, remedy="resume the run: it asks them")
+        verdict, problem = _verdict(result)
+        self._loop.run(
+            record_outside_verdict(
+                self._store, benchmark.key(result.task_id, result.model_name), DIALECT,
+                rule=judging.rule, judge=OUTSIDE, verdict=verdict, problem=problem,
+            )
+        )  # fmt: skip
+
+    def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
+        """The tasks of a run, in order. Raises `InvalidInput`."""
+        return RecordedBenchmark.read(self._store, run_id).benchmark_tasks()
+
+    def configuration_of(self, run_id: int) -> BenchmarkConfig:
+        """What a run was set out with. Raises `InvalidInput`."""
+        return RecordedBenchmark.read(self._store, run_id).configuration()
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _configured(self, model_names: Sequence[str]) -> Configuration:
+        twice = {name for name in model_names if list(model_names).count(name) > 1}
+        if not model_names or twice:
+            reason = f"{', '.join(sorted(twice))} twice" if twice else "no model"
+            raise InvalidInput.because(
+                f"a run must not have {reason}", remedy="name each model once"
+            )
+        if self._judge is None:
+            raise InvalidInput.because("no judge is chosen", remedy="call `judge_with` first")
+        configuration = self._loaded.configuration
+        judging = configuration.judging.model_copy(update={"begins": "after_all_answers"})
+        return configuration.model_copy(
+            update={
+                "models": [_streaming(self._models.model_named(name)) for name in model_names],
+                "judge": self._models.model_named(self._judge),
+                "judges": None,
+                "judging": judging,
+            }
+        )
+
+    def _run_id(self, result: Result) -> int:
+        if result.run_id is None:
+            raise InvalidInput.because(f"{_said(result)}: no run_id", remedy="set it")
+        return result.run_id
+
+    def _recorded(self, result: Result) -> Result:
+        benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
+        key = benchmark.key(result.task_id, result.model_name)
+        result_id = benchmark.result_id(key, result.task_id)
+        if result.result_id not in (None, result_id):
+            reason = f"{_said(result)}: its result_id is {result_id}, not {result.result_id}"
+            raise InvalidInput.because(reason)
+        found = benchmark.evaluation(key)
+        return result_of(found.case, found.state(), key, result_id, benchmark.number)
+
+    def _require_same(self, given: Result, recorded: Result, fields: Sequence[str]) -> None:
+        differing = [f for f in fields if getattr(given, f) != getattr(recorded, f)]
+        if differing:
+            raise InvalidInput.because(
+                f"{_said(given)}: the record says otherwise of {', '.join(differing)}",
+                remedy="what is on record never changes: load the result again",
+            )
+
+
+def _streaming(model: Model) -> Model:
+    return model if model.provider == "python" else model.model_copy(update={"stream": True})
+
+
+def _verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:
+    """The judgement that a result brings, or why it brings none. Raises `InvalidInput`."""
+    match result.status:
+        case TaskStatus.FAILED:
+            return None, result.error_message or "failed for judging"
+        case TaskStatus.JUDGEMENT_COMPLETED:
+            score = result.evaluation_score
+            if not math.isfinite(score) or not 0.0 <= score <= 1.0:
+                reason = f"{_said(result)}: the score {score} is not from 0 to 1"
+                raise InvalidInput.because(reason)
+            if not result.evaluation_reason.strip():
+                raise InvalidInput.because(f"{_said(result)}: a judgement needs a reason")
+            return {"score": float(score), "reason": result.evaluation_reason}, None
+        case _:
+            raise InvalidInput.because(
+                f"{_said(result)}: it is answered: its status can't be {result.status.value}"
+            )
+
+
+def _said(result: Result) -> str:
+    return f"{result.model_name} on {result.task_id}"

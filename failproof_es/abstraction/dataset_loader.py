@@ -1,0 +1,51 @@
+"""`DataSetLoaderApi`: benchmark tasks from YAML files (specification 003 § 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from failproof_es.abstraction.dispatcher import logger
+from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
+from failproof_es.case import Case
+from failproof_es.dialects import case_files, dialect_named
+from failproof_es.problems import InvalidInput, Problem, Problems
+
+
+class DataSetLoader:
+    """Reads the tasks of a folder in sorted order, or of a file."""
+
+    def __init__(self, *, skip_invalid: bool = False, folders: Sequence[Path] = ()) -> None:
+        self._skip_invalid = skip_invalid
+        self._folders = folders
+
+    def load_tasks(self, folder_path: str) -> list[BenchmarkTask]:
+        """Every task of a folder and its sub-folders. A relative path is looked for in each of
+        `folders`, the current one if none are given.
+
+        Raises `InvalidInput` with every defect of every file. With `skip_invalid` defective
+        tasks are left out and logged, unless none is left.
+        """
+        dialect = dialect_named("benchmark")
+        problems = Problems()
+        files = case_files(folder_path, dialect.suffixes, self._folders)
+        tasks = [task_of(case) for case in dialect.load(files, problems)]
+        if not tasks or not self._skip_invalid:
+            problems.raise_errors()
+        if not tasks:
+            raise InvalidInput([Problem(f"{folder_path} holds no task", remedy="add one")])
+        for problem in problems.errors:
+            logger.warning("skipped: %s", problem)
+        return tasks
+
+
+def task_of(case: Case) -> BenchmarkTask:
+    """The task that a case of the benchmark dialect was made of."""
+    expectation = case.expectation
+    names = ("most_expected", "good_answer", "pass_option")
+    return BenchmarkTask(
+        task_id=case.case_id,
+        question=expectation["question"],
+        expected_answer=ExpectedAnswer(**{name: expectation[name] for name in names}),
+        incorrect_direction=expectation["incorrect_direction"],
+    )

@@ -1,0 +1,158 @@
+"""`LLMManagerApi`: the models of a configuration, and what their servers have beside them.
+
+What is asked here is asked outside of any run and is not on record: it is for looking at a
+model, not for measuring it. A run asks its models through the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from failproof_es.abstraction.dispatcher import logger
+from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.models import Provider, create_provider
+from failproof_es.models.offered import offered_models
+from failproof_es.problems import InvalidInput
+
+
+@dataclass(slots=True)
+class _Listing:
+    """What a round of asking the providers came to."""
+
+    models: dict[str, Model] = field(default_factory=dict)
+    unreachable: dict[str, str] = field(default_factory=dict)
+
+
+class LLMManager:
+    """Lists, prepares and asks the models that a configuration leads to.
+
+    A model that a server offers beside the configured one is asked with the same settings.
+    """
+
+    def __init__(self, configuration: Configuration, loop: EngineLoop) -> None:
+        self._named: dict[str, Model] = {}
+        self._places: dict[tuple[str, str | None, str | None], Model] = {}
+        for model in (*configuration.models, *configuration.asked_judges):
+            self._named.setdefault(model.model, model)
+            self._places.setdefault(_where(model), model)
+        self._timeout_ms = configuration.execution.timeout_per_request_ms
+        self._loop = loop
+        self._listing = _Listing()
+        self._open: dict[str, Provider] = {}
+
+    @property
+    def unreachable(self) -> dict[str, str]:
+        """Of the last `list_models`: which providers could not be asked, and why."""
+        return dict(self._listing.unreachable)
+
+    def list_models(self) -> list[str]:
+        """Every model of every configured provider that can be reached, each name once.
+
+        Those that can't be are logged, and named by `unreachable`.
+        """
+        self._listing = self._loop.run(_list(list(self._places.values())))
+        for provider, reason in self._listing.unreachable.items():
+            logger.warning("the models of %s are not listed: %s", provider, reason)
+        return list(self._listing.models)
+
+    def model_named(self, name: str) -> Model:
+        """What a run is configured with for that name. Raises `InvalidInput`."""
+        if name in self._named:
+            return self._named[name]
+        if name not in self._listing.models:
+            self.list_models()
+        if name not in self._listing.models:
+            known = ", ".join(dict.fromkeys([*self._named, *self._listing.models]))
+            raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {known}")
+        return self._listing.models[name]
+
+    def prepare_model(self, name: str) -> None:
+        """Load an embedded model; see to it that a server is there, takes the key and has it.
+
+        Raises `InvalidInput`.
+        """
+        self._loop.run(self._prepare(self.model_named(name)))
+
+    def generate(self, model_name: str, prompt: str) -> str:
+        """The whole answer to one message. Raises `ModelError` or `InvalidInput`."""
+        return self._loop.run(self._ask(self.model_named(model_name), prompt, None))
+
+    def stream_generate(
+        self, model_name: str, prompt: str, on_token: Callable[[str], None]
+    ) -> None:
+        """Hand the answer on piece by piece; where a provider answers whole, in one piece.
+
+        `on_token` is called in another thread, in order. What it raises is raised here once
+        the answer is complete. Raises `ModelError` or `InvalidInput`.
+        """
+        raised: list[Exception] = []
+
+        def pass_on(piece: str) -> None:
+            if not raised:
+                try:
+                    on_token(piece)
+                except Exception as error:
+                    raised.append(error)
+
+        model = self.model_named(model_name)
+        streams = model.provider != "python"
+        came: list[str] = []
+
+        def listen(piece: str) -> None:
+            came.append(piece)
+            pass_on(piece)
+
+        asked = model.model_copy(update={"stream": True}) if streams else model
+        text = self._loop.run(self._ask(asked, prompt, listen))
+        if not came:
+            pass_on(text)
+        if raised:
+            raise raised[0]
+
+    def close(self) -> None:
+        """Give back what was opened."""
+        self._loop.run(self._close())
+
+    async def _prepare(self, model: Model) -> Provider:
+        key = model.model_dump_json()
+        if key not in self._open:
+            provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
+            await provider.check()
+            await provider.open()
+            self._open[key] = provider
+        return self._open[key]
+
+    async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
+        provider = await self._prepare(model)
+        request = provider.prepare([Turn(role="user", content=prompt)])
+        return (await provider.send(request, on_text)).text
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(each.close() for each in self._open.values()))
+        self._open.clear()
+
+
+def _where(model: Model) -> tuple[str, str | None, str | None]:
+    """What models of one place have in common: they offer the same."""
+    return (model.provider, model.base_url, model.class_)
+
+
+async def _list(models: Sequence[Model]) -> _Listing:
+    offered = await asyncio.gather(
+        *(offered_models(model) for model in models), return_exceptions=True
+    )
+    listing = _Listing()
+    for model, names in zip(models, offered, strict=True):
+        if isinstance(names, InvalidInput):
+            listing.unreachable[model.base_url or model.model] = str(names)
+            continue
+        if isinstance(names, BaseException):
+            raise names
+        for name in names:
+            configured = {"model": name, "version": model.version if name == model.model else None}
+            listing.models.setdefault(name, model.model_copy(update=configured))
+    return listing

@@ -1,0 +1,103 @@
+"""A `BenchmarkApi` put together: a configuration, a log, the models, the report."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from failproof_es.abstraction.benchmark import Benchmark
+from failproof_es.abstraction.data_manager import DataManager
+from failproof_es.abstraction.dataset_loader import DataSetLoader
+from failproof_es.abstraction.dispatcher import Dispatcher
+from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.abstraction.llm_manager import LLMManager
+from failproof_es.abstraction.prompts import Prompts
+from failproof_es.abstraction.task_manager import TaskManager
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.dialects.benchmark.options import read_options
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The implementations of all six interfaces, working together."""
+
+    benchmark: Benchmark
+    data: DataManager
+    loader: DataSetLoader
+    models: LLMManager
+    prompts: Prompts
+    tasks: TaskManager
+
+
+@contextlib.contextmanager
+def open_benchmark(
+    configuration: Path | str, database_url: str | None = None, *, slow_callback_s: float = 5.0
+) -> Iterator[Parts]:
+    """The benchmark of a configuration file, or of one that ships, by its name.
+
+    The log is the one at `database_url`, else the one that the command line uses. A callback
+    that takes longer than `slow_callback_s` is logged. Leaving stops what is still going: it
+    can be resumed. Raises `InvalidInput` with every problem.
+    """
+    loaded = load_configuration(Path(configuration))
+    with (
+        Store.open(database_url) as store,
+        _put_together(loaded, store, slow_callback_s) as parts,
+    ):
+        yield parts
+
+
+@contextlib.contextmanager
+def _put_together(loaded: LoadedConfiguration, store: Store, slow_s: float) -> Iterator[Parts]:
+    dataset = _dataset(loaded)
+    prompts = loaded.configuration.prompts
+    with contextlib.ExitStack() as closing:
+        for_tasks, for_runs = Dispatcher(slow_s=slow_s), Dispatcher(slow_s=slow_s)
+        loop = EngineLoop()
+        closing.callback(for_runs.close)
+        closing.callback(for_tasks.close)
+        closing.callback(loop.close)
+        models = LLMManager(loaded.configuration, loop)
+        closing.callback(models.close)
+        data = DataManager(store, loaded, models, loop)
+        loader = DataSetLoader(skip_invalid=prompts.on_invalid == "skip", folders=loaded.folders)
+        tasks = TaskManager(store, loop, for_tasks)
+        closing.callback(tasks.close)
+        benchmark = Benchmark(
+            models, data, loader, tasks,
+            dataset_path=dataset, report=_reporter(store), dispatcher=for_runs,
+        )  # fmt: skip
+        yield Parts(benchmark, data, loader, models, Prompts(read_options(prompts.options)), tasks)
+
+
+def _dataset(loaded: LoadedConfiguration) -> str:
+    """The one folder or file of tasks. Raises `InvalidInput` for what this flow can't run."""
+    configuration = loaded.configuration
+    prompts = configuration.prompts
+    wrong = {
+        "prompts.dialect": prompts.dialect not in (None, "benchmark"),
+        "prompts.path": not isinstance(prompts.path, str),
+        "prompts.filters": prompts.filters.model_dump(exclude_none=True),
+        "execution.repetitions": configuration.execution.repetitions != 1,
+    }
+    remedies = {
+        "prompts.dialect": "must be `benchmark`",
+        "prompts.path": "must be one folder or file of tasks",
+        "prompts.filters": "has no word in this interface: `failproof-es start` knows it",
+        "execution.repetitions": "must be 1: results of this interface have no repetition",
+    }
+    problems = [Problem(remedies[name], field=name) for name, found in wrong.items() if found]
+    if problems:
+        raise InvalidInput([loaded.placed(problem) for problem in problems])
+    return str(prompts.path)
+
+
+def _reporter(store: Store) -> Callable[[int], str]:
+    def report(run_id: int) -> str:
+        raise NotImplementedError
+
+    return report

@@ -1,0 +1,29 @@
+"""`PromptApi`: the benchmark dialect's own prompts (specification 003 § 4.5)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from failproof_es.abstraction.types import BenchmarkTask
+from failproof_es.dialects.benchmark.options import Options
+from failproof_es.dialects.benchmark.prompts import generation_prompt, judge_prompt
+
+
+class Prompts:
+    """Builds what a run sends, by the templates of its `prompts.options`."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
+
+    def build_generation_prompt(self, task: BenchmarkTask) -> str:
+        """What the model under test is asked."""
+        return generation_prompt(task.question, self._options.generation_template)
+
+    def build_judge_prompt(self, task: BenchmarkTask, llm_response: str) -> str:
+        """What the judge is asked about an answer."""
+        expectation = {
+            "question": task.question,
+            **asdict(task.expected_answer),
+            "incorrect_direction": task.incorrect_direction,
+        }
+        return judge_prompt(expectation, llm_response, self._options.judge_template)

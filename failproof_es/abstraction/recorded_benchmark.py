@@ -1,0 +1,143 @@
+"""A benchmark run as the log has it: its tasks, its evaluations, its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from failproof_es.abstraction.dataset_loader import task_of
+from failproof_es.abstraction.enums import TaskStatus
+from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
+from failproof_es.case import Case, prompt_id
+from failproof_es.dialects import dialect_named
+from failproof_es.engine.collections import read_cases
+from failproof_es.engine.recorded import (
+    RecordedEvaluation,
+    read_chunk,
+    read_evaluations,
+    read_run,
+    recorded_evaluations,
+)
+from failproof_es.evaluation import Evaluation, EvaluationKey
+from failproof_es.problems import InvalidInput
+from failproof_es.run import Run
+from failproof_es.store.reader import resolve_run
+from failproof_es.store.store import Store
+
+DIALECT = dialect_named("benchmark")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTask:
+    """One task of a run's plan, and where it stands there, from 0."""
+
+    case: Case
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBenchmark:
+    """What was set out with: it never changes. How it stands is read anew each time."""
+
+    store: Store
+    run: Run
+    tasks: dict[str, PlannedTask]
+    """By task id, in plan order."""
+
+    @classmethod
+    def read(cls, store: Store, run_id: int) -> RecordedBenchmark:
+        """The run of that number. Raises `InvalidInput` when there is none, or of another kind."""
+        with store.connect() as connection:
+            run = read_run(connection, resolve_run(connection, str(run_id)))
+            if run.started.dialect != DIALECT.name:
+                raise InvalidInput.because(
+                    f"run {run_id} is of the dialect {run.started.dialect!r}, not of benchmark",
+                    remedy="`failproof-es results` prints its results",
+                )
+            stream = run.started.originator_id
+            digests = [d for n in range(run.chunks) for d in read_chunk(connection, stream, n)]
+            cases = list(read_cases(connection, digests))
+        return cls(store, run, {c.case_id: PlannedTask(c, n) for n, c in enumerate(cases)})
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's stream."""
+        return self.run.started.originator_id
+
+    @property
+    def number(self) -> int:
+        """The run's number, which is its id in specification 003."""
+        return self.run.started.run_number
+
+    @property
+    def model_names(self) -> list[str]:
+        """The models that answer, in order."""
+        return [model.key for model in self.run.started.models]
+
+    def benchmark_tasks(self) -> list[BenchmarkTask]:
+        """The tasks of the plan, in order."""
+        return [task_of(planned.case) for planned in self.tasks.values()]
+
+    def configuration(self) -> BenchmarkConfig:
+        """What the run was set out with, in the specification's words."""
+        started = self.run.started
+        execution = started.configuration["execution"]
+        path = started.configuration["prompts"]["path"]
+        return BenchmarkConfig(
+            run_id=self.number,
+            model_names=self.model_names,
+            judge_model_name=", ".join(judge.model for judge in started.judges),
+            concurrency=execution["parallel_workers"],
+            timeout_sec=execution["timeout_per_request_ms"] // 1000,
+            dataset_path=path if isinstance(path, str) else ", ".join(path or ()),
+        )
+
+    def key(self, task_id: str, model_name: str) -> EvaluationKey:
+        """Which evaluation that is. Raises `InvalidInput` where none was planned."""
+        planned = self.tasks.get(task_id)
+        if planned is None:
+            reason = f"run {self.number} has no task {task_id!r}"
+            raise InvalidInput.because(reason, remedy="its tasks are those that it began with")
+        if model_name not in self.model_names:
+            known = ", ".join(self.model_names)
+            reason = f"run {self.number} has no model {model_name!r}"
+            raise InvalidInput.because(reason, remedy=f"it has: {known}")
+        return EvaluationKey(self.run_id, prompt_id(planned.case.digest()), model_name)
+
+    def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:
+        """How that evaluation stands now."""
+        with self.store.connect() as connection:
+            return read_evaluations(connection, [key])[0]
+
+    def results(self) -> Iterator[Result]:
+        """Every result in plan order, the first with `result_id` 1."""
+        with self.store.connect() as connection:
+            evaluations = recorded_evaluations(connection, self.run)
+            for result_id, recorded in enumerate(evaluations, 1):
+                yield result_of(
+                    recorded.case, recorded.state(), recorded.key, result_id, self.number
+                )
+
+    def result_id(self, key: EvaluationKey, task_id: str) -> int:
+        """The place of an evaluation in the plan, from 1: its result's id within the run."""
+        models = self.model_names
+        repetitions = int(self.run.started.configuration["execution"]["repetitions"])
+        before = self.tasks[task_id].place * repetitions + key.repetition - 1
+        return before * len(models) + models.index(key.model_key) + 1
+
+
+def result_of(
+    case: Case, state: Evaluation, key: EvaluationKey, result_id: int, run_number: int
+) -> Result:
+    """The specification's `Result` of an evaluation as far as it has come."""
+    written = DIALECT.result(case, state)
+    return Result(
+        **{
+            **written,
+            "result_id": result_id,
+            "run_id": run_number,
+            "model_name": key.model_key,
+            "status": TaskStatus(written["status"]),
+        }
+    )

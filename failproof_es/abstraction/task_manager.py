@@ -1,0 +1,271 @@
+"""`TaskManagerApi` on the engine: submissions of one run are driven together.
+
+Each submission is one evaluation of the run's plan. What callbacks hear follows from the
+evaluation's events, after they are durable; only the text of a streamed answer is passed on
+before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from failproof_es.abstraction.dataset_loader import task_of
+from failproof_es.abstraction.dispatcher import Dispatcher
+from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
+from failproof_es.abstraction.run_drive import RunDrive
+from failproof_es.abstraction.subscriptions import Subscriptions
+from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
+from failproof_es.case import Case
+from failproof_es.evaluation import Evaluation, EvaluationKey, Transcript, evolve
+from failproof_es.events import Event, RequestSent
+from failproof_es.problems import InvalidInput
+from failproof_es.store.store import Store
+
+OnJudged = Callable[[Result], None]
+OnEnd = Callable[[str | None], None]
+
+_DONE = BenchmarkProgress(total_tasks=1, completed_tasks=1, percent_complete=100.0)
+
+
+@dataclass(slots=True)
+class _Submission:
+    """One evaluation that was submitted, and what its subscribers have been told."""
+
+    submission_id: int
+    run_number: int
+    key: EvaluationKey
+    case: Case
+    result_id: int
+    state: Evaluation
+    started: bool = False
+    answered: bool = False
+
+    def result(self) -> Result:
+        return result_of(self.case, self.state, self.key, self.result_id, self.run_number)
+
+    def notice(self, event: BenchmarkEvent, **what: Any) -> Notice:
+        return Notice(
+            event,
+            self.run_number,
+            self.submission_id,
+            self.case.case_id,
+            self.key.model_key,
+            **what,
+        )
+
+    @property
+    def waits_for_judge(self) -> bool:
+        """Whether the answer is all there and nothing but a judgement is missing."""
+        state = self.state
+        if state.classification is None or state.finished:
+            return False
+        return DIALECT.judge_messages(self.case, Transcript(state.replies)) is not None
+
+
+class TaskManager:
+    """Takes submissions from any thread; callbacks are called by the dispatcher's one."""
+
+    def __init__(self, store: Store, loop: EngineLoop, dispatcher: Dispatcher) -> None:
+        self._store = store
+        self._loop = loop
+        self._subscriptions = Subscriptions(dispatcher)
+        self._lock = threading.RLock()
+        self._runs: dict[int, _DrivenRun] = {}
+        self._submitted = 0
+
+    def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        """Have a model answer a task of the run's plan; returns the submission's id.
+
+        What is on record already is not asked again: the submission ends at once, as the
+        record says. Submitting the same again while the run is driven gives the same id.
+        Raises `InvalidInput` for what the run was not planned with.
+        """
+        with self._lock:
+            run = self._driven(run_id)
+            key = run.recorded.key(task.task_id, model_name)
+            planned = run.recorded.tasks[task.task_id].case
+            if task_of(planned) != task:
+                reason = f"run {run_id} has other words for the task {task.task_id!r}"
+                raise InvalidInput.because(reason, remedy="submit it as the plan has it")
+            known = run.submissions.get(key.evaluation_id)
+            if known is not None:
+                return known.submission_id
+            self._submitted += 1
+            submission = _Submission(
+                self._submitted,
+                run_id,
+                key,
+                planned,
+                run.recorded.result_id(key, task.task_id),
+                run.recorded.evaluation(key).state(),
+            )
+            self._subscriptions.open(submission.submission_id)
+            run.take(submission)
+            return submission.submission_id
+
+    def subscribe(
+        self, submission_id: int, event: BenchmarkEvent, callback: Callable[[Any], None]
+    ) -> int:
+        """Register a callback, which gets a `Notice`; returns its token.
+
+        Raises `UnknownSubmission`.
+        """
+        return self._subscriptions.subscribe(submission_id, event, callback)
+
+    def unsubscribe(self, token: int) -> None:
+        """Remove a callback; twice is once. Raises `UnknownToken`."""
+        self._subscriptions.unsubscribe(token)
+
+    def judge(self, run_id: int, on_judged: OnJudged, on_end: OnEnd) -> None:
+        """Judge every answer of the run that waits for it; nothing more is to be submitted.
+
+        `on_judged` gets every result that becomes final by it, `on_end` is called once, when
+        the drive is over: with `None`, or with what keeps the run from its end. Both are
+        called in the engine's thread and must not block.
+        """
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is None:
+                on_end(f"run {run_id} is not being driven: resume it")
+            else:
+                run.judge(on_judged, on_end)
+
+    def close(self) -> None:
+        """Stop every run that is driven; what is in flight ends. They can be resumed."""
+        with self._lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.drive.stop()
+
+    def _driven(self, run_id: int) -> _DrivenRun:
+        """The run, driven from now on if it is not yet."""
+        if run_id not in self._runs:
+            recorded = RecordedBenchmark.read(self._store, run_id)
+            if recorded.run.ended:
+                reason = f"run {run_id} has ended: {recorded.run.status}"
+                raise InvalidInput.because(reason, remedy="begin another run")
+            self._runs[run_id] = _DrivenRun(recorded, self._subscriptions, self._forget)
+            self._runs[run_id].begin(self._loop)
+        return self._runs[run_id]
+
+    def _forget(self, run_id: int) -> None:
+        self._runs.pop(run_id, None)  # one step: it needs no lock, and the engine must not wait
+
+
+class _DrivenRun:
+    """What happens to a run while it is driven, told to those who listen."""
+
+    def __init__(
+        self,
+        recorded: RecordedBenchmark,
+        subscriptions: Subscriptions,
+        forget: Callable[[int], None],
+    ) -> None:
+        self.recorded = recorded
+        self.submissions: dict[UUID, _Submission] = {}
+        self.drive: RunDrive
+        self._subscriptions = subscriptions
+        self._forget = forget
+        self._on_judged: OnJudged = lambda _: None
+        self._on_end: OnEnd = lambda _: None
+        self._guard = threading.Lock()
+        self._ended: tuple[str | None] | None = None
+
+    def begin(self, loop: EngineLoop) -> None:
+        """Drive it from now on."""
+        self.drive = RunDrive(self.recorded.store, loop, self.recorded.run_id, self)
+
+    def take(self, submission: _Submission) -> None:
+        """Have it answered, or say what the record says of it."""
+        self.submissions[submission.key.evaluation_id] = submission
+        if submission.state.finished or submission.waits_for_judge:
+            self._publish(submission, submission.notice(BenchmarkEvent.STARTED))
+            self._tell_outcome(submission)
+            return
+        self.drive.submit(submission.key)
+        with self._guard:
+            ended = self._ended
+        if ended is not None:
+            self._give_up(submission, ended[0])
+
+    def judge(self, on_judged: OnJudged, on_end: OnEnd) -> None:
+        """Go on to the judgements."""
+        with self._guard:
+            ended = self._ended
+            self._on_judged, self._on_end = on_judged, on_end
+        if ended is not None:
+            on_end(ended[0])
+        else:
+            self.drive.judge()
+
+    # -- in the engine's thread ------------------------------------------------------------
+
+    def on_event(self, event: Event) -> None:
+        """See `run_drive.Watcher`."""
+        submission = self.submissions.get(event.originator_id)
+        if submission is None:
+            return
+        submission.state = evolve(submission.state, event)
+        if submission.answered:
+            if submission.state.finished:
+                self._on_judged(submission.result())
+        elif isinstance(event, RequestSent) and not submission.started:
+            submission.started = True
+            self._publish(submission, submission.notice(BenchmarkEvent.STARTED))
+        elif submission.state.finished or submission.waits_for_judge:
+            self._tell_outcome(submission)
+
+    def on_text(self, key: EvaluationKey, request: RequestSent, text: str) -> None:
+        """See `run_drive.Watcher`."""
+        submission = self.submissions.get(key.evaluation_id)
+        if submission is not None and request.purpose == "target":
+            streaming = BenchmarkEvent.STREAMING_RESULT
+            said = submission.notice(streaming, attempt=request.attempt, text=text)
+            self._publish(submission, said)
+
+    def on_end(self, error: str | None) -> None:
+        """See `run_drive.Watcher`."""
+        self._forget(self.recorded.number)
+        with self._guard:
+            self._ended = (error,)
+            on_end = self._on_end
+        for submission in list(self.submissions.values()):
+            self._give_up(submission, error)
+        on_end(error)
+
+    # -- telling ---------------------------------------------------------------------------
+
+    def _tell_outcome(self, submission: _Submission) -> None:
+        """The answer is there, or there will be none: the last word on the submission."""
+        submission.answered = True
+        result = submission.result()
+        if result.status is TaskStatus.FAILED:
+            error = result.error_message or ""
+            self._publish(
+                submission, submission.notice(BenchmarkEvent.ERROR, result=result, error=error)
+            )
+            return
+        self._publish(
+            submission,
+            submission.notice(BenchmarkEvent.PROGRESS_CHANGED, progress=_DONE, result=result),
+        )
+        self._publish(submission, submission.notice(BenchmarkEvent.COMPLETED, result=result))
+
+    def _give_up(self, submission: _Submission, error: str | None) -> None:
+        """Say of a submission without an answer that none will come of this drive."""
+        if not submission.answered:
+            reason = error or "the run ended without it"
+            self._publish(
+                submission,
+                submission.notice(BenchmarkEvent.ERROR, result=submission.result(), error=reason),
+            )
+
+    def _publish(self, submission: _Submission, notice: Notice) -> None:
+        self._subscriptions.publish(submission.submission_id, notice)

@@ -1,0 +1,231 @@
+"""The flow of specification 003 from Python, through `BenchmarkApi`, on a scripted server."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+
+from failproof_es.abstraction.benchmark import Benchmark
+from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.opened import Parts, open_benchmark
+from failproof_es.abstraction.subscriptions import UnknownSubmission, UnknownToken
+from failproof_es.engine import replay
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.store import Store
+from tests.benchmark_server import judge_says
+from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
+
+IN_TIME_S = 30.0
+
+Opened = Callable[..., AbstractContextManager[Parts]]
+
+
+@pytest.fixture
+def opened(configured: Configured, store: Store) -> Opened:
+    """Opens a benchmark of some questions on the test's own log."""
+
+    def open_(*questions: str, **changes: Any) -> AbstractContextManager[Parts]:
+        return open_benchmark(configured(*questions, **changes).path, store.url)
+
+    return open_
+
+
+@pytest.fixture
+def parts(opened: Opened) -> Iterator[Parts]:
+    """The benchmark of three questions."""
+    with opened() as parts:
+        yield parts
+
+
+class Heard:
+    """Everything that a benchmark says, and when it is over."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.notices: list[Notice] = []
+        self._over = threading.Event()
+        for event in BenchmarkEvent:
+            benchmark.subscribe(event, self._hear)
+
+    def _hear(self, notice: Notice) -> None:
+        self.notices.append(notice)
+        done = notice.progress is not None and notice.progress.percent_complete == 100.0
+        if done or notice.event is BenchmarkEvent.ERROR:
+            self._over.set()
+
+    def wait(self) -> list[Notice]:
+        """Wait until the run is 100 % complete, or in trouble."""
+        assert self._over.wait(IN_TIME_S), self.notices[-3:]
+        return self.notices
+
+    def of(self, event: BenchmarkEvent) -> list[Notice]:
+        return [notice for notice in self.notices if notice.event is event]
+
+
+def run_through(parts: Parts) -> tuple[int, Heard]:
+    """Choose, begin, and wait for the end."""
+    heard = Heard(parts.benchmark)
+    parts.benchmark.select_models(["alpha", "beta"])
+    parts.benchmark.select_judge_model("judge")
+    run_id = parts.benchmark.start_benchmark()
+    heard.wait()
+    return run_id, heard
+
+
+def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
+    parts: Parts, store: Store, server: Server
+) -> None:
+    assert parts.benchmark.list_models() == ["alpha", "beta", "judge"]
+    run_id, heard = run_through(parts)
+    assert run_id == 1
+    assert parts.benchmark.get_progress() == {
+        "total_tasks": 6.0, "completed_tasks": 6.0, "percent_complete": 100.0,
+        "answered_tasks": 6.0, "judged_tasks": 6.0, "failed_tasks": 0.0,
+    }  # fmt: skip
+    results = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+    assert [(r.result_id, r.task_id, r.model_name) for r in results] == [
+        (1, "task-1", "alpha"), (2, "task-1", "beta"), (3, "task-2", "alpha"),
+        (4, "task-2", "beta"), (5, "task-3", "alpha"), (6, "task-3", "beta"),
+    ]  # fmt: skip
+    assert {(r.evaluation_score, r.evaluation_reason) for r in results} == {
+        (0.8, "It is a good answer.")
+    }
+    assert results[0].llm_response == f"alpha says: {QUESTIONS[0]}"
+    assert heard.notices[0].event is BenchmarkEvent.STARTED
+    assert server.order()[6:] == ["judge"] * 6
+
+
+def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(parts: Parts) -> None:
+    run_id, heard = run_through(parts)
+    said: dict[tuple[str, str], str] = {}
+    for notice in heard.of(BenchmarkEvent.STREAMING_RESULT):
+        key = (notice.task_id, notice.model_name)
+        said[key] = said.get(key, "") + notice.text
+    results = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+    assert said == {(r.task_id, r.model_name): r.llm_response for r in results}
+
+
+def test_a_benchmark_run_is_an_ordinary_run(parts: Parts, store: Store) -> None:
+    run_id, _ = run_through(parts)
+    with store.connect() as connection:
+        uuid = resolve_run(connection, str(run_id))
+        topics = {row.topic for row in find(connection, run_id=uuid)}
+    assert {"RunStarted", "CasesPlanned", "RunCompleted", "RunSealed", "Judged"} <= topics
+    assert replay(store, uuid).agree == 6
+
+
+def test_progress_never_goes_back_and_is_complete_once(parts: Parts) -> None:
+    _, heard = run_through(parts)
+    shown = [n.progress for n in heard.of(BenchmarkEvent.PROGRESS_CHANGED)]
+    done = [each.completed_tasks for each in shown if each is not None]
+    assert done == sorted(done)
+    assert done.count(6) == 1
+
+
+def test_begun_without_models_or_judge_it_says_both(parts: Parts) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parts.benchmark.start_benchmark()
+    assert [each.message for each in caught.value.problems] == [
+        "no model is chosen",
+        "no judge is chosen",
+    ]
+
+
+def test_a_choice_of_what_there_is_not_names_what_there_is(parts: Parts) -> None:
+    with pytest.raises(InvalidInput, match=r"there is no model 'gamma'.*alpha, beta, judge"):
+        parts.benchmark.select_models(["alpha", "gamma"])
+    with pytest.raises(InvalidInput, match="chosen twice"):
+        parts.benchmark.select_models(["alpha", "alpha"])
+
+
+def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
+    configured: Configured, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    release = threading.Event()
+
+    def block(notice: Notice) -> None:
+        release.wait(IN_TIME_S)
+        raise SystemExit("out of here")
+
+    with (
+        caplog.at_level(logging.WARNING, "failproof_es.abstraction"),
+        open_benchmark(configured().path, store.url, slow_callback_s=0.05) as parts,
+    ):
+        benchmark = parts.benchmark
+        benchmark.subscribe(BenchmarkEvent.STARTED, block)
+        benchmark.select_models(["alpha", "beta"])
+        benchmark.select_judge_model("judge")
+        run_id = benchmark.start_benchmark()
+        deadline = time.monotonic() + IN_TIME_S
+        while benchmark.get_progress()["percent_complete"] < 100:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        release.set()
+        assert len(parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)) == 6
+    said = " ".join(record.getMessage() for record in caplog.records)
+    assert "a benchmark callback takes" in said
+    assert "raised; the run goes on" in said
+
+
+def test_an_answer_that_fails_is_failed_and_the_others_are_judged(opened: Opened) -> None:
+    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]") as parts:
+        run_id, heard = run_through(parts)
+        assert parts.benchmark.get_progress()["failed_tasks"] == 4
+        failed = parts.data.load_results(run_id, TaskStatus.FAILED)
+        kinds = [(r.error_message or "").split(":")[0] for r in failed]
+        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2
+        assert {r.evaluation_score for r in failed} == {-1.0}
+        assert heard.of(BenchmarkEvent.ERROR) == []
+
+
+def test_what_no_judgement_comes_of_is_failed_with_its_answer_kept(opened: Opened) -> None:
+    with opened("Fine?", f"Odd? {judge_says('I like it.')}") as parts:
+        run_id, _ = run_through(parts)
+        failed = parts.data.load_results(run_id, TaskStatus.FAILED)
+        assert [r.task_id for r in failed] == ["task-2"] * 2
+        assert all(r.llm_response and r.evaluation_score == -1.0 for r in failed)
+        assert all((r.error_message or "").startswith("judge_failed: ") for r in failed)
+
+
+def test_a_second_run_has_the_next_number_and_none_begins_while_one_goes(parts: Parts) -> None:
+    run_through(parts)
+    run_id, _ = run_through(parts)
+    assert run_id == 2
+
+
+def test_tokens_unknown_are_an_error_and_unsubscribing_twice_is_not(parts: Parts) -> None:
+    token = parts.benchmark.subscribe(BenchmarkEvent.STARTED, print)
+    parts.benchmark.unsubscribe(token)
+    parts.benchmark.unsubscribe(token)
+    with pytest.raises(UnknownToken):
+        parts.benchmark.unsubscribe(token + 1)
+    with pytest.raises(UnknownSubmission):
+        parts.tasks.subscribe(99, BenchmarkEvent.STARTED, print)
+
+
+def test_subscribing_late_to_a_finished_submission_delivers_its_last_word_at_once(
+    parts: Parts,
+) -> None:
+    parts.data.judge_with("judge")
+    run_id = parts.data.create_run(["alpha"])
+    tasks = parts.loader.load_tasks(parts.benchmark._dataset_path)
+    submission = parts.tasks.submit_task(run_id, tasks[0], "alpha")
+    assert parts.tasks.submit_task(run_id, tasks[0], "alpha") == submission
+    first, late = threading.Event(), threading.Event()
+    parts.tasks.subscribe(submission, BenchmarkEvent.COMPLETED, lambda _: first.set())
+    assert first.wait(IN_TIME_S)
+    heard: list[Notice] = []
+    parts.tasks.subscribe(submission, BenchmarkEvent.ERROR, heard.append)
+    parts.tasks.subscribe(submission, BenchmarkEvent.COMPLETED, heard.append)
+    parts.tasks.subscribe(submission, BenchmarkEvent.COMPLETED, lambda _: late.set())
+    assert late.wait(IN_TIME_S)
+    assert [(n.event, n.result and n.result.status) for n in heard] == [
+        (BenchmarkEvent.COMPLETED, TaskStatus.PENDING_JUDGEMENT)
+    ]
