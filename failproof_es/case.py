@@ -65,6 +65,11 @@ def operations_id(run_id: UUID) -> UUID:
     return digest_uuid(hashlib.sha256(f"operations\n{run_id}".encode()).digest())
 
 
+def review_id(evaluation_id: UUID) -> UUID:
+    """The stream of what people said of an evaluation."""
+    return digest_uuid(hashlib.sha256(f"review\n{evaluation_id}".encode()).digest())
+
+
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
     value = int.from_bytes(digest[:16], "big")

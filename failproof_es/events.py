@@ -19,6 +19,9 @@ from failproof_es.case import Case
 Purpose = Literal["target", "judge"]
 Encoding = Literal["utf-8", "base64"]
 Disposition = Literal["transient", "final", "halting"]
+ReviewVerdict = Literal["pass", "fail", "unclear"]
+ItemVerdict = Literal["met", "not_met"]
+Severity = Literal["S0", "S1", "S2", "S3"]
 
 
 class Record(BaseModel):
@@ -108,6 +111,38 @@ class FileWritten(OperationEvent):
     path: str
     bytes: int
     sha256: str
+
+
+# -- review streams: one for each evaluation that people looked at -------------------------
+
+
+class ReviewedItem(Record):
+    """A person's verdict on an item of the checklist: whether what the case wants of it holds.
+
+    `must_not_do.1` is `met` where it did not happen. An item that was left out has no entry.
+    """
+
+    item: str
+    verdict: ItemVerdict
+
+
+class Reviewed(OperationEvent):
+    """A person's verdict on a finished evaluation (specification 002).
+
+    Nothing replaces it: of one reviewer the last one counts, the others stay. `blind` says
+    that the engine's own verdict was not shown before; `file_sha256` (hexadecimal) is that of
+    the spreadsheet it came in, `None` where it was given at a terminal.
+    """
+
+    evaluation_id: UUID
+    reviewer: str
+    items: tuple[ReviewedItem, ...]
+    verdict: ReviewVerdict
+    severity: Severity | None
+    tags: tuple[str, ...]
+    notes: str
+    blind: bool
+    file_sha256: str | None
 
 
 # -- run streams: lifecycle only ---------------------------------------------------------
@@ -459,6 +494,7 @@ EVENTS: dict[str, type[Event]] = {
         ValidationPassed,
         ValidationFailed,
         FileWritten,
+        Reviewed,
         RunStarted,
         CasesPlanned,
         CaseSkipped,

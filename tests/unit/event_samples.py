@@ -31,6 +31,8 @@ from failproof_es.events import (
     PromptStored,
     RequestSent,
     ResponseReceived,
+    Reviewed,
+    ReviewedItem,
     RunCompleted,
     RunFailed,
     RunPaused,
@@ -113,6 +115,12 @@ SAMPLES: tuple[Event, ...] = (
     ),
     ValidationFailed(**OPERATION, problems=("run.yaml:3: judge: is missing",)),
     FileWritten(**OPERATION, kind="results", path="out.jsonl", bytes=10, sha256="ab"),
+    Reviewed(
+        **OPERATION, evaluation_id=STREAM, reviewer="jane",
+        items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",
+        tags=("leak",), notes="The key stands in the second paragraph.", blind=True,
+        file_sha256="ab",
+    ),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
