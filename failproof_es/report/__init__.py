@@ -1,0 +1,1 @@
+"""Documents for people and machines, made of what the log holds."""

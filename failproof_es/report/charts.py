@@ -1,0 +1,398 @@
+"""The report's pictures. Each takes plain numbers and gives one inline `<svg>`.
+
+No colour stands alone: a series has a shape or a dash of its own, a cell says its count.
+What comes from data (names of categories, of models) is shown on one line, escaped and
+visibly shortened. Every number must be finite, every sequence hold something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup
+
+from failproof_es.report.charts_svg import RAMP, SERIES, colour, drawn
+from failproof_es.visible import one_line, shortened
+
+WIDTH = 420
+ROW = 24
+NAME_LENGTH = 36
+FONT = "Liberation Sans"
+"""As wide as Arial and Helvetica, so that the page may use whichever a reader has."""
+SLACK = 20
+"""Room, in pixels, for a reader's font that is wider after all."""
+CURVE_POINTS = 400
+LOG_FROM_RATIO = 50
+
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke")
+_DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1, 3], [4, 6])
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A rate (0 to 1) with its interval, and the `k/n` it stands on."""
+
+    name: str
+    series: str
+    rate: float
+    low: float
+    high: float
+    passed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """How many of `total` failed where `row` and `column` meet."""
+
+    row: str
+    column: str
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """An empirical distribution: points (milliseconds, fraction at or below), ascending."""
+
+    series: str
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An amount, zero or more, and how it is written beside its bar."""
+
+    name: str
+    value: float
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A paired difference (-1 to 1) with its interval, and how it is written."""
+
+    name: str
+    difference: float
+    low: float
+    high: float
+    written: str
+
+
+def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Markup:
+    """A dot and its interval for each name and series, names downwards as given."""
+    series = _distinct(row.series for row in intervals)
+    names, of_series = _names(_distinct(row.name for row in intervals)), _names(series)
+    rows = [
+        {
+            "name": names[row.name],
+            "series": of_series[row.series],
+            "rate": row.rate,
+            "low": row.low,
+            "high": row.high,
+            "count": f"{row.passed}/{row.total}",
+            "says": f"{names[row.name]}, {of_series[row.series]}: {row.passed} of {row.total}, "
+            f"interval {row.low:.1%} to {row.high:.1%}",
+        }
+        for row in intervals
+    ]
+    height = len(names) * (ROW if len(series) == 1 else 10 + 16 * len(series))
+    place: dict[str, Any] = {"y": _name_axis(names)}
+    if len(series) > 1:
+        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=_values(of_series)))
+    base = _chart(rows).encode(**place)
+    hue = alt.Color("series:N", scale=_hues(of_series), legend=_legend(of_series))
+    bars = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X(
+            "low:Q",
+            title=axis,
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format=".0%", tickCount=5),
+        ),
+        x2="high:Q",
+        color=hue,
+        description="says:N",
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x="rate:Q",
+        color=hue,
+        shape=alt.Shape("series:N", scale=_cycled(of_series, _SHAPES), legend=_legend(of_series)),
+        description="says:N",
+    )
+    counts = _beside(base, "count:N")
+    return _finished(alt.layer(bars, dots, counts), label, height=height)
+
+
+def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
+    """Failures where rows and columns meet, `k/n` in each cell; where nothing was asked, a dash."""
+    rows = _names(_distinct(cell.row for cell in cells))
+    columns = _names(_distinct(cell.column for cell in cells))
+    at = {(cell.row, cell.column): cell for cell in cells}
+    values = [_heat_value(rows[r], columns[c], at.get((r, c))) for r in rows for c in columns]
+    base = _chart(values).encode(
+        y=_name_axis(rows),
+        x=alt.X(
+            "column:N",
+            title=None,
+            scale=alt.Scale(domain=_values(columns)),
+            axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False),
+        ),
+        description="says:N",
+    )
+    steps = [str(step) for step in range(RAMP)]
+    grounds = base.mark_rect(stroke=colour("line"), strokeWidth=1).encode(
+        fill=alt.Fill("step:N", scale=_roles(steps, "ramp"), legend=None)
+    )
+    texts = base.mark_text(fontSize=12).encode(
+        text="count:N",
+        color=alt.Color("step:N", scale=_roles(steps, "on-ramp"), legend=None),
+    )
+    return _finished(
+        alt.layer(grounds, texts).resolve_scale(color="independent"),
+        label,
+        width=max(92 * len(columns), 120),
+        height=(ROW + 8) * len(rows),
+    )
+
+
+def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
+    """What fraction was answered within how many milliseconds, one stepped line a series."""
+    series = _names([curve.series for curve in curves])
+    values = [
+        {"series": series[curve.series], "ms": ms, "fraction": fraction, "order": order}
+        for curve in curves
+        for order, (ms, fraction) in enumerate(_thinned(curve.points))
+    ]
+    times = [ms for curve in curves for ms, _ in curve.points]
+    apart = min(times) > 0 and max(times) / min(times) >= LOG_FROM_RATIO
+    steps = _one_two_five(min(times), max(times)) if apart else None
+    lines = (
+        _chart(values)
+        .mark_line(interpolate="step-after", strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "ms:Q",
+                title="milliseconds" + (" (logarithmic)" if apart else ""),
+                scale=alt.Scale(type="log", domain=[steps[0], steps[-1]])
+                if steps
+                else alt.Scale(zero=True),
+                axis=alt.Axis(format=",~r", values=steps) if steps else alt.Axis(tickCount=6),
+            ),
+            y=alt.Y(
+                "fraction:Q",
+                title="answered within",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format=".0%", tickCount=5),
+            ),
+            color=alt.Color("series:N", scale=_hues(series), legend=_legend(series)),
+            strokeDash=alt.StrokeDash(
+                "series:N", scale=_cycled(series, _DASHES), legend=_legend(series)
+            ),
+            order="order:Q",
+        )
+    )
+    return _finished(lines, label, height=200)
+
+
+def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
+    """One bar an amount, the amount written beside it."""
+    names = _names([bar.name for bar in amounts])
+    values = [
+        {
+            "name": names[bar.name],
+            "value": bar.value,
+            "written": _written(bar.written),
+            "says": f"{names[bar.name]}: {_written(bar.written)}",
+        }
+        for bar in amounts
+    ]
+    base = _chart(values).encode(y=_name_axis(names))
+    lengths = base.mark_bar(height=12, color=colour("series-0")).encode(
+        x=alt.X("value:Q", title=axis, axis=alt.Axis(tickCount=5)), description="says:N"
+    )
+    return _finished(
+        alt.layer(lengths, _beside(base, "written:N")), label, height=ROW * len(amounts)
+    )
+
+
+def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
+    """Paired differences with their intervals about a line at none."""
+    names = _names([row.name for row in differences], 2 * NAME_LENGTH)
+    values = [
+        {
+            "name": names[row.name],
+            "difference": row.difference,
+            "low": row.low,
+            "high": row.high,
+            "written": _written(row.written),
+            "says": f"{names[row.name]}: {_written(row.written)}",
+        }
+        for row in differences
+    ]
+    reach = max(0.05, *(max(abs(row.low), abs(row.high)) for row in differences))
+    reach = min(1.0, ceil(reach * 20) / 20)
+    base = _chart(values).encode(y=_name_axis(names))
+    spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(
+        x=alt.X(
+            "low:Q",
+            title=axis,
+            scale=alt.Scale(domain=[-reach, reach]),
+            axis=alt.Axis(format="+.0%", tickCount=5),
+        ),
+        x2="high:Q",
+        description="says:N",
+    )
+    dots = base.mark_point(filled=True, size=70, opacity=1, color=colour("ink")).encode(
+        x="difference:Q", shape=alt.value("diamond"), description="says:N"
+    )
+    none = (
+        _chart([{"none": 0}])
+        .mark_rule(strokeDash=[4, 3], color=colour("muted"), aria=False)
+        .encode(x="none:Q")
+    )
+    return _finished(
+        alt.layer(none, spans, dots, _beside(base, "written:N")),
+        label,
+        height=ROW * len(differences),
+    )
+
+
+def _chart(values: list[dict[str, Any]]) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=values))
+
+
+def _finished(
+    chart: alt.LayerChart | alt.FacetChart | alt.Chart,
+    label: str,
+    *,
+    height: int,
+    width: int = WIDTH,
+) -> Markup:
+    muted, line, ink = colour("muted"), colour("line"), colour("ink")
+    whole = (
+        chart.properties(width=width, height=height, padding=SLACK)
+        .configure(background="transparent", font=FONT)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=muted,
+            titleColor=muted,
+            gridColor=line,
+            domainColor=line,
+            tickColor=line,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelLimit=0,
+            labelFlush=False,
+        )
+        .configure_axisY(labelColor=ink)
+        .configure_legend(
+            labelColor=ink,
+            labelFontSize=12,
+            labelLimit=0,
+            symbolSize=140,
+            columnPadding=SLACK,
+            symbolStrokeColor=ink,
+            orient="top",
+            title=None,
+        )
+    )
+    return drawn(whole, label)
+
+
+def _heat_value(row: str, column: str, cell: HeatCell | None) -> dict[str, str]:
+    if cell is None or cell.total == 0:
+        count, says, step = "–", "nothing was asked", 0
+    else:
+        count, says = f"{cell.failed}/{cell.total}", f"{cell.failed} of {cell.total} failed"
+        step = ceil(cell.failed / cell.total * (RAMP - 1))
+    return {
+        "name": row,
+        "column": column,
+        "count": count,
+        "step": str(step),
+        "says": f"{row}, {column}: {says}",
+    }
+
+
+def _name_axis(names: dict[str, str]) -> alt.Y:
+    return alt.Y(
+        "name:N",
+        title=None,
+        scale=alt.Scale(domain=_values(names)),
+        axis=alt.Axis(domain=False, ticks=False, labelPadding=8),
+    )
+
+
+def _beside(base: alt.Chart, field: str) -> alt.Chart:
+    """What is written to the right of the drawing, on the line it belongs to."""
+    texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
+    placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
+    return placed
+
+
+def _hues(series: dict[str, str]) -> alt.Scale:
+    return _roles(_values(series), "series", SERIES)
+
+
+def _roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
+    hues = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
+    return alt.Scale(domain=values, range=hues)
+
+
+def _cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
+    each = [kinds[index % len(kinds)] for index in range(len(series))]
+    return alt.Scale(domain=_values(series), range=each)
+
+
+def _legend(series: dict[str, str]) -> alt.Legend | None:
+    return alt.Legend(columns=3) if len(series) > 1 else None
+
+
+def _values(names: dict[str, str]) -> list[str]:
+    return list(names.values())
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+def _names(names: Sequence[str], length: int = NAME_LENGTH) -> dict[str, str]:
+    """Each name as it is shown: on one line, bounded, and still told apart from the others."""
+    shown: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        text = candidate = shortened(one_line(name), length)
+        number = 2
+        while candidate in taken:
+            candidate = f"{text} ({number})"
+            number += 1
+        taken.add(candidate)
+        shown[name] = candidate
+    return shown
+
+
+def _one_two_five(low: float, high: float) -> list[float]:
+    """The steps 1, 2, 5, 10, 20, ... that `low` and `high` lie between."""
+    steps: list[float] = []
+    for exponent in range(floor(log10(low)), ceil(log10(high)) + 1):
+        steps.extend(factor * 10.0**exponent for factor in (1, 2, 5))
+    first = max(index for index, step in enumerate(steps) if step <= low)
+    last = min(index for index, step in enumerate(steps) if step >= high)
+    return steps[first : last + 1]
+
+
+def _written(text: str) -> str:
+    return shortened(one_line(text), NAME_LENGTH)
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `CURVE_POINTS` points, first and last among them."""
+    if len(points) <= CURVE_POINTS:
+        return list(points)
+    last = len(points) - 1
+    return [points[round(i * last / (CURVE_POINTS - 1))] for i in range(CURVE_POINTS)]

@@ -1,0 +1,106 @@
+"""From a chart to inline SVG that holds nothing but shapes, numbers and text.
+
+The library draws in colours that stand for roles; here each becomes a class, so that one
+drawing is readable in light, in dark and on paper, and needs no inline style. Only what is
+known to be harmless passes: any other element or colour is an error, any other attribute
+is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import altair as alt
+import vl_convert
+from markupsafe import Markup
+
+from failproof_es.visible import one_line
+
+SERIES = 8
+"""How many series have a colour of their own; shapes and dashes tell the rest apart."""
+
+RAMP = 6
+"""Steps from none to all in a heat map."""
+
+_ROLES = (
+    "ink",
+    "muted",
+    "line",
+    *(f"series-{index}" for index in range(SERIES)),
+    *(f"ramp-{step}" for step in range(RAMP)),
+    *(f"on-ramp-{step}" for step in range(RAMP)),
+)
+_COLOUR_OF = {role: f"#fa{index:02x}5e" for index, role in enumerate(_ROLES)}
+_ROLE_OF = {colour: role for role, colour in _COLOUR_OF.items()}
+
+_ELEMENTS = frozenset({"svg", "g", "path", "line", "rect", "text", "tspan"})
+_PLACE = frozenset({"width", "height", "viewBox", "transform", "d", "x", "y", "x2", "y2"})
+_LOOK = frozenset(
+    {"stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "text-anchor"}
+)
+_MEANING = frozenset({"role", "aria-label", "aria-roledescription", "aria-hidden"})
+_ATTRIBUTES = _PLACE | _LOOK | _MEANING
+_PAINT = ("fill", "stroke")
+_NOTHING = ("none", "transparent")
+_LONG_FRACTION = re.compile(r"(\.\d{2})\d+")
+
+
+def colour(role: str) -> str:
+    """The colour to draw with that `drawn` turns into the class of `role`."""
+    return _COLOUR_OF[role]
+
+
+def drawn(chart: alt.TopLevelMixin, label: str) -> Markup:
+    """`chart` as an `<svg>` named `label` for those who can't see it.
+
+    Offline, and the same bytes for the same chart. Raises `ValueError` where the drawing
+    library uses an element or a colour that is not known here.
+    """
+    text = vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+    root = ElementTree.fromstring(text)  # noqa: S314 - the library wrote it
+    _clean(root)
+    root.set("role", "graphics-document")
+    root.set("aria-roledescription", "chart")
+    root.set("aria-label", one_line(label))
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # noqa: S704 - cleaned above
+
+
+def _clean(element: ElementTree.Element) -> None:
+    element.tag = element.tag.rpartition("}")[2]
+    if element.tag not in _ELEMENTS:
+        raise ValueError(f"a chart holds an element that is not known: {element.tag}")
+    roles = [role for paint in _PAINT if (role := _role(element, paint))]
+    kept = {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES}
+    kept |= {paint: "none" for paint in _PAINT if element.get(paint) in _NOTHING}
+    for numbers in ("d", "transform"):
+        if numbers in kept:
+            kept[numbers] = _LONG_FRACTION.sub(r"\1", kept[numbers])
+    element.attrib.clear()
+    element.attrib.update(kept)
+    if roles:
+        element.set("class", " ".join(roles))
+    for child in list(element):
+        if _shows_nothing(child):
+            element.remove(child)
+        else:
+            _clean(child)
+
+
+def _role(element: ElementTree.Element, paint: str) -> str | None:
+    value = element.get(paint)
+    if value is None or value in _NOTHING:
+        return None
+    if value not in _ROLE_OF:
+        raise ValueError(f"a chart is drawn in a colour that has no role: {value}")
+    return f"{paint}-{_ROLE_OF[value]}"
+
+
+def _shows_nothing(element: ElementTree.Element) -> bool:
+    """What the library leaves for interaction, which a document has none of."""
+    return (
+        element.get("display") == "none"
+        or element.get("class") == "background"
+        or element.get("fill") == "transparent"
+        or element.get("d") == ""
+    )

@@ -1,0 +1,122 @@
+"""Pictures of untrusted names and plain numbers: harmless, the same each time, not colour alone."""
+
+from __future__ import annotations
+
+from functools import cache
+from xml.etree import ElementTree
+
+import altair as alt
+import pytest
+from markupsafe import Markup
+
+from failproof_es.report.charts import (
+    Bar,
+    Curve,
+    Difference,
+    HeatCell,
+    Interval,
+    bars,
+    difference_forest,
+    heat_map,
+    interval_dots,
+    latency_curves,
+)
+from failproof_es.report.charts_svg import drawn
+
+HOSTILE = "<script>alert(1)</script>\"'&\u202e\u200b\x1b[2J\x00\ud800 onload=x"
+ELEMENTS = {"svg", "g", "path", "line", "rect", "text", "tspan"}
+ATTRIBUTES = {
+    *("width", "height", "viewBox", "transform", "d", "x", "y", "x2", "y2", "fill", "stroke"),
+    *("stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "text-anchor"),
+    *("role", "aria-label", "aria-roledescription", "aria-hidden", "class"),
+}
+
+
+@cache
+def pictures(name: str) -> dict[str, Markup]:
+    other = name + " two"
+    return {
+        "dots": interval_dots(
+            [
+                Interval(name, name, 0.5, 0.3, 0.7, 10, 20),
+                Interval(name, other, 0.9, 0.7, 1.0, 18, 20),
+            ],
+            label=name,
+            axis="passed",
+        ),
+        "heat": heat_map([HeatCell(name, name, 3, 9), HeatCell(name, other, 0, 0)], label=name),
+        "curves": latency_curves(
+            [Curve(name, ((1.0, 0.5), (900.0, 1.0))), Curve(other, ((0.0, 1.0),))], label=name
+        ),
+        "bars": bars([Bar(name, 0.02, name), Bar(other, 0.0, "$0")], label=name, axis="US dollars"),
+        "forest": difference_forest(
+            [Difference(name, -0.1, -0.2, 0.01, name)], label=name, axis="difference"
+        ),
+    }
+
+
+@pytest.fixture(scope="module", params=["dots", "heat", "curves", "bars", "forest"])
+def hostile(request: pytest.FixtureRequest) -> Markup:
+    return pictures(HOSTILE)[request.param]
+
+
+def test_a_picture_of_hostile_names_holds_shapes_numbers_and_text_alone(hostile: Markup) -> None:
+    for element in ElementTree.fromstring(hostile).iter():
+        assert element.tag in ELEMENTS
+        assert set(element.attrib) <= ATTRIBUTES
+        assert element.get("fill", "none") == element.get("stroke", "none") == "none"
+
+
+def test_what_hides_in_a_name_is_shown_as_an_escape(hostile: Markup) -> None:
+    texts = [element.text or "" for element in ElementTree.fromstring(hostile).iter("text")]
+    assert any(text.startswith("<script>alert(1)</script>") for text in texts)
+    assert not {"\u202e", "\u200b", "\x1b", "\x00"} & set(hostile)
+
+
+def test_the_same_numbers_give_the_same_bytes() -> None:
+    assert pictures.__wrapped__("one") == pictures("one")
+
+
+def test_a_picture_has_a_name_and_every_mark_says_its_numbers() -> None:
+    dots = ElementTree.fromstring(pictures("one")["dots"])
+    assert dots.get("aria-label") == "one"
+    labels = [element.get("aria-label") for element in dots.iter("path")]
+    assert "one, one: 10 of 20, interval 30.0% to 70.0%" in labels
+
+
+def test_series_differ_in_shape_and_in_dash_not_in_colour_alone() -> None:
+    both = pictures("one")
+    marks = ElementTree.fromstring(both["dots"]).iter("path")
+    assert len({mark.get("d") for mark in marks if mark.get("aria-label")}) == 2
+    curves = ElementTree.fromstring(both["curves"]).iter("path")
+    assert len({path.get("stroke-dasharray") for path in curves if path.get("aria-label")}) == 2
+
+
+def test_a_cell_of_a_heat_map_says_its_count_and_where_nothing_was_asked() -> None:
+    texts = [text.text for text in ElementTree.fromstring(pictures("one")["heat"]).iter("text")]
+    assert {"3/9", "–"} <= set(texts)
+
+
+def test_names_that_are_shortened_to_the_same_text_stay_apart() -> None:
+    long = "a name that is longer than what fits in front of a row of dots"
+    rows = [Interval(long + end, "m", 0.5, 0.4, 0.6, 5, 10) for end in ("one", "two")]
+    texts = [
+        text.text or ""
+        for text in ElementTree.fromstring(interval_dots(rows, label="x", axis="x")).iter("text")
+    ]
+    assert len({text for text in texts if text.startswith("a name")}) == 2
+    assert any("…" in text for text in texts)
+
+
+def test_latencies_far_apart_are_drawn_on_a_logarithmic_axis_that_says_so() -> None:
+    def axis(fast: float) -> str:
+        return latency_curves([Curve("m", ((fast, 0.5), (9_000.0, 1.0)))], label="x")
+
+    assert "logarithmic" in axis(3.0)
+    assert "logarithmic" not in axis(3_000.0)
+
+
+def test_a_colour_without_a_role_is_an_error_not_a_picture_that_prints_badly() -> None:
+    chart = alt.Chart(alt.InlineData(values=[{"a": 1}])).mark_point(color="red").encode(x="a:Q")
+    with pytest.raises(ValueError, match="colour that has no role"):
+        drawn(chart, "red")
