@@ -1,0 +1,152 @@
+"""What a page of the report is made of. Every `str` here is data: the template escapes it.
+
+Only `Figure.svg` is markup, and only `failproof_es.report.charts` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from markupsafe import Markup
+
+Tone = Literal["good", "bad", "doubt", "plain"]
+Align = Literal["name", "number", "text"]
+
+LONGEST_TEXT = 20_000
+"""How many characters of one text a page shows; the log holds all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word that stands out: by its frame and by what it says, by colour only besides."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+Cell = str | Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. The first column of every table names its rows."""
+
+    heading: str
+    align: Align = "number"
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph; a note is one that explains rather than tells."""
+
+    kind: ClassVar[str] = "paragraph"
+
+    text: str
+    note: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What the blocks up to the next heading are about."""
+
+    kind: ClassVar[str] = "heading"
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    kind: ClassVar[str] = "items"
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Named facts."""
+
+    kind: ClassVar[str] = "facts"
+
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows as wide as there are columns."""
+
+    kind: ClassVar[str] = "table"
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture; the table beside it says the same in numbers."""
+
+    kind: ClassVar[str] = "figure"
+
+    caption: str
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A text as somebody wrote it, line by line: what was asked, what a model or a judge said."""
+
+    kind: ClassVar[str] = "quotation"
+
+    who: str
+    text: str
+    reply: bool = False
+
+    @property
+    def shown(self) -> str:
+        """As much of the text as a page shows."""
+        return self.text[:LONGEST_TEXT]
+
+    @property
+    def left_out(self) -> int:
+        """How many characters the page does not show."""
+        return max(len(self.text) - LONGEST_TEXT, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What a reader opens who wants to know more."""
+
+    kind: ClassVar[str] = "fold"
+
+    summary: str
+    marks: tuple[Mark, ...]
+    blocks: tuple[Block, ...]
+
+
+Block = Paragraph | Heading | Items | Facts | Table | Figure | Quotation | Fold
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page. Its blocks are asked for once, when they are written."""
+
+    anchor: str
+    title: str
+    blocks: Iterable[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole page: a verdict that can be read alone, and what it rests on."""
+
+    title: str
+    kicker: str
+    tone: Tone
+    verdict: str
+    beside_verdict: tuple[str, ...]
+    sections: tuple[Section, ...]
+    footer: str

@@ -1,0 +1,70 @@
+"""From a page's blocks to one HTML file: no script, no network, nothing that data could add.
+
+Three rules make hostile text harmless: every template escapes; whatever a template writes
+passes `_written`, so that no control or invisible character gets by; and the content security
+policy forbids everything but the one style sheet, named by its hash.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from failproof_es.report.html_blocks import Page
+from failproof_es.visible import marked_lines, one_line
+
+
+def pieces(page: Page) -> Iterator[bytes]:
+    """The file's bytes, UTF-8, in pieces: a page is never whole in memory."""
+    style = files(__package__).joinpath("templates", "style.css").read_text(encoding="utf-8")
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    template = _environment().get_template("page.html.j2")
+    written = template.generate(
+        page=page,
+        style=Markup(style),  # noqa: S704 - ours
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'",
+    )
+    for piece in written:
+        yield piece.encode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_written,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["quoted"] = quoted
+    environment.filters["thousands"] = "{:,}".format
+    return environment
+
+
+def quoted(text: str) -> Markup:
+    """A text with its lines, what hides in it marked as an escape."""
+    marked = Markup('<mark class="unseen">{}</mark>')
+    return Markup().join(
+        marked.format(piece) if hidden else escape(piece) for piece, hidden in marked_lines(text)
+    )
+
+
+def _written(value: object) -> object:
+    """What a template may write: markup that we made, numbers, and text on one line.
+
+    Raises `TypeError` for anything else: a page never says `None`.
+    """
+    if isinstance(value, Markup):
+        return value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return one_line(value)
+    raise TypeError(f"a page has no way to write {type(value).__name__}")
