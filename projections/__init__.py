@@ -5,6 +5,7 @@ from projections.command_results import CommandResults
 from projections.cost import Cost
 from projections.progress import Progress
 from projections.protocol import Projection
+from projections.reviews import Reviews
 from projections.run_results import RunResults
 
 PROJECTIONS: tuple[Projection, ...] = (
@@ -13,6 +14,7 @@ PROJECTIONS: tuple[Projection, ...] = (
     Cost(),
     AuditTrail(),
     CommandResults(),
+    Reviews(),
 )
 """Every projection. Tests, the follower and `rebuild` go through this list."""
 

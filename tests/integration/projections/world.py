@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.case import Case, Turn, prompt_id, review_id
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     AttemptLost,
@@ -24,6 +24,8 @@ from failproof_es.events import (
     PromptStored,
     RequestSent,
     ResponseReceived,
+    Reviewed,
+    ReviewedItem,
     RunCompleted,
     RunPaused,
     RunResumed,
@@ -59,6 +61,7 @@ class World:
         self._add(RunPaused, RUN, RUN, reason="stopped \x00 on request", counts=counts)
         self._add(RunResumed, RUN, RUN, who="w", where="h", code_version="1")
         self._add(RunCompleted, RUN, RUN, counts=counts)
+        self._review()
 
     def _case(self, number: int) -> Case:
         return Case(
@@ -177,6 +180,17 @@ class World:
                     Scored, stream, RUN, **identity, scores={"accuracy": float(not reason)},
                     reason="", scorer="command.success", scorer_version="1",
                 )  # fmt: skip
+
+    def _review(self) -> None:
+        """One evaluation by two people, one of whom comes back to it."""
+        evaluation = EvaluationKey(RUN, prompt_id(self._cases[0].digest()), "small").evaluation_id
+        for reviewer, verdict in (("jane \x00", "pass"), ("joe", "fail"), ("jane \x00", "fail")):
+            self._add(
+                Reviewed, review_id(evaluation), None, about=RUN, who="w", where="h",
+                evaluation_id=evaluation, reviewer=reviewer, verdict=verdict,
+                items=(ReviewedItem(item="must_do.1", verdict="met"),), severity="S1",
+                tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None,
+            )  # fmt: skip
 
 
 Rows = dict[str, list[tuple[Any, ...]]]

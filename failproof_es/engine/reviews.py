@@ -1,0 +1,176 @@
+"""What people say of finished evaluations: what is left to be said, and putting it on record.
+
+A review stands on a stream of the evaluation's reviews, beside the run: the run's seal, its
+replay and its numbers are what they were. Nothing is replaced. Of one reviewer the last
+review of an evaluation counts; the others stay on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal
+from uuid import UUID
+
+from eventsourcing.persistence import IntegrityError
+
+from failproof_es.case import Case, review_id
+from failproof_es.dialects.judging import Item, checklist
+from failproof_es.engine.identity import where, who
+from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
+from failproof_es.evaluation import Evaluation, ImpossibleHistory
+from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
+from failproof_es.store.reader import read_streams
+from failproof_es.store.store import Store
+
+Only = Literal["all", "failures", "unscored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody says of an evaluation. Items that were left out are not among `items`."""
+
+    verdict: ReviewVerdict
+    items: tuple[ReviewedItem, ...] = ()
+    severity: Severity | None = None
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+
+    @classmethod
+    def of(cls, review: Reviewed) -> Opinion:
+        """The opinion that a review recorded."""
+        return cls(review.verdict, review.items, review.severity, review.tags, review.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewing:
+    """Who reviews, whether the engine's verdict is hidden from them, and from which file."""
+
+    run_id: UUID
+    reviewer: str
+    blind: bool
+    file_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedEvaluation:
+    """A finished evaluation, and what was said of it so far, first to last."""
+
+    recorded: RecordedEvaluation
+    state: Evaluation
+    reviews: Sequence[Reviewed]
+
+    @property
+    def evaluation_id(self) -> UUID:
+        """The evaluation's stream."""
+        return self.recorded.key.evaluation_id
+
+    def latest(self) -> dict[str, Reviewed]:
+        """By reviewer the review that counts, in the order in which they first spoke."""
+        return {review.reviewer: review for review in self.reviews}
+
+
+def items_of(case: Case) -> tuple[Item, ...]:
+    """The checklist of a case; empty where its dialect has none."""
+    return checklist(case.expectation)
+
+
+def finished_evaluations(
+    connection: Connection, evaluations: Iterable[RecordedEvaluation], only: Only = "all"
+) -> Iterator[ReviewedEvaluation]:
+    """Those evaluations that are finished, with their reviews, a window at a time.
+
+    `failures` are those that were scored below 1, `unscored` those that have no score.
+    """
+    remaining = iter(evaluations)
+    while window := list(islice(remaining, WINDOW)):
+        chosen = [(each, state) for each in window if _wanted(state := each.state(), only)]
+        reviews = read_reviews(connection, [each.key.evaluation_id for each, _ in chosen])
+        for each, state in chosen:
+            yield ReviewedEvaluation(each, state, reviews.get(each.key.evaluation_id, ()))
+
+
+def read_reviews(
+    connection: Connection, evaluation_ids: Sequence[UUID]
+) -> dict[UUID, list[Reviewed]]:
+    """Everything that was said of these evaluations, first to last."""
+    streams = {review_id(each): each for each in evaluation_ids}
+    found: dict[UUID, list[Reviewed]] = {}
+    for stream, rows in read_streams(connection, list(streams)).items():
+        reviews = found.setdefault(streams[stream], [])
+        for row in rows:
+            event = row.event()
+            if not isinstance(event, Reviewed) or event.evaluation_id != streams[stream]:
+                raise ImpossibleHistory(f"stream {stream} holds what is no review of its own")
+            reviews.append(event)
+    return found
+
+
+def record_reviews(
+    store: Store, reviewing: Reviewing, opinions: Mapping[UUID, Opinion]
+) -> list[Reviewed]:
+    """Append an opinion for each evaluation, all of them or none; returns what was appended.
+
+    Out of a file only what it says anew is appended: not what this reviewer said last, nor
+    what the same file brought before. Somebody else may review at the same time.
+    """
+    while True:
+        with store.connect() as connection:
+            before = read_reviews(connection, list(opinions))
+        events = [
+            _reviewed(reviewing, evaluation_id, opinion, len(before.get(evaluation_id, ())) + 1)
+            for evaluation_id, opinion in opinions.items()
+            if not _said(reviewing, opinion, before.get(evaluation_id, ()))
+        ]
+        if not events:
+            return []
+        try:
+            store.log.events.put(events)
+        except IntegrityError:
+            continue  # somebody reviewed meanwhile: ours comes after it
+        return events
+
+
+def _wanted(state: Evaluation, only: Only) -> bool:
+    match only:
+        case "failures":
+            accuracy = None if state.score is None else state.score.scores.get("accuracy")
+            return accuracy is not None and accuracy < 1.0
+        case "unscored":
+            return state.abandoned is not None
+        case "all":
+            return state.score is not None or state.abandoned is not None
+
+
+def _said(reviewing: Reviewing, opinion: Opinion, before: Sequence[Reviewed]) -> bool:
+    """Whether a file brings nothing new."""
+    own = [review for review in before if review.reviewer == reviewing.reviewer]
+    if reviewing.file_sha256 is None or not own:
+        return False
+    same_file = any(review.file_sha256 == reviewing.file_sha256 for review in own)
+    return same_file or Opinion.of(own[-1]) == opinion
+
+
+def _reviewed(
+    reviewing: Reviewing, evaluation_id: UUID, opinion: Opinion, version: int
+) -> Reviewed:
+    return Reviewed(
+        originator_id=review_id(evaluation_id),
+        originator_version=version,
+        run_id=None,
+        timestamp=datetime.now(UTC),
+        about=reviewing.run_id,
+        who=who(),
+        where=where(),
+        evaluation_id=evaluation_id,
+        reviewer=reviewing.reviewer,
+        items=opinion.items,
+        verdict=opinion.verdict,
+        severity=opinion.severity,
+        tags=opinion.tags,
+        notes=opinion.notes,
+        blind=reviewing.blind,
+        file_sha256=reviewing.file_sha256,
+    )

@@ -1,0 +1,56 @@
+"""`reviews`: what people said of evaluations; the last word of each, and everything before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+
+import orjson
+
+from projections.protocol import Cursor, Fact, Relation, sql_file, visible
+
+
+class Reviews:
+    """One row for each review, and a view of those that count."""
+
+    name: LiteralString = "reviews"
+    version: int = 1
+    relations: tuple[Relation, ...] = (
+        Relation("TABLE", "review_history"),
+        Relation("VIEW", "reviews"),
+    )
+    topics: frozenset[str] = frozenset({"Reviewed"})
+
+    def __init__(self) -> None:
+        self._append = sql_file("reviews_append")
+
+    def ddl(self) -> LiteralString:
+        """`reviews.sql`."""
+        return sql_file("reviews")
+
+    def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
+        """Append the batch's rows."""
+        rows = [_row(fact) for fact in facts]
+        cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _row(fact: Fact) -> tuple[Any, ...]:
+    payload = fact.payload
+    return (
+        fact.position,
+        payload["evaluation_id"],
+        payload["about"],
+        visible(payload["reviewer"]),
+        payload["timestamp"],
+        payload["verdict"],
+        _json(payload["items"]),
+        payload["severity"],
+        _json(payload["tags"]),
+        _json(payload["notes"]),
+        payload["blind"],
+        payload["file_sha256"],
+    )
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
