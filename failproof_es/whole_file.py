@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from glob import escape
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
 
-def write_whole(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write the pieces, one after the other; returns how many bytes that were.
+class Written(NamedTuple):
+    """What a file holds now."""
+
+    bytes: int
+    sha256: str
+
+
+def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
+    """Write the pieces, one after the other.
 
     Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
     half-written stays behind, not even of a process that was killed.
@@ -19,11 +28,12 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    size = 0
+    size, digest = 0, hashlib.sha256()
     try:
         with partial.open("wb") as file:
             for piece in pieces:
                 size += file.write(piece)
+                digest.update(piece)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
@@ -31,7 +41,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> int:
         partial.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
-    return size
+    return Written(size, digest.hexdigest())
 
 
 def _remove_leftovers(path: Path) -> None:

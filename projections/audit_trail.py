@@ -1,13 +1,14 @@
 """`audit_trail`: what was done, when, in which run, why (specification 001 § 8.2).
 
-The life of runs, and everything in them that did not go as planned: retries, errors, lost
-attempts, abandoned evaluations. What went as planned is in the log itself.
+The life of runs, what was done about them beside driving them, and everything that did not go
+as planned: retries, errors, limits, lost attempts, abandoned evaluations. What went as planned
+is in the log itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import orjson
 
@@ -15,11 +16,13 @@ from projections.protocol import Cursor, Fact, Relation, sql_file
 
 _WHOLE = frozenset(
     {
-        "RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunFailed", "RunSealed",
-        "RunValidated", "AttemptLost", "EvaluationAbandoned",
+        "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
+        "RunStarted", "CaseSkipped", "RunPaused", "RunResumed", "LimitChanged", "RunCompleted",
+        "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
+        "EvaluationAbandoned",
     }
 )  # fmt: skip
-_COMMON = frozenset({"run_id", "timestamp"})
+_COMMON = frozenset({"run_id", "about", "timestamp"})
 _LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
 """Kept whole in the log, where `position` leads."""
 
@@ -28,7 +31,7 @@ class AuditTrail:
     """One row for each event that an auditor would ask about first."""
 
     name: LiteralString = "audit_trail"
-    version: int = 2
+    version: int = 3
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
 
@@ -41,25 +44,32 @@ class AuditTrail:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Append the batch's rows."""
-        rows = [row for fact in facts if (row := _row(fact)) is not None]
-        if rows:
+        records = [record for fact in facts if (record := audit_record(fact)) is not None]
+        if records:
+            rows = [each._replace(details=orjson.dumps(each.details).decode()) for each in records]
             cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
 
 
-def _row(fact: Fact) -> tuple[Any, ...] | None:
-    name = fact.topic
+class AuditRecord(NamedTuple):
+    """The record of specification 001 § 8.2, and the position in the log that it is from."""
+
+    position: int
+    event: str
+    timestamp: str
+    test_run_id: str | None
+    details: Any
+
+
+def audit_record(fact: Fact) -> AuditRecord | None:
+    """What the trail says of an event; `None` where all went as planned."""
     payload = fact.payload
-    if name == "RequestSent":
+    event = fact.topic
+    if event == "RequestSent":
         if payload["attempt"] == 1:
             return None
-        name = "RetrySent"
+        event = "RetrySent"
     left_out = _COMMON if fact.topic in _WHOLE else _COMMON | _LONG
     details = {key: value for key, value in payload.items() if key not in left_out}
     details["stream_id"] = fact.stream_id
-    return (
-        fact.position,
-        name,
-        payload["timestamp"],
-        fact.run_id,
-        orjson.dumps(details).decode(),
-    )
+    run_id = fact.run_id or payload.get("about")
+    return AuditRecord(fact.position, event, payload["timestamp"], run_id, details)

@@ -22,6 +22,7 @@ from failproof_es.cli.results_file import (
     checkpoint_path,
     file_output,
     metadata,
+    record_file,
     results_path,
     run_id_in,
     write_lines,
@@ -46,7 +47,8 @@ _BREATH_S = 0.2
 class Checkpoints:
     """The checkpoint files of one run, written one after the other."""
 
-    def __init__(self, run: RecordedRun) -> None:
+    def __init__(self, store: Store, run: RecordedRun) -> None:
+        self._store = store
         self._run = run
         output = file_output(run)
         self.every = output.checkpoint_every if output else None
@@ -88,7 +90,9 @@ class Checkpoints:
         }
         evaluations = read_evaluations(self._run.connection, keys)
         header = {"metadata": {**metadata(self._run), "status": "running"}}
-        write_lines(path, {**header, "checkpoint": checkpoint}, rows_of(self._run, evaluations))
+        rows = rows_of(self._run, evaluations)
+        written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
+        record_file(self._store, self._run.run_id, "checkpoint", path, written)
 
 
 class CheckpointWriter:
@@ -130,7 +134,7 @@ class CheckpointWriter:
             return
         try:
             with self._store.connect() as connection:
-                checkpoints = Checkpoints(RecordedRun.read(connection, self._run_id))
+                checkpoints = Checkpoints(self._store, RecordedRun.read(connection, self._run_id))
                 while checkpoints.every is not None and self._woken():
                     checkpoints.write_due()
                     self._stop.wait(_BREATH_S)

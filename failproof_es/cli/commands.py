@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from failproof_es.cli.audit import audit
 from failproof_es.cli.database import db
 from failproof_es.cli.evidence import evidence
 from failproof_es.cli.export import export
@@ -19,6 +20,7 @@ from failproof_es.cli.runs import runs
 from failproof_es.cli.show import show
 from failproof_es.cli.start_resume import resume, start
 from failproof_es.cli.suites import suites
+from failproof_es.cli.validate import validate
 from failproof_es.cli.verify import verify
 
 
@@ -35,6 +37,7 @@ def main() -> None:
 
 
 for command in (
+    validate,
     start,
     resume,
     replay,
@@ -43,6 +46,7 @@ for command in (
     results,
     export,
     log,
+    audit,
     verify,
     evidence,
     ledger,

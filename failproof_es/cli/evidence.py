@@ -41,13 +41,13 @@ def export(run: str, output: Path, no_checkpoint: bool) -> None:
                 checkpoint_and_keep(connection)
         with psycopg.connect(store.auditor_url, autocommit=True) as connection:
             try:
-                size = write_file(output, lines_of(connection, run_id))
+                written = write_file(output, lines_of(connection, run_id))
             except EvidenceError as error:
                 raise InvalidInput.because(
                     f"run {run} cannot be exported: {error}",
                     remedy="a run is sealed when it ends: `failproof-es resume` brings it there",
                 ) from None
-    say(f"{output}: {size:,} bytes")
+    say(f"{output}: {written.bytes:,} bytes")
 
 
 @evidence.command("verify")

@@ -24,7 +24,7 @@ from rich.text import Text
 
 from failproof_es.cli.sanitise import json_text, lines, one_line
 from failproof_es.problems import InvalidInput
-from failproof_es.whole_file import write_whole
+from failproof_es.whole_file import Written, write_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -177,8 +177,8 @@ def print_json_list(values: Iterable[Any]) -> None:
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
-def write_file(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write a file that was asked for by name; returns its bytes. Raises `InvalidInput`."""
+def write_file(path: Path, pieces: Iterable[bytes]) -> Written:
+    """Write a file that was asked for by name. Raises `InvalidInput`."""
     try:
         return write_whole(path, pieces)
     except OSError as error:

@@ -10,19 +10,23 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import orjson
 
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.configuration.schema import FileOutput
-from failproof_es.whole_file import write_whole
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import FileWritten
+from failproof_es.store.store import Store
+from failproof_es.whole_file import Written, write_whole
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
 
 
-def write_results_file(run: RecordedRun) -> Path | None:
+def write_results_file(store: Store, run: RecordedRun) -> Path | None:
     """Write the run's results as JSON lines, a metadata header first; `None` if not asked for.
 
     A run that was resumed writes the same file. It appears under its name when it is
@@ -32,7 +36,8 @@ def write_results_file(run: RecordedRun) -> Path | None:
     if output is None:
         return None
     path = results_path(output.path, run)
-    write_lines(path, {"metadata": metadata(run)}, result_rows(run))
+    written = write_lines(path, {"metadata": metadata(run)}, result_rows(run))
+    record_file(store, run.run_id, "results", path, written)
     return path
 
 
@@ -65,9 +70,15 @@ def checkpoint_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 
-def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> None:
+def record_file(store: Store, run_id: UUID, kind: str, path: Path, written: Written) -> None:
+    """Put on record that the file stands there."""
+    file = {"kind": kind, "path": str(path.absolute()), **written._asdict()}
+    record_operations(store, run_id, [(FileWritten, file)])
+
+
+def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Written:
     """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
-    write_whole(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
+    return write_whole(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:

@@ -16,17 +16,18 @@ from failproof_es.assurance.keeper import Keeper
 from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.findings import finding_lines
+from failproof_es.cli.options import quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.results_file import TIMESTAMP, write_results_file
+from failproof_es.cli.results_file import write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.schema import FileOutput
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
@@ -49,21 +50,17 @@ class Drive(Protocol):
     ) -> Coroutine[Any, Any, Outcome]: ...
 
 
-quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
-
-
 @click.command(cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
+@settings_option
 @click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY.PATH=VALUE",
-    help="Put a value over the configuration's; may be repeated. Recorded with the run.",
+    "--dry-run", is_flag=True, help="Stop before anything is sent or stored, like `validate`."
 )
 @quiet_option
 @format_option()
-def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: Format) -> None:
+def start(
+    config: Path, settings: tuple[str, ...], dry_run: bool, quiet: bool, output_format: Format
+) -> None:
     """Start a run of the configuration CONFIG: a file, or the name of one that ships.
 
     Everything that can be wrong with the configuration, the suites and the models is
@@ -71,8 +68,10 @@ def start(config: Path, settings: tuple[str, ...], quiet: bool, output_format: F
     run_id, run_number, status, counts, gates, exit_code.
     """
     loaded = load_configuration(config, settings)
-    _say_what_is_overwritten(loaded.configuration.output.file)
     with session().open_store() as store:
+        if dry_run:
+            print_preflight(loaded, store, output_format)
+            return
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
@@ -142,7 +141,7 @@ def _carry_out(
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
-        if not _write_files(run, quiet):
+        if not _write_files(store, run, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             _print_outcome(outcome, gather(run, price_of(run.started)))
@@ -193,19 +192,11 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
     }
 
 
-def _say_what_is_overwritten(output: FileOutput | None) -> None:
-    if output is not None and output.enabled and TIMESTAMP not in Path(output.path).name:
-        say(
-            f"warning: output.file.path: the file name holds no {TIMESTAMP}, so every run writes "
-            "over it (specification 001 § 5.3)"
-        )
-
-
-def _write_files(run: RecordedRun, quiet: bool) -> bool:
+def _write_files(store: Store, run: RecordedRun, quiet: bool) -> bool:
     """Write the files that are wanted and due; false when that failed, which is said."""
     try:
-        Checkpoints(run).write_due()
-        path = write_results_file(run) if run.run.ended else None
+        Checkpoints(store, run).write_due()
+        path = write_results_file(store, run) if run.run.ended else None
     except OSError as error:
         say(
             f"error: the results file cannot be written: {error}. The results are on record: "

@@ -22,7 +22,8 @@ from failproof_es.problems import Problems
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
-_PLACEHOLDERS = ("{timestamp}", "{test_name}")
+_TIMESTAMP = "{timestamp}"
+_PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
 Report = Callable[[Location, str, str | None], None]
 
@@ -82,6 +83,12 @@ def _check_prices(prices: Prices, error: Report) -> None:
 
 
 def _check_file(output: FileOutput, error: Report) -> None:
+    if output.enabled and _TIMESTAMP not in Path(output.path).name:
+        error(
+            ("output", "file", "path"),
+            f"the file name holds no {_TIMESTAMP}: every run would write over it",
+            "write it like ./outputs/{timestamp}_{test_name}.jsonl (specification 001 § 5.3)",
+        )
     for placeholder in _PLACEHOLDER.findall(output.path):
         if placeholder not in _PLACEHOLDERS:
             error(

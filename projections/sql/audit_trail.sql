@@ -9,7 +9,7 @@ CREATE TABLE audit_trail (
 CREATE INDEX audit_trail_run_idx ON audit_trail (test_run_id, position);
 
 COMMENT ON TABLE audit_trail IS
-    'The life of runs, and everything in them that did not go as planned.';
+    'The life of runs, what was done about them, and everything that did not go as planned.';
 COMMENT ON COLUMN audit_trail.position IS 'The event''s position in the log.';
 COMMENT ON COLUMN audit_trail.event IS 'What happened; a repeated request is a RetrySent.';
 COMMENT ON COLUMN audit_trail."timestamp" IS 'When, by the clock of the process that recorded it.';

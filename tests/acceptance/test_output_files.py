@@ -98,20 +98,14 @@ def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
     ]
 
 
-def test_a_name_without_a_timestamp_is_warned_about_and_holds_the_latest_run(
+def test_a_name_without_a_timestamp_is_refused_before_a_run_writes_over_another(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    for cases in (30, 20):
-        write_suite(tmp_path, cases)
-        output = {"file": {"path": "results.jsonl", "checkpoint_every": EVERY}}
-        write_configuration(tmp_path, mock_url, output=output)
-        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-        assert done.exit_code == 0
-        assert "holds no {timestamp}" in done.stderr
-    for number in (1, 2):
-        header = lines(tmp_path / f"results.checkpoint-{number:05}.jsonl")[0]
-        assert header["metadata"]["run_number"] == 2
-    assert len(lines(tmp_path / "results.jsonl")) == 21
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url, output={"file": {"path": "results.jsonl"}})
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "output.file.path: the file name holds no {timestamp}" in done.stderr
 
 
 def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_same(

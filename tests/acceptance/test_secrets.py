@@ -32,9 +32,10 @@ def write_run(folder: Path, url: str) -> Path:
         models=[
             {"provider": "openai", "base_url": url, "model": "mock", "api_key_env": "CANARY_KEY"}
         ],
-        output={"file": {"path": "results.jsonl"}},
+        output={"file": {"path": "{timestamp}_results.jsonl"}},
+        test_run={"name": "secrets", "timestamp": "2026-11-21T08:00:00Z"},
     )
-    return folder / "results.jsonl"
+    return folder / "2026-11-21_08-00-00_results.jsonl"
 
 
 def whole_database(url: str) -> bytes:

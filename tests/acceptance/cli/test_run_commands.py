@@ -96,7 +96,8 @@ def test_what_a_model_says_cannot_steer_the_terminal(
 def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -> None:
     program("start", configuration(CASES))
     facts = json.loads(program("show", "latest", "--json").stdout)
-    assert facts["counts"] == {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0}
+    counts = {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0, "carried_over": 0}
+    assert facts["counts"] == counts
     assert facts["tokens"] == {"input": 21, "output": 9}
     assert facts["cost_usd"] is None
     assert facts["latency_ms"]["p50"] <= facts["latency_ms"]["p95"]
@@ -236,7 +237,7 @@ def test_a_results_file_that_cannot_be_written_loses_no_result(
     program: Program, configuration: Write, tmp_path: Path
 ) -> None:
     (tmp_path / "taken").write_text("a file where a folder is wanted")
-    output = {"file": {"path": str(tmp_path / "taken" / "results.jsonl")}}
+    output = {"file": {"path": str(tmp_path / "taken" / "{timestamp}.jsonl")}}
     done = program("start", configuration(CASES, output=output))
     assert done.returncode == 1
     assert "failproof-es results 1 --format jsonl" in done.stderr

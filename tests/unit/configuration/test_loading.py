@@ -58,7 +58,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
         ("execution: {parallel_worker: 3}", "execution.parallel_worker", "`parallel_workers`?"),
         ("execution: {parallel_workers: 0}", "execution.parallel_workers", "greater"),
         ("execution: {parallel_workers: '4'}", "execution.parallel_workers", "integer"),
-        ("output: {file: {path: 'x{user}'}}", "output.file.path", "{user}"),
+        ("output: {file: {path: '{timestamp}{user}'}}", "output.file.path", "{user}"),
         ("judge: {provider: openai, model: m}", "judge.base_url", "missing"),
         ("test_run: {name: again}", "test_run", "twice, first in line 1"),
         ("judge: {provider: openai, model: m, base_url: 'ftp://x'}", "judge.base_url", "http"),

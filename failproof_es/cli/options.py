@@ -1,0 +1,14 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+import click
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY.PATH=VALUE",
+    help="Put a value over the configuration's; may be repeated. Recorded with the run.",
+)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")

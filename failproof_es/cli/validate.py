@@ -1,0 +1,76 @@
+"""`validate`, and `start --dry-run`: everything that `start` checks, and what it would ask."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.cli.options import settings_option
+from failproof_es.cli.output import Column, Format, format_option, print_json, print_table, say
+from failproof_es.cli.program import Command, session
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.engine.preflight import Estimates, Preflight, check, estimate
+from failproof_es.engine.targets import Targets
+from failproof_es.store.store import Store
+
+_COLUMNS = (
+    Column("model", "key"),
+    Column("requests", "requests"),
+    Column("characters", "characters"),
+    Column("cost", "cost"),
+    Column("priced by", "priced_by"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("config", type=click.Path(path_type=Path))
+@settings_option
+@format_option()
+def validate(config: Path, settings: tuple[str, ...], output_format: Format) -> None:
+    """Check the configuration CONFIG, its suites, its models and the database; send nothing.
+
+    Prints what a run would ask: requests by model, and the two ends of what they may cost.
+    Exits 2 with everything that is wrong. Stores nothing.
+    """
+    loaded = load_configuration(config, settings)
+    with session().open_store() as store:
+        print_preflight(loaded, store, output_format)
+
+
+def print_preflight(loaded: LoadedConfiguration, store: Store, output_format: Format) -> None:
+    """Check, and print what was found. Raises `InvalidInput` with everything that is wrong."""
+    preflight, estimates = asyncio.run(_look(loaded, store))
+    for remark in preflight.remarks:
+        say(remark)
+    for problem in preflight.found:
+        say(f"{'warning' if problem.severity == 'warning' else 'skipped'}: {problem}")
+    found = estimates.as_json()
+    if output_format is not Format.TABLE:
+        print_json(found, indent=output_format is Format.JSON)
+        return
+    click.echo(
+        f"nothing stands against it: {found['cases']:,} cases, {found['evaluations']:,} "
+        f"evaluations, {found['requests']:,} requests when each is answered at once"
+    )
+    print_table((_row(each) for each in found["models"]), _COLUMNS)
+    click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")
+
+
+async def _look(loaded: LoadedConfiguration, store: Store) -> tuple[Preflight, Estimates]:
+    targets = Targets(loaded.configuration)
+    try:
+        preflight = await check(loaded, store, targets)
+        return preflight, await estimate(preflight, loaded, targets)
+    finally:
+        await targets.close()
+
+
+def _row(found: dict[str, Any]) -> dict[str, Any]:
+    cost = "unknown"
+    if found["cost_usd"] is not None:
+        least, most = found["cost_usd"]
+        cost = f"${least:,.4f} to ${most:,.4f}"
+    return {**found, "cost": cost, "priced_by": found["priced_by"] or "-"}

@@ -1,0 +1,154 @@
+"""Before a run and beside it: what stands against it, what it would ask, what was done about it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import orjson
+from click.testing import Result
+
+from failproof_es.store.reader import find
+from failproof_es.store.store import Store
+from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+
+PRICES = {
+    "version": "2026-11-21",
+    "models": [{"model": "mock", "input_usd_per_million": 1, "output_usd_per_million": 10}],
+}
+
+
+def audit(store: Store, run: str, folder: Path) -> list[dict[str, Any]]:
+    done = invoke(store.url, "audit", run, "--format", "jsonl", cwd=folder)
+    assert done.exit_code == 0, done.output
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def events(store: Store) -> list[str]:
+    with store.connect() as connection:
+        return [row.topic for row in find(connection)]
+
+
+def validated(store: Store, folder: Path, *arguments: str) -> Result:
+    return invoke(store.url, *arguments, cwd=folder)
+
+
+def test_validate_counts_what_a_run_would_ask_and_sends_and_stores_nothing(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 20)
+    execution = {"repetitions": 3}
+    write_configuration(tmp_path, mock_url, execution=execution, prices=PRICES)
+    before = asked(mock_url)
+    for arguments in (
+        ("validate", "run.yaml", "--json"),
+        ("start", "run.yaml", "--dry-run", "--json"),
+    ):
+        done = validated(store, tmp_path, *arguments)
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert (found["cases"], found["evaluations"], found["requests"]) == (20, 60, 60)
+        [model] = found["models"]
+        assert model["priced_by"] == "price list of 2026-11-21"
+        least, most = model["cost_usd"]
+        assert 0 < least < most == model["characters"] / 2 / 1e6 + 60 * 1000 * 10 / 1e6
+    assert asked(mock_url) == before
+    assert events(store) == []
+    table = validated(store, tmp_path, "validate", "run.yaml")
+    assert "nothing stands against it: 20 cases" in table.stdout
+
+
+def test_an_unknown_price_is_unknown_in_the_estimate_too(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    assert "unknown" in validated(store, tmp_path, "validate", "run.yaml").stdout
+
+
+def test_everything_that_is_wrong_is_said_at_once_and_is_on_record(
+    store: Store, tmp_path: Path
+) -> None:
+    (tmp_path / "suite.jsonl").write_text('{"case_id": 5}\n{"case_id": ')
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1", prompts={
+        "path": "suite.jsonl", "dialect": "failproof"})  # fmt: skip
+    run_id = "5e0c6a4e-5a43-4a3c-9b21-8d0e4a7c1f00"
+    configuration = orjson.loads((tmp_path / "run.yaml").read_bytes())
+    configuration["test_run"]["id"] = run_id
+    (tmp_path / "run.yaml").write_bytes(orjson.dumps(configuration))
+    for command in ("validate", "start"):
+        done = validated(store, tmp_path, command, "run.yaml")
+        assert done.exit_code == 2
+        for words in ("suite.jsonl:1", "suite.jsonl:2", "cannot be reached"):
+            assert words in done.stderr, done.stderr
+    trail = audit(store, run_id, tmp_path)
+    assert [record["event"] for record in trail] == [
+        "ConfigurationResolved", "ValidationStarted", "ValidationFailed",
+    ]  # fmt: skip
+    assert all(record["test_run_id"] == run_id for record in trail)
+    said = "\n".join(trail[-1]["details"]["problems"])
+    assert "suite.jsonl:1" in said and "cannot be reached" in said
+    assert trail[-1]["details"]["who"]
+
+
+def test_a_judge_that_is_wanted_and_not_there_is_missed_before_anything_is_sent(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    case = {
+        "id": "RT-1", "title": "t", "category": "Grounding", "tags": [],
+        "severity_expectation": "S1", "turns": [{"role": "user", "content": "hello"}],
+        "expected_behavior": {"must_do": ["greet"], "must_not_do": [], "pass_criteria": ["greets"]},
+    }  # fmt: skip
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps(case))
+    prompts = {"path": "suite.jsonl", "dialect": "redteam"}
+    write_configuration(tmp_path, mock_url, prompts=prompts)
+    done = validated(store, tmp_path, "start", "run.yaml")
+    assert done.exit_code == 2 and "judge: is missing" in done.stderr, done.output
+    assert "RequestSent" not in events(store)
+
+
+def test_the_audit_trail_tells_a_run_from_its_configuration_to_its_files(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 12)
+    output = {"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": 5}}
+    write_configuration(tmp_path, mock_url, output=output, execution={"parallel_workers": 4})
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    trail = audit(store, "latest", tmp_path)
+    assert [set(record) for record in trail] == [
+        {"event", "timestamp", "test_run_id", "details"}
+    ] * len(trail)
+    named = [record["event"] for record in trail if record["event"] != "FileWritten"]
+    assert named == [
+        "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "RunStarted",
+        "RunCompleted", "RunValidated", "RunSealed",
+    ]  # fmt: skip
+    files = [record["details"] for record in trail if record["event"] == "FileWritten"]
+    assert sorted(file["kind"] for file in files) == ["checkpoint", "checkpoint", "results"]
+    for file in files:
+        assert Path(file["path"]).stat().st_size == file["bytes"]
+    [passed] = [each["details"] for each in trail if each["event"] == "ValidationPassed"]
+    assert passed["estimate"]["requests"] == 12
+    shown = invoke(store.url, "audit", "latest", cwd=tmp_path).stdout
+    assert "FileWritten" in shown and "\x1b" not in shown
+    assert invoke(store.url, "verify", cwd=tmp_path).exit_code == 0
+
+
+def test_the_projection_holds_what_the_command_prints(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert invoke(store.url, "projections", "rebuild", "audit_trail", cwd=tmp_path).exit_code == 0
+    with store.connect() as connection:
+        rows = connection.execute(
+            "SELECT position, event, test_run_id::text, details FROM projections.audit_trail "
+            "ORDER BY position"
+        ).fetchall()
+    trail = audit(store, "1", tmp_path)
+    assert [tuple(row) for row in rows] == [
+        (each["details"].pop("position"), each["event"], each["test_run_id"], each["details"])
+        for each in trail
+    ]
