@@ -124,6 +124,16 @@ def test_claims_without_a_citation_are_listed() -> None:
     assert citations.check(text, SOURCES, [])["uncited"] == ["Used goods are never taken back."]
 
 
+def test_words_of_the_conversation_may_be_quoted_and_the_models_own_earlier_ones_not() -> None:
+    asked = case(("user", "Who said we take goods back?"), ("user", "Well?"), sources=SOURCES)
+    replies = (
+        Reply(0, "Nobody ever told me that.", "stop"),
+        Reply(1, 'You asked "Who said we take goods back", I said "Nobody ever told me".', "stop"),
+    )
+    found = DIALECT.classify(asked, Transcript(replies)).details["citations"]
+    assert found["false_quotations"] == ["Nobody ever told me"]
+
+
 # -- language ----------------------------------------------------------------------------------
 
 
