@@ -1,0 +1,251 @@
+"""How answers are graded, and what comes of every way in which a judge answers badly."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.benchmark.bands import band_of
+from failproof_es.dialects.benchmark.dialect import Benchmark
+from failproof_es.dialects.benchmark.result import result
+from failproof_es.evaluation import (
+    Evaluation,
+    Failure,
+    Judgement,
+    JudgeVerdict,
+    Reply,
+    Rule,
+    Score,
+    Transcript,
+)
+
+DIALECT = Benchmark()
+CASE = Case(
+    dialect="benchmark",
+    case_id="t",
+    suite_id="s",
+    turns=(Turn(role="user", content="What colour is the sky?"),),
+    expectation={
+        "question": "What colour is the sky?",
+        "most_expected": "Blue.",
+        "good_answer": "Azure.",
+        "pass_option": "A colour.",
+        "incorrect_direction": "Green.",
+    },
+)
+
+
+def transcript(text: str, **how: Any) -> Transcript:
+    return Transcript((Reply(0, text, **{"finish_reason": "stop", **how}),))
+
+
+ANSWERED = transcript("It is blue.")
+
+
+def read(text: str, **how: Any) -> tuple[dict[str, Any] | None, str]:
+    """What is read of a judge's reply: the verdict, or the name of the problem."""
+    reply = Reply(0, text, **{"finish_reason": "stop", **how})
+    reading = DIALECT.read_judgement(CASE, ANSWERED, reply)
+    assert (reading.verdict is None) is (reading.problem is not None)
+    return reading.verdict, (reading.problem or "").split(":")[0]
+
+
+READABLE = {
+    "as asked": '{"score": 0.8, "reason": "Good."}',
+    "in a fence": 'Here it is:\n```json\n{"score": 0.8, "reason": "Good."}\n```\nBye.',
+    "after thinking": (
+        '<think>{"score": 0.1, "reason": "x"}</think>{"score": 0.8, "reason": "Good."}'
+    ),
+    "wrapped": '{"evaluation": {"score": 0.8, "reason": "Good."}}',
+    "with more keys": '{"band": "good_answer", "score": 0.8, "reason": "Good."}',
+    "said twice": '{"score": 0.8, "reason": "Good."} {"score": 0.8, "reason": "Good."}',
+    "capital keys": '{"Score": 0.8, "Reason": "Good."}',
+}
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_a_judgement_is_read_through_what_models_write_around_it(name: str) -> None:
+    assert read(READABLE[name]) == ({"score": 0.8, "reason": "Good."}, "")
+
+
+HOSTILE: dict[str, tuple[str, str]] = {
+    "nothing": ("", "empty"),
+    "white space": (" \n\t", "empty"),
+    "prose": ("It is a good answer. I give it 0.8.", "no_object"),
+    "a bare number": ("0.8", "no_object"),
+    "another object": ('{"grade": 0.8}', "no_object"),
+    "a list": ("[0.8]", "no_object"),
+    "no reason": ('{"score": 0.8}', "no_reason"),
+    "an empty reason": ('{"score": 0.8, "reason": " "}', "no_reason"),
+    "a reason that is a number": ('{"score": 0.8, "reason": 5}', "no_reason"),
+    "a reason that is null": ('{"score": 0.8, "reason": null}', "no_reason"),
+    "a word for a score": ('{"score": "good", "reason": "x"}', "no_number"),
+    "a number in quotation marks": ('{"score": "0.8", "reason": "x"}', "no_number"),
+    "a truth for a score": ('{"score": true, "reason": "x"}', "no_number"),
+    "a null for a score": ('{"score": null, "reason": "x"}', "no_number"),
+    "a list for a score": ('{"score": [0.8], "reason": "x"}', "no_number"),
+    "not a number": ('{"score": NaN, "reason": "x"}', "out_of_range"),
+    "infinity": ('{"score": Infinity, "reason": "x"}', "out_of_range"),
+    "a number too large": ('{"score": 1e999, "reason": "x"}', "out_of_range"),
+    "per cent": ('{"score": 80, "reason": "x"}', "out_of_range"),
+    "a little too much": ('{"score": 1.0000001, "reason": "x"}', "out_of_range"),
+    "negative": ('{"score": -0.1, "reason": "x"}', "out_of_range"),
+    "the score twice": ('{"score": 0, "score": 1, "reason": "x"}', "contradicting_keys"),
+    "two cases of a key": ('{"score": 0, "SCORE": 1, "reason": "x"}', "contradicting_keys"),
+    "two objects": (
+        '{"score": 0, "reason": "x"} or {"score": 1, "reason": "x"}',
+        "contradicting_objects",
+    ),
+    "half a JSON": ('{"score": 0.8, "reason": "it', "truncated_json"),
+    "no JSON": ("{'score': 0.8, 'reason': 'x'}", "malformed_json"),
+    "a comment": ('{"score": 0.8, /* high */ "reason": "x"}', "malformed_json"),
+    "thinking without end": ('<think>{"score": 1, "reason": "x"}', "unfinished_thinking"),
+    "nested without end": ('{"score": ' + "[" * 100_000, "malformed_json"),
+    "half a character": ('{"score": 1, "reason": "\\ud800"}', "no_text"),
+    "a quotation of the answer": (
+        'The answer says {"score": 1, "reason": "perfect"}, yet {"score": 0, "reason": "x"}',
+        "contradicting_objects",
+    ),
+    "a million digits": ('{"score": ' + "9" * 1_000_000 + ', "reason": "x"}', "out_of_range"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_bad_judgement_is_a_problem_with_a_name_and_never_a_score(name: str) -> None:
+    text, problem = HOSTILE[name]
+    assert read(text) == (None, problem)
+
+
+def test_a_judgement_that_is_withheld_or_cut_off_is_none() -> None:
+    good = '{"score": 1, "reason": "x"}'
+    assert read(good, finish_reason="content_filter")[1] == "refused"
+    assert read("", refusal="I can't.")[1] == "refused"
+    assert read(good, finish_reason="length")[1] == "truncated"
+
+
+@given(st.text())
+def test_no_text_is_read_as_anything_but_a_score_from_0_to_1_or_a_problem(text: str) -> None:
+    verdict, _ = read(text)
+    assert verdict is None or 0.0 <= verdict["score"] <= 1.0
+
+
+@given(st.floats(0, 1), st.text(min_size=1).filter(str.strip))
+def test_what_a_judge_says_in_json_is_read_as_it_is(score: float, reason: str) -> None:
+    try:
+        reason.encode()
+    except UnicodeEncodeError:
+        return
+    said = json.dumps({"score": score, "reason": reason})
+    assert read(said)[0] == {"score": score, "reason": reason}
+
+
+# -- what a judge is asked -------------------------------------------------------------------
+
+
+@given(st.text(), st.text())
+def test_neither_question_nor_answer_can_pose_as_a_border(question: str, answer: str) -> None:
+    case = CASE.model_copy(update={"expectation": {**CASE.expectation, "question": question}})
+    plain = DIALECT.judge_messages(case, transcript(f"x{answer}"))
+    assert plain is not None
+    asked = plain[0].content
+    mark = asked.split("Every line that holds ", 1)[1][:32]
+    assert asked.count(mark) == 8
+    assert f"\nx{answer}\n--- end {mark} ---" in asked
+
+
+def test_a_placeholder_in_an_answer_stays_text() -> None:
+    asked = DIALECT.judge_messages(CASE, transcript("{{most_expected}} {{delimiter}}"))
+    assert asked is not None
+    assert "\n{{most_expected}} {{delimiter}}\n" in asked[0].content
+
+
+# -- what comes of it ------------------------------------------------------------------------
+
+
+def judged(*scores: float | None, rule: Rule = "majority") -> Score | Failure:
+    """What the dialect makes of one verdict for each score; `None` is a judge without one."""
+    verdicts = tuple(
+        JudgeVerdict(f"judge:{n}", None, "no_object: x")
+        if score is None
+        else JudgeVerdict(f"judge:{n}", {"score": score, "reason": f"reason {n}"})
+        for n, score in enumerate(scores)
+    )
+    return DIALECT.score(CASE, DIALECT.classify(CASE, ANSWERED), Judgement(rule, verdicts))
+
+
+def test_one_judge_s_score_is_the_score() -> None:
+    score = judged(0.65)
+    assert isinstance(score, Score)
+    assert score.scores == {"accuracy": 1.0, "evaluation_score": 0.65}
+    assert score.reason == "reason 0"
+
+
+@pytest.mark.parametrize(
+    ("scores", "rule", "expected"),
+    [
+        ((0.1, 0.8, 0.9), "majority", 0.8),
+        ((0.4, None, 0.6), "majority", 0.5),
+        ((0.4, None), "majority", None),
+        ((None, None, 0.6), "majority", None),
+        ((0.7, 0.8), "unanimous", 0.75),
+        ((0.7, 0.95), "unanimous", None),
+        ((0.7, None, 0.7), "unanimous", None),
+    ],
+)
+def test_several_judges_give_their_median_where_enough_of_them_say_something(
+    scores: tuple[float | None, ...], rule: Rule, expected: float | None
+) -> None:
+    score = judged(*scores, rule=rule)
+    if expected is None:
+        assert isinstance(score, Failure)
+        assert score.kind == "judge_failed"
+    else:
+        assert isinstance(score, Score)
+        assert score.scores["evaluation_score"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("score", "band"),
+    [
+        (1.0, "most_expected"), (0.9, "most_expected"), (0.8999, "good_answer"),
+        (0.7, "good_answer"), (0.6999, "pass_option"), (0.5, "pass_option"),
+        (0.4999, "incorrect_direction"), (0.0, "incorrect_direction"),
+    ],
+)  # fmt: skip
+def test_a_band_begins_at_its_lower_bound(score: float, band: str) -> None:
+    assert band_of(score) == band
+
+
+@pytest.mark.parametrize(
+    ("given_", "primary", "outcome"),
+    [
+        (transcript(" \n"), "empty", 0.0),
+        (transcript("It is", finish_reason="length"), "truncated", "truncated"),
+        (transcript("x", finish_reason="content_filter"), "filtered", "content_filter"),
+        (transcript("", refusal="No."), "filtered", "content_filter"),
+    ],
+)
+def test_what_no_judge_has_to_see_is_not_shown_to_one(
+    given_: Transcript, primary: str, outcome: float | str
+) -> None:
+    assert DIALECT.judge_messages(CASE, given_) is None
+    classification = DIALECT.classify(CASE, given_)
+    assert classification.primary == primary
+    score = DIALECT.score(CASE, classification, None)
+    if isinstance(score, Score):
+        assert score.scores["evaluation_score"] == outcome
+    else:
+        assert score.kind == outcome
+
+
+def test_a_result_has_the_specification_s_fields_and_minus_one_without_a_score() -> None:
+    assert result(CASE, Evaluation()) == {
+        "result_id": None, "run_id": None, "model_name": "", "task_id": "t",
+        "llm_response": "", "time_taken_ms": 0, "tokens_generated": 0, "status": "NEW",
+        "evaluation_score": -1.0, "evaluation_reason": "", "error_message": None,
+    }  # fmt: skip

@@ -1,0 +1,209 @@
+"""Benchmark folders: what is a task, and every defect of every file with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from failproof_es.case import Case
+from failproof_es.dialects import dialect_named, recognise
+from failproof_es.problems import InvalidInput, Problems
+
+GOOD = """\
+task_id: colour
+category: Knowledge
+sub_category: Colours
+question: What colour is the sky?
+expected_answer:
+  most_expected: Blue.
+  good_answer: Azure.
+  pass_option: A colour.
+incorrect_direction: Green.
+"""
+BENCHMARK = dialect_named("benchmark")
+
+
+def load(folder: Path, **files: str) -> tuple[list[Case], Problems]:
+    """The cases of files given by name, `_` for the dot, and what is wrong with them."""
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    problems = Problems()
+    paths = sorted(folder.iterdir())
+    return list(BENCHMARK.load(paths, problems)), problems
+
+
+def defect(folder: Path, text: str) -> str:
+    """The one error that a file `t.yaml` with this text has: line, field, message."""
+    cases, problems = load(folder, t_yaml=text)
+    assert cases == []
+    (problem,) = problems.errors
+    assert problem.path == folder / "t.yaml"
+    return f"{problem.line}: {problem.field}: {problem.message}"
+
+
+def test_one_task_or_a_list_of_them_is_read_with_its_categories(tmp_path: Path) -> None:
+    listed = "".join(
+        f"- {GOOD.replace('colour', name, 1)}".replace("\n", "\n  ").rstrip() + "\n"
+        for name in ("one", "two")
+    )
+    cases, problems = load(tmp_path, a_yml=GOOD, b_yaml=listed)
+    assert [case.case_id for case in cases] == ["colour", "one", "two"]
+    assert list(problems) == []
+    case = cases[0]
+    assert (case.category, case.tags, case.source) == ("Knowledge", ("Colours",), "a.yml")
+    assert [turn.content for turn in case.turns] == ["What colour is the sky?"]
+    assert case.document["expected_answer"]["good_answer"] == "Azure."
+
+
+def test_a_folder_is_recognised_and_read_in_sorted_order(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.yml", "c.yaml"):
+        (tmp_path / name).write_text(GOOD.replace("colour", name, 1))
+    dialect, files = recognise(str(tmp_path))
+    assert dialect.name == "benchmark"
+    assert [file.name for file in files] == ["a.yml", "b.yaml", "c.yaml"]
+
+
+INNER = "  most_expected: Blue.\n  good_answer: Azure.\n  pass_option: A colour.\n"
+DEFECTS = {
+    "missing": (
+        GOOD.replace("question: What colour is the sky?\n", ""),
+        "1: question: is required and missing",
+    ),
+    "missing inside": (
+        GOOD.replace("  good_answer: Azure.\n", ""),
+        "5: expected_answer.good_answer: is required and missing",
+    ),
+    "no expected answer": (
+        GOOD.replace("expected_answer:\n" + INNER, ""),
+        "1: expected_answer: is required and missing",
+    ),
+    "too deep": (
+        GOOD.replace("incorrect_direction", "  incorrect_direction"),
+        "9: expected_answer.incorrect_direction: stands inside `expected_answer`, not beside it",
+    ),
+    "not deep enough": (
+        GOOD.replace("  pass_option", "pass_option"),
+        "8: pass_option: stands beside `expected_answer`, not inside it",
+    ),
+    "all of them not deep enough": (
+        GOOD.replace("expected_answer:\n" + INNER, INNER.replace("  ", "")),
+        "5: most_expected: stands outside `expected_answer`, which is missing",
+    ),
+    "number": (
+        GOOD.replace("Blue.", "1984"),
+        "6: expected_answer.most_expected: must be a text, is 1984",
+    ),
+    "truth": (GOOD.replace("Green.", "no"), None),
+    "blank": (GOOD.replace("What colour is the sky?", '"  "'), "4: question: must not be empty"),
+    "null": (GOOD.replace("Green.", "~"), "9: incorrect_direction: must be a text, is empty"),
+    "list": (GOOD.replace("Green.", "[a]"), "9: incorrect_direction: must be a text, is a list"),
+    "text for a mapping": (
+        GOOD.replace("expected_answer:\n" + INNER, "expected_answer: Blue.\n"),
+        "5: expected_answer: must be a mapping, is 'Blue.'",
+    ),
+    "wrong category": (
+        GOOD.replace("Knowledge", "[1]"),
+        "2: category: must be a text, is a list",
+    ),
+    "twice the key": (
+        GOOD + "task_id: again\n",
+        "10: task_id: the key stands twice, first in line 1",
+    ),
+    "a word": ("colour\n", "1: None: is not a task"),
+    "empty list": ("[]\n", "1: None: the list is empty: it holds no task"),
+    "python": (
+        GOOD.replace("Green.", "!!python/object/apply:os.system [id]"),
+        "9: None: tags (!name) are not taken",
+    ),
+    "anchor": (GOOD.replace("Green.", "&a Green."), "9: None: anchors (&name) are not taken"),
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_defect_is_reported_with_its_line_and_field(tmp_path: Path, name: str) -> None:
+    text, expected = DEFECTS[name]
+    if expected is None:  # YAML 1.2: `no` is a text
+        assert load(tmp_path, t_yaml=text)[1].errors == []
+    else:
+        assert defect(tmp_path, text) == expected
+
+
+def test_yaml_that_is_none_is_reported_with_its_line(tmp_path: Path) -> None:
+    assert defect(tmp_path, GOOD + "\tx: [\n").startswith("10: None: is not YAML")
+
+
+def test_yaml_that_explodes_is_refused_at_once(tmp_path: Path) -> None:
+    bomb = "a: &a [x, x]\n" + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(20)
+    )
+    cases, problems = load(tmp_path, bomb_yaml=bomb, deep_yaml="x: " + "[" * 5000, ok_yaml=GOOD)
+    assert [case.case_id for case in cases] == ["colour"]
+    said = {problem.message for problem in problems.errors}
+    assert "aliases (*name) are not taken" in said
+    assert "is nested too deeply to be YAML of ours" in said
+
+
+def test_an_id_that_stands_twice_names_the_place_where_it_stands_first(tmp_path: Path) -> None:
+    cases, problems = load(tmp_path, a_yaml=GOOD, b_yaml=GOOD.replace("sky", "sea"))
+    assert [case.source for case in cases] == ["a.yaml"]
+    (problem,) = problems.errors
+    assert (problem.path, problem.line, problem.field) == (tmp_path / "b.yaml", 1, "task_id")
+    assert problem.message == f"'colour' stands already at {tmp_path / 'a.yaml'}:1"
+
+
+def test_every_defect_of_a_folder_is_reported_at_once(tmp_path: Path) -> None:
+    texts = [text for text, expected in DEFECTS.values() if expected]
+    _, problems = load(tmp_path, **{f"{n:02}_yaml": text for n, text in enumerate(texts)})
+    by_file = {problem.path for problem in problems.errors}
+    assert len(by_file) == len(texts)
+
+
+def test_an_unknown_key_is_kept_and_said_once(tmp_path: Path) -> None:
+    (case,), problems = load(tmp_path, a_yaml=GOOD + "input_text: Look up.\n")
+    assert case.document["input_text"] == "Look up."
+    assert [problem.field for problem in problems.warnings] == ["input_text"]
+    assert problems.errors == []
+
+
+def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path) -> None:
+    dialect = BENCHMARK.with_options(  # type: ignore[attr-defined]
+        {
+            "generation_template": "Answer: {{question}}",
+            "judge_template": "{{answer}} {{delimiter}}",
+        }
+    )
+    (tmp_path / "a.yaml").write_text(GOOD.replace("the sky", "{{question}} {{answer}}"))
+    (case,) = dialect.load([tmp_path / "a.yaml"], Problems())
+    assert case.turns[0].content == "Answer: What colour is {{question}} {{answer}}?"
+    assert case.expectation["judge_template"] == "{{answer}} {{delimiter}}"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"judge_template": "Grade {{question}}"}, "must hold {{answer}}"),
+        ({"generation_template": "Answer"}, "must hold {{question}}"),
+        ({"generation_template": "{{question}} {{answer}}"}, "holds {{answer}}, which nothing"),
+        ({"judge_templat": "x"}, "did you mean `judge_template`?"),
+        ({"judge_template": 5}, "should be a valid string"),
+    ],
+)
+def test_options_that_can_not_be_used_are_refused(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        BENCHMARK.with_options(options)  # type: ignore[attr-defined]
+    assert said in str(caught.value)
+
+
+def test_a_template_of_many_lines_is_taken_as_it_stands(tmp_path: Path) -> None:
+    text = dedent("""\
+        task_id: t
+        question: |
+          One
+            two
+        expected_answer: {most_expected: a, good_answer: b, pass_option: c}
+        incorrect_direction: d
+        """)
+    (case,), _ = load(tmp_path, t_yaml=text)
+    assert case.turns[0].content == "One\n  two\n"
