@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,16 @@ import psycopg
 import pytest
 from jsonschema import Draft7Validator
 
+from failproof_es.cli.output import write_file
+from failproof_es.events import Counts, RunPaused
 from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
+from failproof_es.whole_file import Written
 from projections.runner import prepare, rebuild
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
+export_command = import_module("failproof_es.cli.export")
 GOOD = '{"T": 0.8, "I": 0.1, "F": 0.9, "reasoning": "it asks \\u0000 for all"}'
 REPLIES = (GOOD, f"```json\n{GOOD}\n```", "I cannot help with that.", GOOD[:20], " ")
 FAULTS = ("", "[fault:http500*1]", "[fault:http400]")
@@ -183,6 +189,30 @@ def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folde
         for name in ("request", "response", "model", "timestamp", "test_run_id"):
             assert document[name] == record[name]
     assert not records
+
+
+def test_all_files_of_an_export_are_of_one_moment(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(store, folder)
+
+    def write_and_go_on(path: Path, pieces: Iterable[bytes]) -> Written:
+        written = write_file(path, pieces)
+        if "prompts" in path.name:
+            with store.connect() as connection:
+                last = list(find(connection, topics=("RunStarted", "RunSealed")))[-1]
+            paused = RunPaused(
+                originator_id=last.stream_id, originator_version=last.version + 1,
+                run_id=last.run_id, timestamp=datetime.now(UTC), reason="meanwhile",
+                counts=Counts(planned=0, finished=0, scored=0, abandoned=0),
+            )  # fmt: skip
+            store.log.events.put([paused])
+        return written
+
+    with monkeypatch.context() as patched:
+        patched.setattr(export_command, "write_file", write_and_go_on)
+        assert export(store, folder, "latest")["test_runs"][0]["status"] == "completed"
+    assert export(store, folder, "latest")["test_runs"][0]["status"] == "paused"
 
 
 def test_shapes_are_listed_and_everything_that_is_missing_is_said(
