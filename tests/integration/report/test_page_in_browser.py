@@ -1,0 +1,43 @@
+"""What a real browser makes of a page full of hostile text: no request, no script, no element."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from failproof_es.report.html_blocks import Fold, Page, Paragraph, Quotation, Section
+from failproof_es.report.html_page import pieces
+from tests.browser import beacon, parsed
+from tests.harmless_html import hostile, objections
+
+
+def test_a_browser_finds_nothing_to_ask_for_and_nothing_to_run(tmp_path: Path) -> None:
+    with beacon() as heard:
+        texts = hostile(heard.port)
+        blocks = tuple(
+            block
+            for name, text in texts.items()
+            for block in (
+                Paragraph(text),
+                Quotation(name, text),
+                Fold(text, (), (Quotation(text, text, reply=True),)),
+            )
+        )
+        everything = "".join(texts.values())
+        section = Section("all", everything, blocks)
+        page = Page(everything, "k", "bad", everything, (), (section,), everything)
+        file = tmp_path / "report.html"
+        file.write_bytes(b"".join(pieces(page)))
+        document = parsed(file, tmp_path / "profile").replace("<!DOCTYPE", "<!doctype", 1)
+    assert heard.paths == []
+    assert objections(document) == []
+    assert document.count("<details") == len(texts)
+
+
+def test_the_same_browser_does_obey_a_page_that_does_not_escape(tmp_path: Path) -> None:
+    with beacon() as heard:
+        file = tmp_path / "naive.html"
+        image = f"<img src=http://127.0.0.1:{heard.port}/img>"
+        file.write_text(f"<title>naive</title>{image}<script>document.title='x'</script>", "utf-8")
+        document = parsed(file, tmp_path / "profile")
+    assert "/img" in heard.paths
+    assert "<title>x</title>" in document
