@@ -25,6 +25,8 @@ _BUILT_IN: Mapping[str, str] = {
 }
 """The class of each, in the package of its name. Imported when it is needed: a run needs one,
 and together they take half a second."""
+_GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+"""Of files that are cases less often than not."""
 _MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
@@ -89,15 +91,18 @@ def recognise_each(
     """The dialects that the case files are written in, each with its files.
 
     Where no dialect recognises a file, the first one that uses its suffix is taken, so that
-    a damaged file gets its own errors. Raises `InvalidInput` when a file fits no dialect or
-    several.
+    a damaged file gets its own errors; but a JSON or YAML file that was only found in a folder
+    is taken for something else (a configuration, a result). Raises `InvalidInput` when a file
+    fits no dialect or several, and when no file is left.
     """
     dialects = [dialect_named(name) for name in names()]
     suffixes = tuple(dict.fromkeys(suffix for each in dialects for suffix in each.suffixes))
     problems = Problems()
     chosen: dict[str, tuple[Dialect, list[Path]]] = {}
     for file in case_files(paths, suffixes, folders):
-        candidates = _candidates(file, dialects)
+        candidates = _candidates(file, dialects, _is_named(file, paths))
+        if candidates is None:
+            continue
         if len(candidates) == 1:
             dialect = candidates[0]
             chosen.setdefault(dialect.name, (dialect, []))[1].append(file)
@@ -109,14 +114,25 @@ def recognise_each(
             path=file,
             remedy=f"set prompts.dialect; known: {_listed(names())}",
         )
+    if not chosen and not problems.errors:
+        problems.error("no file looks like cases of a known dialect", remedy="set prompts.dialect")
     problems.raise_errors()
     return list(chosen.values())
 
 
-def _candidates(file: Path, dialects: Iterable[Dialect]) -> list[Dialect]:
-    of_suffix = [each for each in dialects if file.suffix.lower() in each.suffixes]
+def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Dialect] | None:
+    """The dialects that the file may be of; `None` for one that is taken for something else."""
     recognised = [each for each in dialects if each.recognises(file)]
-    return recognised or of_suffix[:1]
+    if not recognised and not named and file.suffix.lower() in _GENERAL_SUFFIXES:
+        return None
+    return recognised or [each for each in dialects if file.suffix.lower() in each.suffixes][:1]
+
+
+def _is_named(file: Path, paths: str | list[str]) -> bool:
+    """Whether a path names the file itself, and not a folder or a pattern that it was found by."""
+    return any(
+        Path(path).name == file.name for path in ([paths] if isinstance(paths, str) else paths)
+    )
 
 
 @cache

@@ -98,3 +98,18 @@ def test_options_of_a_dialect_that_has_none_are_an_error() -> None:
     with pytest.raises(InvalidInput, match="has no options") as raised:
         configured(dialect, {"template": []})
     assert [problem.field for problem in raised.value.problems] == ["prompts.options"]
+
+
+def test_a_configuration_beside_the_cases_is_no_case_file_unless_it_is_named(
+    folder: Path,
+) -> None:
+    (folder / "run.yaml").write_text("test_run: {name: x}\n")
+    (folder / "out.json").write_text("{}")
+    dialect, files = recognise(str(folder))
+    assert (dialect.name, len(files)) == ("failproof", 3)
+    named, _ = recognise(str(folder / "run.yaml"))
+    assert ".yaml" in named.suffixes
+    (folder / "only").mkdir()
+    (folder / "run.yaml").rename(folder / "only" / "run.yaml")
+    with pytest.raises(InvalidInput, match="no file looks like cases"):
+        recognise(str(folder / "only"))
