@@ -161,6 +161,15 @@ def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
     assert export(store, folder, "1", "2") == exported
 
 
+def test_the_query_that_the_documentation_shows_gives_rows(store: Store, folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "promptguard.md").read_text("utf-8")
+    [query] = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    start(store, folder)
+    with psycopg.connect(store.url.replace(WRITER, AUDITOR)) as connection:
+        rows = connection.execute(query.encode()).fetchall()
+    assert {row[3] for row in rows} == {"empty", "error", "parse_error", "refusal"}
+
+
 def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folder: Path) -> None:
     start(store, folder)
     with store.connect() as connection:
