@@ -1,0 +1,264 @@
+"""Intervals and tests for what an evaluation counts, by scipy. Pure; every chance is seeded.
+
+Evaluations of one case, and cases of one family, are not independent: they form a cluster, and
+where there are clusters the error of a rate is that of the clusters (E. Miller, "Adding error
+bars to evals", arXiv 2411.00640, 2024). A t interval is nowhere: with rare failures it covers
+far less than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+CONFIDENCE = 0.95
+POWER = 0.8
+FEW_CLUSTERS = 30
+"""Under so many, the normal approximation of the clustered error is not to be trusted."""
+RESAMPLES = 9_999
+SEED = 20_241_101
+
+Method = Literal[
+    "Wilson",
+    "Clopper-Pearson, one-sided",
+    "clustered standard error",
+    "cluster bootstrap",
+    "BCa bootstrap",
+]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `low` to `high` with this confidence. A one-sided one ends at 0 or 1."""
+
+    low: float
+    high: float
+    method: Method
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`passed` of `total`, never without both, with its interval; `None` of nothing."""
+
+    passed: int
+    total: int
+    clusters: int
+    interval: Interval | None
+
+    @property
+    def value(self) -> float | None:
+        """The share; `None` where there is nothing to divide by."""
+        return self.passed / self.total if self.total else None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval."""
+        return None if self.interval is None else (self.interval.high - self.interval.low) / 2
+
+
+def wilson(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's score interval of a rate of independent outcomes."""
+    found = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
+    return Interval(float(found.low), float(found.high), "Wilson", confidence)
+
+
+def at_the_edge(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
+    """Where all are alike: how far from it the truth may lie (Clopper and Pearson, one-sided).
+
+    None of 30 still allows 9.5 %.
+    """
+    alternative = "less" if passed == 0 else "greater"
+    found = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
+        confidence, method="exact"
+    )
+    return Interval(float(found.low), float(found.high), "Clopper-Pearson, one-sided", confidence)
+
+
+def rate(
+    outcomes: Sequence[bool],
+    clusters: Sequence[Hashable] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Rate:
+    """The rate of these outcomes. `clusters` says of each to what it belongs; alone without.
+
+    All alike: one-sided, on as many as there are clusters. Each alone: Wilson. Else the
+    clustered error, by bootstrap where there are fewer than thirty clusters.
+    """
+    total, passed = len(outcomes), sum(outcomes)
+    if not total:
+        return Rate(0, 0, 0, None)
+    groups = list(range(total)) if clusters is None else list(clusters)
+    count = len(set(groups))
+    if passed in (0, total):
+        return Rate(passed, total, count, at_the_edge(count if passed else 0, count, confidence))
+    if count == total:
+        return Rate(passed, total, count, wilson(passed, total, confidence))
+    sums, sizes = _by_cluster(np.asarray(outcomes, dtype=float), groups)
+    if count < FEW_CLUSTERS:
+        interval = _cluster_bootstrap(sums, sizes, confidence)
+    else:
+        margin = _z(confidence) * clustered_error(sums, sizes)
+        low, high = max(0.0, passed / total - margin), min(1.0, passed / total + margin)
+        interval = Interval(low, high, "clustered standard error", confidence)
+    return Rate(passed, total, count, interval)
+
+
+def clustered_error(sums: Floats, sizes: Floats) -> float:
+    """The standard error of sum / size over clusters, with the factor G / (G - 1) for few."""
+    count = len(sums)
+    mean = sums.sum() / sizes.sum()
+    residuals = sums - mean * sizes
+    return float(sqrt(count / (count - 1) * (residuals**2).sum()) / sizes.sum())
+
+
+def _by_cluster(values: Floats, groups: Sequence[Hashable]) -> tuple[Floats, Floats]:
+    number = {group: at for at, group in enumerate(dict.fromkeys(groups))}
+    places = np.array([number[group] for group in groups])
+    return (
+        np.bincount(places, weights=values, minlength=len(number)).astype(float),
+        np.bincount(places, minlength=len(number)).astype(float),
+    )
+
+
+def _cluster_bootstrap(sums: Floats, sizes: Floats, confidence: float) -> Interval:
+    """Percentiles of the rate over clusters drawn with replacement."""
+    drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
+    rates = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(rates, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high), "cluster bootstrap", confidence)
+
+
+def _z(confidence: float) -> float:
+    return float(stats.norm.ppf((1 + confidence) / 2))
+
+
+def bca(
+    values: Sequence[float],
+    statistic: Callable[..., float] = np.mean,
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """The BCa bootstrap interval of a skewed mean or a quantile; `None` where nothing varies."""
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2 or np.ptp(sample) == 0:
+        return None
+    found = stats.bootstrap(
+        (sample,), statistic, confidence_level=confidence, method="BCa",
+        n_resamples=_fitting(len(sample)), rng=np.random.default_rng(SEED), vectorized=True,
+    ).confidence_interval  # fmt: skip
+    if not (np.isfinite(found.low) and np.isfinite(found.high)):
+        return None
+    return Interval(float(found.low), float(found.high), "BCa bootstrap", confidence)
+
+
+def _fitting(size: int) -> int:
+    """As many resamples as keep a large sample's bootstrap within a second or so."""
+    return max(999, min(RESAMPLES, 20_000_000 // size))
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two that were asked the same: where they differ, by how much, and whether by chance.
+
+    `difference` is the first's mean less the second's over `pairs`. `first_only` and
+    `second_only` count the discordant pairs of pass and fail, `None` for scores.
+    """
+
+    pairs: int
+    clusters: int
+    difference: float
+    interval: Interval | None
+    p: float
+    test: Literal["exact McNemar", "permutation of signs"]
+    first_only: int | None
+    second_only: int | None
+    smallest_effect: float | None
+    """The smallest difference that so many pairs would have shown four times in five."""
+
+
+def compare_outcomes(
+    pairs: Sequence[tuple[bool, bool]], clusters: Sequence[Hashable] | None = None
+) -> Paired:
+    """Two models on pass and fail of the same cases: McNemar's exact test on the discordant.
+
+    Where several pairs are of one cluster the test is the permutation of the clusters' signs:
+    McNemar's would take them as independent.
+    """
+    first_only = sum(one and not other for one, other in pairs)
+    second_only = sum(other and not one for one, other in pairs)
+    differences = [float(one) - float(other) for one, other in pairs]
+    found = compare_scores(differences, clusters)
+    if found.clusters < found.pairs:
+        p, test = found.p, found.test
+    else:
+        p, test = mcnemar(first_only, second_only), "exact McNemar"
+    return Paired(
+        found.pairs, found.clusters, found.difference, found.interval, p, test,
+        first_only, second_only, found.smallest_effect,
+    )  # fmt: skip
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """The exact two-sided p: of the discordant pairs each side gets half by chance."""
+    discordant = first_only + second_only
+    return float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
+
+
+def compare_scores(
+    differences: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> Paired:
+    """The mean of paired differences of scores, with a permutation test over clusters."""
+    values = np.asarray(differences, dtype=float)
+    groups = list(range(len(values))) if clusters is None else list(clusters)
+    sums, sizes = _by_cluster(values, groups)
+    count = len(sums)
+    difference = float(values.mean()) if len(values) else 0.0
+    interval, smallest = None, None
+    if count > 1:
+        error = clustered_error(sums, sizes)
+        if error > 0:
+            smallest = float(stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)) * error
+            interval = _of_difference(sums, sizes, error)
+    return Paired(
+        len(values), count, difference, interval, _sign_permutation(sums),
+        "permutation of signs", None, None, smallest,
+    )  # fmt: skip
+
+
+def _of_difference(sums: Floats, sizes: Floats, error: float) -> Interval:
+    if len(sums) < FEW_CLUSTERS:
+        return _cluster_bootstrap(sums, sizes, CONFIDENCE)
+    middle, margin = float(sums.sum() / sizes.sum()), _z(CONFIDENCE) * error
+    return Interval(middle - margin, middle + margin, "clustered standard error")
+
+
+def _sign_permutation(sums: Floats) -> float:
+    """How often chance alone gives a sum as far from 0: every cluster's sign is as good turned."""
+    if len(sums) < 2 or not np.any(sums):
+        return 1.0
+    found = stats.permutation_test(
+        (sums,), np.sum, permutation_type="samples", vectorized=True,
+        n_resamples=RESAMPLES, rng=np.random.default_rng(SEED),
+    )  # fmt: skip
+    return float(found.pvalue)
+
+
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """The p values of many questions asked at once (Benjamini and Hochberg)."""
+    if not p_values:
+        return []
+    return [float(each) for each in stats.false_discovery_control(list(p_values))]
+
+
+def pass_at_k(passed: int, tried: int, k: int) -> float:
+    """The chance that at least one of k tries passes, estimated without bias from all tries."""
+    if not 1 <= k <= tried:
+        raise ValueError(f"k is {k} of {tried} tries")
+    return 1.0 - comb(tried - passed, k) / comb(tried, k)

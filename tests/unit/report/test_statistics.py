@@ -1,0 +1,206 @@
+"""Every number against a second way to come by it: a closed form, a table, counting, trying."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from math import comb, sqrt
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.report.statistics import (
+    adjusted,
+    at_the_edge,
+    bca,
+    clustered_error,
+    compare_outcomes,
+    compare_scores,
+    mcnemar,
+    pass_at_k,
+    rate,
+    wilson,
+)
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_is_the_root_of_its_equation(counts: tuple[int, int]) -> None:
+    k, n = counts
+    middle = (k + Z**2 / 2) / (n + Z**2)
+    margin = Z / (n + Z**2) * sqrt(k * (n - k) / n + Z**2 / 4)
+    found = wilson(k, n)
+    assert found.low == pytest.approx(max(0, middle - margin), abs=1e-9)
+    assert found.high == pytest.approx(min(1, middle + margin), abs=1e-9)
+
+
+def test_wilson_of_published_examples() -> None:
+    """R. Newcombe, Statistics in Medicine 17 (1998), table I: 81 of 263 and 15 of 148."""
+    assert (wilson(81, 263).low, wilson(81, 263).high) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert (wilson(15, 148).low, wilson(15, 148).high) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+
+
+@given(st.integers(1, 1000))
+def test_none_of_n_allows_what_the_closed_form_says(n: int) -> None:
+    found = at_the_edge(0, n)
+    assert found.low == 0.0
+    assert found.high == pytest.approx(1 - 0.05 ** (1 / n))
+    turned = at_the_edge(n, n)
+    assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1.0))
+
+
+def test_none_of_thirty_still_allows_nine_and_a_half_percent() -> None:
+    assert rate([False] * 30).interval == at_the_edge(0, 30)
+    assert at_the_edge(0, 30).high == pytest.approx(0.095, abs=5e-4)
+
+
+def test_the_method_follows_from_what_there_is() -> None:
+    def method(outcomes: list[bool], clusters: list[int] | None = None) -> str | None:
+        found = rate(outcomes, clusters).interval
+        return found.method if found else None
+
+    assert method([]) is None
+    assert method([True, False, True]) == "Wilson"
+    assert method([True, False, True], [1, 2, 3]) == "Wilson"
+    assert method([True] * 9) == "Clopper-Pearson, one-sided"
+    assert method([True, False] * 10, [n // 2 for n in range(20)]) == "cluster bootstrap"
+    many = [bool(n % 3) for n in range(120)]
+    assert method(many, [n // 2 for n in range(120)]) == "clustered standard error"
+
+
+def test_ten_repetitions_of_three_cases_are_three_and_not_thirty() -> None:
+    found = rate([True] * 30, [n // 10 for n in range(30)])
+    assert (found.passed, found.total, found.clusters) == (30, 30, 3)
+    assert found.interval == at_the_edge(3, 3)
+
+
+def test_the_clustered_error_of_singletons_is_that_of_a_mean() -> None:
+    values = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    assert clustered_error(values, np.ones(5)) == pytest.approx(np.std(values, ddof=1) / sqrt(5))
+
+
+def test_the_clustered_error_is_that_of_the_sandwich_written_out() -> None:
+    outcomes = [[1, 1, 0], [0, 0], [1, 1, 1, 1], [0, 1]]
+    n = sum(map(len, outcomes))
+    mean = sum(map(sum, outcomes)) / n
+    meat = sum((x - mean) * (y - mean) for group in outcomes for x in group for y in group)
+    expected = sqrt(meat * 4 / 3) / n
+    sums = np.array([float(sum(group)) for group in outcomes])
+    sizes = np.array([float(len(group)) for group in outcomes])
+    assert clustered_error(sums, sizes) == pytest.approx(expected)
+
+
+def test_clustered_intervals_cover_what_they_say_where_wilson_does_not() -> None:
+    """By trying: 40 cases of unequal difficulty, 8 repetitions each, 400 times."""
+    chance = np.random.default_rng(7)
+    clusters = [case for case in range(40) for _ in range(8)]
+    covered = naive = 0
+    for _ in range(400):
+        difficulty = chance.beta(0.7, 0.7, 40)
+        outcomes = [bool(chance.random() < difficulty[case]) for case in clusters]
+        found = rate(outcomes, clusters).interval
+        alone = rate(outcomes).interval
+        assert found is not None and alone is not None
+        covered += found.low <= 0.5 <= found.high
+        naive += alone.low <= 0.5 <= alone.high
+    assert 0.91 <= covered / 400 <= 0.98
+    assert naive / 400 < 0.75
+
+
+@pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 0), (8, 2), (10, 10), (1, 12)])
+def test_mcnemar_counts_the_ways_that_chance_has(b: int, c: int) -> None:
+    n = b + c
+    as_far = sum(comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= abs(b - c))
+    assert mcnemar(b, c) == pytest.approx(min(1.0, as_far / 2**n))
+
+
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=9))
+def test_the_permutation_test_counts_every_turning_of_signs(differences: list[float]) -> None:
+    total = abs(sum(differences))
+    turned = [
+        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    expected = sum(each >= total - 1e-9 for each in turned) / len(turned)
+    assert compare_scores(differences).p == pytest.approx(expected)
+
+
+def test_two_models_are_compared_on_their_discordant_cases() -> None:
+    pairs = [(True, True)] * 40 + [(True, False)] * 12 + [(False, True)] * 2 + [(False, False)] * 6
+    found = compare_outcomes(pairs)
+    assert (found.first_only, found.second_only, found.test) == (12, 2, "exact McNemar")
+    assert found.difference == pytest.approx(10 / 60)
+    assert found.p == pytest.approx(mcnemar(12, 2)) and found.p < 0.02
+    variance = (14 / 60 - (10 / 60) ** 2) / 59  # of a mean of -1, 0 and 1
+    assert found.interval is not None
+    assert found.interval.high - found.interval.low == pytest.approx(2 * Z * sqrt(variance))
+    power = NormalDist().inv_cdf(0.8)
+    assert found.smallest_effect == pytest.approx((Z + power) * sqrt(variance))
+
+
+def test_pairs_of_one_cluster_are_not_counted_as_independent() -> None:
+    pairs = [(True, False)] * 10
+    alone = compare_outcomes(pairs)
+    together = compare_outcomes(pairs, [0] * 5 + [1] * 5)
+    assert alone.p < 0.01 < together.p and together.test == "permutation of signs"
+
+
+def test_nothing_that_differs_is_no_difference() -> None:
+    found = compare_outcomes([(True, True), (False, False)])
+    assert (found.difference, found.p, found.interval) == (0.0, 1.0, None)
+
+
+def test_bca_of_a_skewed_mean_leans_to_the_tail() -> None:
+    values = [1.0] * 40 + [2.0] * 10 + [30.0, 60.0]
+    found = bca(values)
+    assert found is not None
+    mean = sum(values) / len(values)
+    assert found.high - mean > mean - found.low > 0
+    assert bca([5.0] * 10) is None and bca([5.0]) is None
+
+
+def test_bca_covers_a_mean_about_as_often_as_it_says() -> None:
+    chance = np.random.default_rng(11)
+    covered = 0
+    for _ in range(150):
+        found = bca(list(chance.exponential(1.0, 60)))
+        assert found is not None
+        covered += found.low <= 1.0 <= found.high
+    assert 0.88 <= covered / 150 <= 0.99
+
+
+def test_bca_of_a_median_holds_the_order_statistics_near_it() -> None:
+    values = [float(n) for n in range(101)]
+    found = bca(values, np.median)
+    assert found is not None and 35 <= found.low < 50 < found.high <= 65
+
+
+@given(st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=20))
+def test_adjusted_p_values_are_those_of_the_step_up_procedure(values: list[float]) -> None:
+    n = len(values)
+    order = sorted(range(n), key=values.__getitem__)
+    expected = [0.0] * n
+    least = 1.0
+    for rank in range(n, 0, -1):
+        at = order[rank - 1]
+        least = min(least, values[at] * n / rank)
+        expected[at] = least
+    assert adjusted(values) == pytest.approx(expected)
+    assert adjusted([]) == []
+
+
+@pytest.mark.parametrize(("passed", "tried", "k"), [(0, 5, 1), (2, 5, 1), (2, 5, 3), (5, 5, 2)])
+def test_pass_at_k_is_the_share_of_choices_that_hold_a_pass(
+    passed: int, tried: int, k: int
+) -> None:
+    tries = [True] * passed + [False] * (tried - passed)
+    chosen = list(combinations(tries, k))
+    assert pass_at_k(passed, tried, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
+
+
+def test_more_tries_than_there_were_are_refused() -> None:
+    with pytest.raises(ValueError, match="k is 6 of 5"):
+        pass_at_k(1, 5, 6)
