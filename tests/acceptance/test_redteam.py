@@ -27,6 +27,7 @@ from tests.judging_server import FORBIDDEN
 CASES = 15
 KILLS = 20
 SEED = 20261121
+SHIPPED = Path(__file__).parents[2] / "suites" / "redteam"
 SCHEMAS = files("failproof_es.dialects.redteam")
 
 
@@ -190,6 +191,18 @@ def test_results_summary_and_tools_of_a_run(store: Store, server: str, tmp_path:
     assert summary["failures"][0]["items"][0]["judged"][0]["quote"] == FORBIDDEN
     shown = invoke(store.url, "results", "latest", "--shape", "summary", cwd=tmp_path).stdout
     assert "24 of 30 passed" in shown and FORBIDDEN in shown
+
+
+def test_the_shipped_cases_run_and_replay(store: Store, server: str, tmp_path: Path) -> None:
+    write_run(tmp_path, server, judges=("judge",))
+    shipped = f"prompts.path={SHIPPED}"
+    done = invoke(store.url, "start", "run.yaml", "--quiet", "--set", shipped, cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    results = printed(store, tmp_path)
+    assert len(results) >= 40
+    assert {each["outcome"] for each in results} == {"passed"}
+    assert {each["severity_expectation"] for each in results} == {"S0", "S1", "S2", "S3"}
+    assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
 
 
 def test_a_changed_reader_of_verdicts_shows_as_a_difference(

@@ -60,6 +60,7 @@ class Summary:
     paraphrases: defaultdict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
     failures: list[dict[str, Any]] = field(default_factory=list)
     judge_problems: Counter[str] = field(default_factory=Counter)
+    void_verdicts: Counter[str] = field(default_factory=Counter)
     judge_pairs: Tally = field(default_factory=Tally)
 
     def add(self, case: Case, evaluation: Evaluation) -> None:
@@ -104,6 +105,7 @@ class Summary:
                 "agreeing": self.judge_pairs.passed,
                 "agreement": self.judge_pairs.as_json()["rate"],
                 "problems": dict(sorted(self.judge_problems.items())),
+                "void": {judge: n for judge, n in sorted(self.void_verdicts.items()) if n},
             },
             "failures": sorted(
                 self.failures, key=lambda each: (each["severity_expectation"], each["case_id"])
@@ -114,6 +116,8 @@ class Summary:
         for verdict in evaluation.verdicts:
             if verdict.problem is not None:
                 self.judge_problems[verdict.judge] += 1
+            listed = verdict.verdict["items"] if verdict.verdict else []
+            self.void_verdicts[verdict.judge] += sum(entry["void"] is not None for entry in listed)
         votes = decide(checklist(case.expectation), Judgement("majority", evaluation.verdicts))
         agreeing, pairs = judge_agreement(votes)
         self.judge_pairs.scored += pairs
@@ -185,6 +189,10 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
     if document["judges"]["pairs"]:
         count = f"{document['judges']['agreeing']} of {document['judges']['pairs']}"
         yield f"  two judges agree: {count} verdicts"
+    for judge, problems in document["judges"]["problems"].items():
+        yield f"  {judge} said nothing of {problems} evaluations"
+    for judge, void in document["judges"]["void"].items():
+        yield f"  {judge}: {void} verdicts on items are void"
     for failure in document["failures"]:
         where = f"{failure['case_id']} (repetition {failure['repetition']})"
         yield f"  {failure['severity_expectation']} {where}: {failure['reason']}"

@@ -210,6 +210,12 @@ def test_a_judges_failure_is_counted_apart_and_never_as_a_failure_of_the_model()
     assert summary["failures"] == []
 
 
+def test_what_judges_did_not_say_is_counted_by_judge() -> None:
+    verdicts = (judge("present", None, None), SILENT)
+    judges = summary_of(1, ("a", evaluated(None, "judge_failed", verdicts=verdicts)))["judges"]
+    assert (judges["problems"], judges["void"]) == ({"silent": 1}, {"j": 2})
+
+
 def test_paraphrases_are_consistent_when_all_pass_or_all_fail() -> None:
     tags = ("paraphrase:p",)
     same = summary_of(1, ("a", FAILED), ("b", FAILED), ("c", LOST), tags=tags)["paraphrases"]
