@@ -25,6 +25,7 @@ FONT = "Liberation Sans"
 """As wide as Arial and Helvetica, so that the page may use whichever a reader has."""
 SLACK = 20
 """Room, in pixels, for a reader's font that is wider after all."""
+PAIR_LENGTH = 56
 CURVE_POINTS = 400
 LOG_FROM_RATIO = 50
 
@@ -221,7 +222,7 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
 
 def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
     """Paired differences with their intervals about a line at none."""
-    names = _names([row.name for row in differences], 2 * NAME_LENGTH)
+    names = _names([row.name for row in differences], PAIR_LENGTH)
     values = [
         {
             "name": names[row.name],
