@@ -3,8 +3,9 @@
 `python -m tests.judging_server --latency-ms 30` prints its URL on its first line. A model
 whose name begins with `judge` reads the checklist and the transcript out of the question it
 is asked and finds every item in order, with a quotation; `judge-silent` says nothing that
-could be read. Every other model repeats what the last turn said. GET /asked counts requests
-by the digest of their body.
+could be read, `judge-slow` says nothing at all. Every other model repeats what the last turn
+said, and answers `[broken]` with HTTP 400. GET /asked counts requests by the digest of their
+body.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class JudgingServer:
         raw = await request.read()
         self.asked[hashlib.sha256(raw).hexdigest()] += 1
         body: dict[str, Any] = orjson.loads(raw)
-        await asyncio.sleep(self.latency_s)
+        await asyncio.sleep(3600 if body["model"] == "judge-slow" else self.latency_s)
+        if body["messages"][-1]["content"] == "[broken]":
+            return web.json_response({"error": {"message": "bad parameter"}}, status=400)
         return web.json_response(_completion(body["model"], _message(body)))
 
 

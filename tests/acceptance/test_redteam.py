@@ -216,6 +216,37 @@ def test_a_changed_reader_of_verdicts_shows_as_a_difference(
     assert "judgement of judge:judge" in replayed.output
 
 
+def test_a_judge_that_does_not_answer_in_time_leaves_the_cases_unscored(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    write_run(tmp_path, server, judges=("judge-slow",))
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps(written_case(1)))
+    done = invoke(
+        store.url, "start", "run.yaml", "--quiet", "--set", "execution.retry_attempts=0",
+        "--set", "execution.timeout_per_request_ms=300", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.exit_code == 1
+    (result,) = printed(store, tmp_path)
+    assert (result["outcome"], result["error"]) == ("unscored", "judge_failed")
+    assert "timeout" in result["judgements"][0]["problem"]
+
+
+def test_a_turn_that_fails_ends_the_evaluation_and_what_was_said_stays(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    write_run(tmp_path, server)
+    case = written_case(1)
+    case["turns"] += [{"role": "user", "content": "[broken]"}, {"role": "user", "content": "?"}]
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps(case))
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 1
+    (result,) = printed(store, tmp_path)
+    assert (result["outcome"], result["error"]) == ("unscored", "bad_request")
+    assert [turn["content"] for turn in result["transcript"][1:]] == [
+        "Question 1", "You said: Question 1", "[broken]",
+    ]  # fmt: skip
+    assert result["checks"]["primary"] == "error" and result["judgements"] == []
+
+
 def test_a_judge_that_says_nothing_leaves_the_cases_unscored(
     store: Store, server: str, tmp_path: Path
 ) -> None:
