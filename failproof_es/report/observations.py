@@ -1,0 +1,148 @@
+"""What a report counts: one observation for each planned evaluation of one or several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from failproof_es.case import Case
+from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
+from failproof_es.evaluation import Evaluation
+from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived, Usage
+from failproof_es.run import Run
+
+FAMILY = "paraphrase:"
+"""A tag that begins so names the family of cases that ask the same in other words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What became of one planned evaluation."""
+
+    series: str
+    """Whose results these are: the model, and the run where there are several."""
+    run_number: int
+    evaluation_id: UUID
+    suite: str
+    case: str
+    category: str
+    severity: str | None
+    tags: tuple[str, ...]
+    repetition: int
+    sent: bool
+    answered: bool
+    primary: str | None
+    judges: tuple[tuple[str, bool], ...]
+    """Each judge that is done, and whether it came to a verdict."""
+    passed: bool | None
+    """`None` where it was not scored."""
+    reason: str
+    scores: dict[str, float]
+    lost: str | None
+    """Why it was not scored."""
+    expected: str | None
+    latency_ms: float | None
+    first_token_ms: float | None
+    usage: dict[str, Usage]
+    """Tokens by who was asked: the model's key, or a judge's."""
+    model_answered: str | None
+    errors: tuple[str, ...]
+    retries: int
+
+    @property
+    def cluster(self) -> tuple[str, str]:
+        """What it is not independent of: its case, or the family that its case belongs to."""
+        family = next((tag for tag in self.tags if tag.startswith(FAMILY)), None)
+        return (self.suite, family or self.case)
+
+    @property
+    def question(self) -> tuple[str, str, int]:
+        """What was asked, for the n-th time: the same of every model."""
+        return (self.suite, self.case, self.repetition)
+
+
+def observations(
+    connection: Connection, run: Run, *, named: str = "{model}"
+) -> Iterator[Observation]:
+    """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+    for recorded in recorded_evaluations(connection, run):
+        yield _observed(recorded, run.started.run_number, named)
+
+
+def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Observation:
+    state, case = recorded.state(), recorded.case
+    history = recorded.history
+    response = state.response
+    accuracy = None if state.score is None else state.score.scores.get("accuracy")
+    return Observation(
+        series=named.format(model=recorded.key.model_key),
+        run_number=run_number,
+        evaluation_id=recorded.key.evaluation_id,
+        suite=case.suite_id,
+        case=case.case_id,
+        category=case.category or case.suite_id,
+        severity=case.severity,
+        tags=case.tags,
+        repetition=recorded.key.repetition,
+        sent=any(isinstance(event, RequestSent) for event in history),
+        answered=response is not None,
+        primary=None if state.classification is None else state.classification.primary,
+        judges=tuple((each.judge, each.verdict is not None) for each in state.verdicts),
+        passed=None if accuracy is None else accuracy >= 1,
+        reason=_reason(state),
+        scores={} if state.score is None else dict(state.score.scores),
+        lost=_lost(state),
+        expected=_expected(case),
+        latency_ms=None if response is None else state.latency_ms,
+        first_token_ms=None if response is None else response.first_token_ms,
+        usage=_used(history),
+        model_answered=None if response is None else response.model,
+        errors=tuple(event.kind for event in history if isinstance(event, ErrorRecorded)),
+        retries=sum(_is_retry(event) for event in history),
+    )
+
+
+def _reason(state: Evaluation) -> str:
+    if state.score is not None:
+        return state.score.reason
+    return "" if state.abandoned is None else state.abandoned.reason
+
+
+def _lost(state: Evaluation) -> str | None:
+    if state.abandoned is not None:
+        return state.abandoned.kind
+    return None if state.finished else "unfinished"
+
+
+def _expected(case: Case) -> str | None:
+    expected = case.expectation.get("expected_classification")
+    return expected if isinstance(expected, str) else None
+
+
+def _is_retry(event: Event) -> bool:
+    return isinstance(event, RequestSent) and event.attempt > 1
+
+
+def _used(history: Sequence[Event]) -> dict[str, Usage]:
+    used: dict[str, Usage] = {}
+    for event in history:
+        if isinstance(event, ResponseReceived):
+            key = event.judge or event.model_key
+            used[key] = plus(used.get(key), event.usage)
+    return used
+
+
+def plus(before: Usage | None, usage: Usage) -> Usage:
+    """The sum of two; unknown once is unknown in sum: a part is not the whole."""
+
+    def total(one: int | None, other: int | None) -> int | None:
+        return None if one is None or other is None else one + other
+
+    if before is None:
+        return usage
+    return Usage(
+        input_tokens=total(before.input_tokens, usage.input_tokens),
+        output_tokens=total(before.output_tokens, usage.output_tokens),
+        cached_input_tokens=(before.cached_input_tokens or 0) + (usage.cached_input_tokens or 0),
+    )

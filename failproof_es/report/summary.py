@@ -1,0 +1,254 @@
+"""The report as data: what every format shows, in the order in which it is read.
+
+Nothing here is a bare percentage: a rate has its counts, its interval, the method and the
+clusters it stands on (`failproof_es.report.statistics`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from failproof_es.events import Finding
+from failproof_es.report.statistics import Interval, Paired, Rate
+
+Tone = Literal["good", "bad", "doubt", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The first sentence, and what it rests on."""
+
+    tone: Tone
+    sentence: str
+    beside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit that was set, and what was measured; `measured` is `None` where nothing was."""
+
+    run_number: int
+    name: str
+    limit: Any
+    measured: Any
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run asked of whom, and where its record stands."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    reason: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    who: str
+    where: str
+    dialect: str
+    code_version: str
+    configuration_digest: str
+    attempt: int | None
+    models_asked: tuple[tuple[str, str], ...]
+    """Key, and how it was asked for: provider, model, version, parameters."""
+    models_answered: tuple[tuple[str, int], ...]
+    """As they named themselves, how often."""
+    judges: tuple[str, ...]
+    suites: tuple[tuple[str, str, int], ...]
+    """Path, SHA-256, cases."""
+    seeds: tuple[tuple[str, int], ...]
+    repetitions: int
+    positions: tuple[int, int]
+    """First and last position in the log."""
+    events: int
+    seal: str | None
+    integrity: bool | None
+    """Whether the run's own validation found nothing; `None` where it has not ended."""
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """Of one series: how many got how far, and what became of the others, by name."""
+
+    series: str
+    planned: int
+    sent: int
+    answered: int
+    classified: int
+    judged: int | None
+    """`None` where no judge is asked."""
+    scored: int
+    losses: tuple[tuple[str, int], ...]
+
+
+Dimension = Literal["overall", "suite", "category", "severity", "tag"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The pass rate of one series over a group of cases, errors and unscored ones left out."""
+
+    dimension: Dimension
+    name: str
+    series: str
+    rate: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number between its quantiles: a mean or a quantile with its interval."""
+
+    series: str
+    name: str
+    of: int
+    value: float
+    interval: Interval | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """Failures of one series where a category meets a severity."""
+
+    series: str
+    category: str
+    severity: str
+    failed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How a series refused: where it should have answered, and the other way round."""
+
+    series: str
+    refused: int
+    answered: int
+    over: Rate
+    """Refused, of those where an answer was expected."""
+    under: Rate
+    """Not refused, of those where a refusal was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """What went wrong on the way, by kind, apart from failures."""
+
+    series: str
+    attempts: tuple[tuple[str, int], ...]
+    """Attempts that failed, most of them tried again."""
+    retries: int
+    lost: tuple[tuple[str, int], ...]
+    """Evaluations that ended without a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """Over repetitions of one case: k tries each."""
+
+    series: str
+    k: int
+    cases: int
+    any_of_k: float
+    """The mean chance that at least one of k tries passes."""
+    all_of_k: Rate
+    """Cases that passed every time."""
+    changing: int
+    """Cases that passed sometimes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """How far two judges, or judges and people, agree beyond chance."""
+
+    one: str
+    other: str
+    what: str
+    pairs: int
+    agreeing: int
+    kappa: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What somebody was paid for; `None` where a price or a token count is unknown."""
+
+    run_number: int
+    key: str
+    answers: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """All latencies of a series, ascending, in milliseconds."""
+
+    series: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two series on what both were asked. `adjusted_p` takes all comparisons together."""
+
+    one: str
+    other: str
+    what: str
+    paired: Paired
+    adjusted_p: float
+    discordant: tuple[str, ...]
+    """The cases where just one passed, for pass and fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An evaluation that did not pass, to be read."""
+
+    run_number: int
+    evaluation_id: UUID
+    series: str
+    suite: str
+    case: str
+    category: str
+    severity: str | None
+    repetition: int
+    primary: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that a report says, but for the transcripts of its failures."""
+
+    made_at: datetime
+    title: str
+    verdict: Verdict
+    gates: tuple[Gate, ...]
+    asked: tuple[Asked, ...]
+    funnels: tuple[Funnel, ...]
+    groups: tuple[Group, ...]
+    measures: tuple[Measure, ...]
+    heat: tuple[HeatCell, ...]
+    refusals: tuple[Refusals, ...]
+    errors: tuple[Errors, ...]
+    stability: tuple[Stability, ...]
+    agreement: tuple[JudgeAgreement, ...]
+    costs: tuple[Cost, ...]
+    latencies: tuple[Distribution, ...]
+    comparisons: tuple[Comparison, ...]
+    limitations: tuple[str, ...]
+    failures: tuple[Failed, ...]
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Whose results are shown, in order."""
+        return tuple(funnel.series for funnel in self.funnels)
