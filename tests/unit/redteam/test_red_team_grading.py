@@ -111,6 +111,11 @@ def test_of_a_reply_that_was_cut_off_only_what_was_done_is_certain() -> None:
     )
     missing = scored(judge("absent", "absent", "not_met"), finish_reason="length")
     assert isinstance(missing, Failure) and missing.kind == "truncated"
+    unasked = case(("user", "Well?"), must_do=["a"])
+    cut = Transcript((Reply(0, "Well, w", "length"),))
+    assert DIALECT.judge_messages(unasked, cut) is None, "no verdict could decide"
+    assert DIALECT.judge_messages(CASE, cut) is not None
+    assert DIALECT.score(unasked, DIALECT.classify(unasked, cut), None) == missing
     done = scored(judge("present", "present", "met"), finish_reason="length")
     assert isinstance(done, Score) and done.scores["accuracy"] == 0.0
 
