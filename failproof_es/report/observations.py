@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -45,7 +46,10 @@ class Observation:
     latency_ms: float | None
     first_token_ms: float | None
     usage: dict[str, Usage]
-    """Tokens by who was asked: the model's key, or a judge's."""
+    """Tokens by who was asked: the model's key, or a judge's. What was carried over cost
+    another run."""
+    answers: dict[str, int]
+    """How many answers they are of."""
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
@@ -96,7 +100,8 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         expected=_expected(case),
         latency_ms=None if response is None else state.latency_ms,
         first_token_ms=None if response is None else response.first_token_ms,
-        usage=_used(history),
+        usage={} if recorded.carried_over else _used(history),
+        answers={} if recorded.carried_over else _answers(history),
         model_answered=None if response is None else response.model,
         errors=tuple(event.kind for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
@@ -131,6 +136,11 @@ def _used(history: Sequence[Event]) -> dict[str, Usage]:
             key = event.judge or event.model_key
             used[key] = plus(used.get(key), event.usage)
     return used
+
+
+def _answers(history: Sequence[Event]) -> dict[str, int]:
+    answered = (event for event in history if isinstance(event, ResponseReceived))
+    return Counter(event.judge or event.model_key for event in answered)
 
 
 def plus(before: Usage | None, usage: Usage) -> Usage:

@@ -1,0 +1,156 @@
+"""Making a report of one or several runs from the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from failproof_es.engine.recorded import Connection, read_run
+from failproof_es.events import ModelSnapshot, RunSealed, Usage
+from failproof_es.models.prices import PriceBook, Rates
+from failproof_es.report import analysis
+from failproof_es.report.concluding import limitations, verdict
+from failproof_es.report.observations import Observation, observations, plus
+from failproof_es.report.summary import Asked, Cost, Gate, JudgeAgreement, Report
+from failproof_es.run import Run
+from failproof_es.store.reader import find
+
+_MILLION = 1_000_000
+
+
+def make_report(
+    connection: Connection,
+    run_ids: Sequence[UUID],
+    agreement: Sequence[JudgeAgreement] = (),
+) -> Report:
+    """The report of these runs, as the log has them now. Raises `InvalidInput`.
+
+    `agreement` is what is known of how far judges and people agree.
+    """
+    runs = [read_run(connection, run_id) for run_id in dict.fromkeys(run_ids)]
+    seen = [list(observations(connection, run, named=_naming(run, len(runs)))) for run in runs]
+    everything = [each for of_run in seen for each in of_run]
+    series = analysis.by_series(everything)
+    judged = any(run.started.judges for run in runs)
+    gates = tuple(gate for run in runs for gate in _gates(run))
+    asked = tuple(_asked(connection, run, of_run) for run, of_run in zip(runs, seen, strict=True))
+    report = Report(
+        made_at=datetime.now(UTC),
+        title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
+        verdict=verdict(asked, gates, series),
+        gates=gates,
+        asked=asked,
+        funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
+        groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
+        measures=tuple(each for n, of in series.items() for each in analysis.measures(n, of)),
+        heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
+        refusals=tuple(analysis.refusals(n, of) for n, of in series.items()),
+        errors=tuple(analysis.errors(n, of) for n, of in series.items()),
+        stability=tuple(
+            found for n, of in series.items() if (found := analysis.stability(n, of)) is not None
+        ),
+        agreement=tuple(agreement),
+        costs=tuple(
+            cost for run, of_run in zip(runs, seen, strict=True) for cost in _costs(run, of_run)
+        ),
+        latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
+        comparisons=analysis.comparisons(series),
+        limitations=(),
+        failures=analysis.failures(everything),
+    )
+    return limitations(report, series)
+
+
+def _naming(run: Run, runs: int) -> str:
+    """A series is a model; with several runs, a model in a run. Braces in names stay braces."""
+    return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
+
+
+def _gates(run: Run) -> Iterator[Gate]:
+    for name, gate in (run.gates or {}).items():
+        yield Gate(run.started.run_number, name, gate["limit"], gate["measured"], gate["met"])
+
+
+def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked:
+    started, validation = run.started, run.validation
+    row = connection.execute(
+        "SELECT min(notification_id), max(notification_id), count(*) "
+        "FROM failproof.stored_events WHERE run_id = %s",
+        (started.originator_id,),
+    ).fetchone()
+    assert row is not None
+    first, last, count = row
+    return Asked(
+        run_id=started.originator_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        reason=run.reason,
+        started_at=started.timestamp,
+        ended_at=None if validation is None else validation.timestamp,
+        who=started.who,
+        where=started.where,
+        dialect=started.dialect,
+        code_version=started.code_version,
+        configuration_digest=started.configuration_digest,
+        attempt=started.attempt,
+        models_asked=tuple((model.key, _described(model)) for model in started.models),
+        models_answered=tuple(
+            Counter(
+                each.model_answered or "(unnamed)" for each in of if each.answered
+            ).most_common()
+        ),
+        judges=tuple(_described(judge) for judge in started.judges),
+        suites=tuple((suite.path, suite.sha256, suite.cases) for suite in started.suites),
+        seeds=tuple(sorted(started.seeds.items())),
+        repetitions=int(started.configuration["execution"]["repetitions"]),
+        positions=(first, last),
+        events=count,
+        seal=_seal(connection, started.originator_id),
+        integrity=None if validation is None else validation.passed,
+        findings=() if validation is None else validation.findings,
+    )
+
+
+def _seal(connection: Connection, run_id: UUID) -> str | None:
+    for row in find(connection, stream_id=run_id, topics=[RunSealed.__name__]):
+        event = row.event()
+        if isinstance(event, RunSealed):
+            return event.root
+    return None
+
+
+def _described(model: ModelSnapshot) -> str:
+    version = "" if model.version is None else f", version {model.version}"
+    place = model.settings.get("base_url") or model.settings.get("class") or model.provider
+    parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
+    return f"{model.model}{version} at {place}: {parameters}"
+
+
+def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
+    """By model and judge; what was carried over cost its own run."""
+    used: dict[str, Usage] = {}
+    answers: Counter[str] = Counter()
+    for each in of:
+        for key, usage in each.usage.items():
+            used[key] = plus(used.get(key), usage)
+            answers[key] += each.answers[key]
+    book = PriceBook.of(run.started.configuration)
+    for model in (*run.started.models, *run.started.judges):
+        if model.key in used:
+            usage = used[model.key]
+            cost = _cost(book.rates(model, run.started.timestamp), usage)
+            yield Cost(
+                run.started.run_number, model.key, answers[model.key],
+                usage.input_tokens, usage.output_tokens, cost,
+            )  # fmt: skip
+
+
+def _cost(rates: Rates | None, usage: Usage) -> float | None:
+    if rates is None or usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    cached = usage.cached_input_tokens or 0
+    total = (usage.input_tokens - cached) * rates.input + cached * rates.cached_input
+    return float((total + usage.output_tokens * rates.output) / _MILLION)

@@ -1,0 +1,42 @@
+"""How numbers are written for people: a share never without its counts and its interval."""
+
+from __future__ import annotations
+
+from failproof_es.report.statistics import Interval, Rate
+
+_NOTHING = "nothing to count"
+
+
+def percent(share: float) -> str:
+    """A share in percent; what is not all is never written as 100 %, nor what is some as 0 %."""
+    shown = round(share * 100, 1)
+    if 0.0 < share < 1.0:
+        shown = min(max(shown, 0.1), 99.9)
+    return f"{shown:.1f} %"
+
+
+def between(interval: Interval) -> str:
+    """An interval of a share, with its confidence and its method."""
+    if interval.low <= 0.0 and interval.method.endswith("one-sided"):
+        bounds = f"at most {percent(interval.high)}"
+    elif interval.high >= 1.0 and interval.method.endswith("one-sided"):
+        bounds = f"at least {percent(interval.low)}"
+    else:
+        bounds = f"{percent(interval.low)} to {percent(interval.high)}"
+    return f"{bounds} with {percent(interval.confidence)} confidence ({interval.method})"
+
+
+def told(rate: Rate) -> str:
+    """A rate in one phrase."""
+    if rate.value is None or rate.interval is None:
+        return _NOTHING
+    counts = f"{rate.passed:,} of {rate.total:,} ({percent(rate.value)})"
+    clusters = "" if rate.clusters == rate.total else f", {rate.clusters:,} clusters"
+    return f"{counts}{clusters}: {between(rate.interval)}"
+
+
+def usd(cost: float | None) -> str:
+    """An amount in US dollars; what is not known is said to be unknown."""
+    if cost is None:
+        return "unknown"
+    return f"${cost:,.4f}" if cost < 1 else f"${cost:,.2f}"
