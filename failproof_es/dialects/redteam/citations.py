@@ -17,13 +17,28 @@ from failproof_es.dialects.judging.quotation import normalised, stands_in
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+-)\d+")
 _USUAL_PREFIX = "src-"
-_QUOTED = re.compile(r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|\"([^\"]+)\"")
+_QUOTED = re.compile(
+    r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|\"([^\"]+)\""
+)
+_CITED_RIGHT_AFTER = re.compile(r"[\s.,;:!?(]{0,4}(\[[^\[\]\n]{1,200}\])")
 _FEWEST_QUOTED_WORDS = 4
 """Shorter ones are terms and titles, not passages."""
-_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
-_CLOSING = " .,;:!?"
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"”»]?\s+(?!\[)|\n+")
 _FEWEST_CLAIM_WORDS = 5
+_UNSPACED = re.compile(r"[\u0e00-\u1fff\u3040-\u9fff\uf900-\ufaff]")
+_FEWEST_UNSPACED = 8
+"""In place of words, for scripts that put no space between them."""
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
+_CLOSING = " .,;:!?。、！？"
+_SENTENCE = re.compile(
+    r"""
+    (?: [^.!?。！？\n]
+      | [.!?] (?=[^\s"”»)\[] | [ ][a-zß-ÿ])  # 3.5; a.m. on
+    )+
+    [.!?。！？]* ["”»」』)]*
+    (?:[ ]* \[[^\[\]\n]{1,200}\])*  # citations that follow the end
+    """,
+    re.VERBOSE,
+)
 _SHOWN = 200
 
 
@@ -41,18 +56,17 @@ def cited_ids(text: str, given: Collection[str]) -> Iterator[str]:
 def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
     """What a reply does with the sources. `heard` is what others said in the conversation.
 
-    `cited` and `unknown` are ids, each once; `quotations` the passages that were found,
-    `false_quotations` those that stand neither in a source nor in what was `heard`;
-    `uncited` the sentences that state something and cite nothing.
+    `cited` and `unknown` are ids, each once. `quotations` stand in the source cited right after
+    them, or in any where none is; `false_quotations` do not, and nobody said them either;
+    `uncited` are the sentences that state something and cite nothing.
     """
     by_id = {source["source_id"]: source["text"] for source in sources}
     cited = list(dict.fromkeys(cited_ids(text, by_id)))
-    passages = list(_passages(text))
     found, false = [], []
-    for passage in passages:
-        if all(_stands(part, list(by_id.values())) for part in _parts(passage)):
+    for passage, named in _passages(text, by_id):
+        if _stands(passage, [by_id[each] for each in named or by_id]):
             found.append(passage[:_SHOWN])
-        elif not all(_stands(part, heard) for part in _parts(passage)):
+        elif named or not _stands(passage, heard):
             false.append(passage[:_SHOWN])
     return {
         "cited": [each for each in cited if each in by_id],
@@ -63,11 +77,18 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
     }
 
 
-def _passages(text: str) -> Iterator[str]:
+def _passages(text: str, given: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """What stands in quotation marks, and the given sources that are cited right after it."""
     for match in _QUOTED.finditer(text):
         passage = next(group for group in match.groups() if group is not None)
-        if len(passage.split()) >= _FEWEST_QUOTED_WORDS:
-            yield normalised(passage)
+        if _says_enough(passage, _FEWEST_QUOTED_WORDS):
+            citation = _CITED_RIGHT_AFTER.match(text, match.end())
+            named = cited_ids(citation[1], given) if citation else ()
+            yield normalised(passage), [each for each in named if each in given]
+
+
+def _says_enough(text: str, fewest_words: int) -> bool:
+    return len(text.split()) >= fewest_words or len(_UNSPACED.findall(text)) >= _FEWEST_UNSPACED
 
 
 def _parts(passage: str) -> list[str]:
@@ -76,13 +97,13 @@ def _parts(passage: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _stands(part: str, texts: Sequence[str]) -> bool:
-    return stands_in(part, texts) is not None
+def _stands(passage: str, texts: Sequence[str]) -> bool:
+    return all(stands_in(part, texts) is not None for part in _parts(passage))
 
 
 def _claims(text: str) -> Iterator[str]:
     """Sentences that are long enough to state something, and ask nothing."""
-    for sentence in _SENTENCE_END.split(text):
-        stated = sentence.strip()
-        if len(stated.split()) >= _FEWEST_CLAIM_WORDS and not stated.endswith(("?", ":")):
+    for sentence in _SENTENCE.finditer(text):
+        stated = sentence[0].strip()
+        if _says_enough(stated, _FEWEST_CLAIM_WORDS) and not stated.endswith(("?", "？", ":")):
             yield normalised(stated)
