@@ -1,30 +1,76 @@
-"""`suites`: check case files without running anything."""
+"""`suites`: begin, check and list case files without running anything."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from failproof_es.cli.output import Column, Format, format_option, print_rows, say
+from failproof_es.case import Case
+from failproof_es.cli.output import Column, Format, format_option, print_rows, print_table, say
 from failproof_es.cli.program import Group
-from failproof_es.cli.sanitise import one_line
+from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.dialects import case_files, dialect_named, recognise_each
+from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
 
-_COLUMNS = (
+_SUITES = (
     Column("dialect", "dialect"),
     Column("suite", "suite"),
     Column("cases", "cases", right=True),
 )
+_CASES = (
+    Column("id", "id"),
+    Column("title", "title"),
+    Column("category", "category"),
+    Column("severity", "severity"),
+    Column("tags", "tags"),
+)
+_TITLES = ("title", "prompt", "content", "question")
+"""What people tell cases apart by: their title, else what is asked in the specification's word."""
+_TITLE_WIDTH = 60
 
 
 @click.group(cls=Group)
 def suites() -> None:
-    """Work with suites of cases."""
+    """Begin, check and list suites of cases."""
+
+
+@suites.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    default="redteam",
+    show_default=True,
+    help="The dialect to write it in.",
+)
+def new(file: Path, dialect: str) -> None:
+    """Write a small valid suite to FILE, with comments on every field, to go on from.
+
+    The format is that of FILE's suffix: .yaml or .jsonl for redteam, .jsonl for failproof and
+    promptguard, .yaml for benchmark, .toml for command. JSON takes no comments: what they
+    would say goes to stderr. A file that exists is never overwritten.
+    """
+    begun = new_suite(dialect_named(dialect), file)
+    try:
+        with file.open("xb") as stream:
+            stream.write(begun.content)
+    except FileExistsError:
+        raise InvalidInput.because(
+            f"{file} exists already: nothing was written", remedy="choose another name"
+        ) from None
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{file} cannot be written: {error.strerror or error}", remedy="choose another place"
+        ) from None
+    if begun.guidance is not None:
+        say(begun.guidance)
+    say(f"written: {one_line(file)}")
 
 
 @suites.command()
@@ -39,22 +85,33 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     """
     found = files_of(list(paths), dialect)
     problems = Problems()
-    cases = Counter(
-        (chosen.name, case.suite_id)
-        for chosen, files in found
-        for case in chosen.load(files, problems)
-    )
-    for warning in problems.warnings:
-        say(f"warning: {one_line(warning)}")
-    if not cases and not problems.errors:
-        problems.error("the files hold no case", remedy="add at least one")
-    problems.raise_errors()
+    cases = Counter((case.dialect, case.suite_id) for case in _cases_of(found, problems))
+    _report(problems, cases.total())
     rows = [
         {"dialect": name, "suite": suite, "cases": count} for (name, suite), count in cases.items()
     ]
-    print_rows(rows, _COLUMNS, output_format)
+    print_rows(rows, _SUITES, output_format)
     files = sum(len(files) for _, files in found)
     say(f"{cases.total()} cases in {files} files are valid")
+
+
+@suites.command("list")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--dialect", metavar="NAME", help="Read the files as this dialect; else recognised.")
+@format_option()
+def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
+    """List the cases of files: id, title, category, severity and tags of each.
+
+    Where a specification gives cases no title, what is asked stands there. Files with defects
+    are refused as by `suites validate`.
+    """
+    problems = Problems()
+    rows = [_row(case) for case in _cases_of(files_of(list(paths), dialect), problems)]
+    _report(problems, len(rows))
+    if output_format is Format.TABLE:
+        print_table((_in_table(row) for row in rows), _CASES)
+    else:
+        print_rows(rows, _CASES, output_format)
 
 
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
@@ -63,3 +120,37 @@ def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Seque
         return recognise_each(paths)
     chosen = dialect_named(dialect)
     return [(chosen, case_files(paths, chosen.suffixes))]
+
+
+def _cases_of(
+    found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
+) -> Iterator[Case]:
+    for dialect, files in found:
+        yield from dialect.load(files, problems)
+
+
+def _report(problems: Problems, cases: int) -> None:
+    """Say the warnings. Raises `InvalidInput` with every error, and where there is no case."""
+    for warning in problems.warnings:
+        say(f"warning: {one_line(warning)}")
+    if not cases and not problems.errors:
+        problems.error("the files hold no case", remedy="add at least one")
+    problems.raise_errors()
+
+
+def _row(case: Case) -> dict[str, Any]:
+    named = (case.document.get(name) for name in _TITLES)
+    return {
+        "id": case.case_id,
+        "title": next((each for each in named if isinstance(each, str)), None),
+        "category": case.category,
+        "severity": case.severity,
+        "tags": list(case.tags),
+        "dialect": case.dialect,
+        "suite": case.suite_id,
+    }
+
+
+def _in_table(row: dict[str, Any]) -> dict[str, Any]:
+    title = shortened(" ".join((row["title"] or "").split()), _TITLE_WIDTH)
+    return {**row, "title": title or None, "tags": ", ".join(row["tags"])}

@@ -1,0 +1,68 @@
+"""What a new suite of a dialect begins with: a valid file that says how to go on.
+
+A dialect offers one by files in its package: `new_suite.yaml`, `.jsonl`, `.toml`, whatever
+it reads. What a format without comments can't say stands in `new_suite.txt` beside them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.problems import InvalidInput
+
+_STEM = "new_suite"
+_GUIDANCE = ".txt"
+_COMMENTED = (".yaml", ".toml")
+_SAME = {".yml": ".yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuite:
+    """The content of a new file. `guidance` is for people, where the content can't say it."""
+
+    content: bytes
+    guidance: str | None
+
+
+def new_suite(dialect: Dialect, path: Path) -> NewSuite:
+    """What to write to `path`, in the format that its suffix names. Raises `InvalidInput`."""
+    offered = _offered(dialect)
+    suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
+    if not suffixes:
+        raise InvalidInput.because(f"the dialect {dialect.name!r} has no template")
+    suffix = path.suffix.lower()
+    template = offered.get(_SAME.get(suffix, suffix))
+    if template is None or suffix == _GUIDANCE:
+        raise InvalidInput.because(
+            f"there is no template of the dialect {dialect.name!r} for {suffix or 'no suffix'}",
+            remedy=f"name the file {_alternatives(path, suffixes)}",
+        )
+    guidance = None if template.name.endswith(_COMMENTED) else offered.get(_GUIDANCE)
+    said = None if guidance is None else guidance.read_text("utf-8").strip("\n")
+    return NewSuite(template.read_bytes(), said)
+
+
+def _offered(dialect: Dialect) -> dict[str, Traversable]:
+    """The files of the template, by suffix."""
+    package = sys.modules[type(dialect).__module__].__package__
+    if not package:
+        return {}
+    return {
+        Path(each.name).suffix: each
+        for each in files(package).iterdir()
+        if Path(each.name).stem == _STEM
+    }
+
+
+def _commented_first(suffix: str) -> tuple[bool, str]:
+    return suffix not in _COMMENTED, suffix
+
+
+def _alternatives(path: Path, suffixes: Sequence[str]) -> str:
+    return " or ".join(f"{path.stem or 'suite'}{suffix}" for suffix in suffixes)
