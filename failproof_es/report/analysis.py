@@ -236,8 +236,11 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     """What did not pass, the most severe first."""
     found = [
         Failed(
+            each.run_id,
             each.run_number,
             each.evaluation_id,
+            each.prompt_id,
+            each.model_key,
             each.series,
             each.suite,
             each.case,

@@ -23,8 +23,11 @@ class Observation:
 
     series: str
     """Whose results these are: the model, and the run where there are several."""
+    run_id: UUID
     run_number: int
     evaluation_id: UUID
+    prompt_id: UUID
+    model_key: str
     suite: str
     case: str
     category: str
@@ -81,8 +84,11 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
     accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return Observation(
         series=named.format(model=recorded.key.model_key),
+        run_id=recorded.key.run_id,
         run_number=run_number,
         evaluation_id=recorded.key.evaluation_id,
+        prompt_id=recorded.key.prompt_id,
+        model_key=recorded.key.model_key,
         suite=case.suite_id,
         case=case.case_id,
         category=case.category or case.suite_id,

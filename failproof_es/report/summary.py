@@ -213,8 +213,11 @@ class Comparison:
 class Failed:
     """An evaluation that did not pass, to be read."""
 
+    run_id: UUID
     run_number: int
     evaluation_id: UUID
+    prompt_id: UUID
+    model_key: str
     series: str
     suite: str
     case: str

@@ -1,0 +1,121 @@
+"""From a page's blocks to Markdown. What is data stays text: nothing of it is markup.
+
+What hides is shown as an escape; a quotation stands in a fence longer than any in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from failproof_es.report.html_blocks import (
+    Block,
+    Cell,
+    Facts,
+    Figure,
+    Fold,
+    Heading,
+    Items,
+    Mark,
+    Page,
+    Paragraph,
+    Quotation,
+    Table,
+)
+from failproof_es.visible import lines, one_line
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&$])")
+_ORDINAL = re.compile(r"^(\s*\d+)([.)])")
+_LINK = re.compile(r"(?i)\b(https?|ftp|www)([:.])")
+_FENCE = re.compile(r"`{3,}")
+
+
+def pieces(page: Page) -> Iterator[bytes]:
+    """The document's bytes, UTF-8, in pieces."""
+    for line in _lines(page):
+        yield f"{line}\n".encode()
+
+
+def text(value: object) -> str:
+    """Data as a piece of a line: no markup, no link, nothing that hides."""
+    escaped = _MARKUP.sub(r"\\\1", one_line(value))
+    unlinked = _LINK.sub(r"\1\\\2", escaped)
+    return _ORDINAL.sub(r"\1\\\2", unlinked)
+
+
+def _lines(page: Page) -> Iterator[str]:
+    yield f"# {text(page.title)}"
+    yield ""
+    yield text(page.kicker)
+    yield ""
+    yield f"**{text(page.verdict)}**"
+    yield ""
+    for each in page.beside_verdict:
+        yield f"- {text(each)}"
+    for section in page.sections:
+        yield ""
+        yield f"## {text(section.title)}"
+        yield from _blocks(section.blocks)
+    yield ""
+    yield "---"
+    yield ""
+    yield text(page.footer)
+
+
+def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
+    for block in blocks:
+        if isinstance(block, Figure):
+            continue  # the table beside it says the same
+        yield ""
+        yield from _block(block)
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Paragraph():
+            yield f"*{text(block.text)}*" if block.note else text(block.text)
+        case Heading():
+            yield f"### {text(block.text)}"
+        case Items():
+            yield from (f"- {text(each)}" for each in block.texts)
+        case Facts():
+            yield from (f"- **{text(name)}**: {text(value)}" for name, value in block.facts)
+        case Table():
+            yield from _table(block)
+        case Quotation():
+            yield from _quotation(block)
+        case Fold():
+            marks = "".join(f" · {text(mark.text)}" for mark in block.marks)
+            yield f"#### {text(block.summary)}{marks}"
+            yield from _blocks(block.blocks)
+
+
+def _table(table: Table) -> Iterator[str]:
+    yield f"**{text(table.caption)}**"
+    yield ""
+    yield _row(column.heading for column in table.columns)
+    yield _rule(column.align == "number" for column in table.columns)
+    for row in table.rows:
+        yield _row(row)
+
+
+def _row(cells: Iterable[Cell]) -> str:
+    shown = (text(cell.text if isinstance(cell, Mark) else cell) or " " for cell in cells)
+    return f"| {' | '.join(shown)} |"
+
+
+def _rule(to_the_right: Iterable[bool]) -> str:
+    return f"|{'|'.join('---:' if right else '---' for right in to_the_right)}|"
+
+
+def _quotation(quotation: Quotation) -> Iterator[str]:
+    shown = lines(quotation.shown)
+    longest = max((len(fence) for fence in _FENCE.findall(shown)), default=2)
+    fence = "`" * (longest + 1)
+    yield f"{text(quotation.who)}:"
+    yield ""
+    yield f"{fence}text"
+    yield shown
+    yield fence
+    if quotation.left_out:
+        yield f"({quotation.left_out:,} more characters are in the log)"

@@ -1,0 +1,54 @@
+"""The report for machines: all of it as JSON, its rates as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+
+import orjson
+
+from failproof_es.report.summary import Group, Report
+
+_HEADINGS = (
+    *("dimension", "name", "model", "passed", "total", "clusters", "rate"),
+    *("low", "high", "confidence", "method"),
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def json_pieces(report: Report) -> Iterator[bytes]:
+    """The whole report as one JSON object: numbers as they are, times in UTC."""
+    yield orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+    yield b"\n"
+
+
+def csv_pieces(report: Report) -> Iterator[bytes]:
+    """A row for each rate. No cell is a formula to a spreadsheet."""
+    yield _line(_HEADINGS)
+    for group in report.groups:
+        yield _line(tuple(map(_cell, _values(group))))
+
+
+def _values(group: Group) -> tuple[object, ...]:
+    rate, interval = group.rate, group.rate.interval
+    known: tuple[object, ...] = (None,) * 4
+    if interval is not None:
+        known = (interval.low, interval.high, interval.confidence, interval.method)
+    counts = (rate.passed, rate.total, rate.clusters, rate.value)
+    return (group.dimension, group.name, group.series, *counts, *known)
+
+
+def _cell(value: object) -> str:
+    """A value as a cell; text that a spreadsheet would run gets a quote before it."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return f"'{value}"
+    return str(value)
+
+
+def _line(cells: tuple[str, ...]) -> bytes:
+    line = StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode("utf-8", "backslashreplace")

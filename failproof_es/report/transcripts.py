@@ -1,0 +1,55 @@
+"""The failures of a report as they can be read: what was said, what was wanted, who judged how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from failproof_es.dialects import dialect_named
+from failproof_es.engine.conversation import Spoken, conversation
+from failproof_es.engine.recorded import Connection, RecordedEvaluation, read_evaluations
+from failproof_es.evaluation import EvaluationKey, JudgeVerdict
+from failproof_es.events import EvaluationEvent
+from failproof_es.report.summary import Failed
+from failproof_es.store.reader import read_streams
+
+_WINDOW = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFailure:
+    """A failure with its transcript."""
+
+    failed: Failed
+    spoken: tuple[Spoken, ...]
+    expectation: dict[str, Any]
+    verdicts: tuple[JudgeVerdict, ...]
+
+
+def told_failures(connection: Connection, failures: Sequence[Failed]) -> Iterator[ToldFailure]:
+    """Each failure with its transcript, in the order given; holds a few of them in memory."""
+    for start in range(0, len(failures), _WINDOW):
+        window = failures[start : start + _WINDOW]
+        keys = _keys(connection, [failed.evaluation_id for failed in window])
+        for failed, recorded in zip(window, read_evaluations(connection, keys), strict=True):
+            yield _told(failed, recorded)
+
+
+def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
+    streams = read_streams(connection, ids)
+    keys = []
+    for evaluation_id in ids:
+        event = streams[evaluation_id][0].event()
+        assert isinstance(event, EvaluationEvent) and event.run_id is not None
+        keys.append(
+            EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
+        )
+    return keys
+
+
+def _told(failed: Failed, recorded: RecordedEvaluation) -> ToldFailure:
+    state = recorded.state()
+    spoken = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
+    return ToldFailure(failed, tuple(spoken), recorded.case.expectation, state.verdicts)
