@@ -46,7 +46,7 @@ class Subscriptions:
 
     def __init__(self, dispatcher: Calls) -> None:
         self._dispatcher = dispatcher
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a test may call callbacks while it is held
         self._subjects: dict[int, _Subject] = {}
         self._places: dict[int, int] = {}
         """The subject of every token that was ever given."""
@@ -87,7 +87,7 @@ class Subscriptions:
                 return
             if notice.event in FINAL:
                 place.final = notice
-            for token, (event, _) in place.listeners.items():
+            for token, (event, _) in list(place.listeners.items()):
                 if event is notice.event:
                     self._hand_on(token, place, notice)
 

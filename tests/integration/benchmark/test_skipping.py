@@ -1,0 +1,90 @@
+"""Defective tasks: nothing is sent, or the rest runs and every defect is on record."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.engine import Outcome, replay, start
+from failproof_es.events import CaseSkipped, CasesPlanned
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import find
+from failproof_es.store.store import Store
+from tests.integration.benchmark.conftest import Configured, Server, task
+
+
+def run(loaded: LoadedConfiguration, store: Store) -> tuple[Outcome, list[str]]:
+    """The outcome, and what was said of the files."""
+    said: list[str] = []
+
+    async def started() -> Outcome:
+        return await start(
+            loaded, store, observe=lambda _: None, stop=asyncio.Event(), say=said.append
+        )
+
+    return asyncio.run(started()), said
+
+
+def with_defects(folder: Path) -> None:
+    """A misplaced key, and an id that another file has."""
+    misplaced = task("misplaced", "Where?")
+    misplaced["expected_answer"]["incorrect_direction"] = misplaced.pop("incorrect_direction")
+    (folder / "2b.yaml").write_bytes(orjson.dumps([misplaced]))
+    twice: dict[str, Any] = task("task-1", "Another question under the same id?")
+    (folder / "9.yaml").write_bytes(orjson.dumps([twice, task("after", "And after it?")]))
+
+
+def test_by_default_every_defect_is_reported_and_nothing_is_sent(
+    configured: Configured, store: Store, server: Server, tmp_path: Path
+) -> None:
+    loaded = configured()
+    with_defects(tmp_path / "tasks")
+    with pytest.raises(InvalidInput) as caught:
+        run(loaded, store)
+    assert [(p.path and p.path.name, p.line, p.field) for p in caught.value.problems] == [
+        ("2b.yaml", 1, "[0].expected_answer.incorrect_direction"),
+        ("9.yaml", 1, "[0].task_id"),
+    ]
+    assert server.order() == []
+    with store.connect() as connection:
+        assert list(find(connection, topics=("RunStarted", "RequestSent"))) == []
+
+
+def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
+    configured: Configured, store: Store, server: Server, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "tasks")
+    loaded = configured(prompts={"path": path, "dialect": "benchmark", "on_invalid": "skip"})
+    with_defects(tmp_path / "tasks")
+    outcome, said = run(loaded, store)
+    assert (outcome.status, outcome.counts.scored) == ("completed", 8)
+    assert sum(line.startswith("skipped: ") for line in said) == 2
+    with store.connect() as connection:
+        events = [row.event() for row in find(connection, run_id=outcome.run_id)]
+    (plan,) = [event for event in events if isinstance(event, CasesPlanned)]
+    assert len(plan.digests) == 4
+    skipped = [event for event in events if isinstance(event, CaseSkipped)]
+    assert [(Path(each.path).name, each.line, each.field) for each in skipped] == [
+        ("2b.yaml", 1, "[0].expected_answer.incorrect_direction"),
+        ("9.yaml", 1, "[0].task_id"),
+    ]
+    assert "move it out" in skipped[0].why
+    assert "stands already at" in skipped[1].why
+    assert not any("Another question" in asked for asked in server.asked())
+    assert replay(store, outcome.run_id).agree == 8
+
+
+def test_where_skipping_leaves_nothing_it_is_an_error(
+    configured: Configured, store: Store, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "tasks")
+    loaded = configured(prompts={"path": path, "dialect": "benchmark", "on_invalid": "skip"})
+    for file in (tmp_path / "tasks").iterdir():
+        file.write_text("task_id: only")
+    with pytest.raises(InvalidInput):
+        run(loaded, store)
