@@ -12,6 +12,10 @@ from pydantic import BaseModel, ConfigDict
 Role = Literal["system", "user", "assistant"]
 
 
+FAMILY = "paraphrase:"
+"""A tag that begins so names the family of cases that ask the same in other words."""
+
+
 class Turn(BaseModel):
     """One message of a scripted conversation, exactly as it is to be sent."""
 
@@ -42,6 +46,12 @@ class Case(BaseModel):
     tags: tuple[str, ...] = ()
     severity: str | None = None
     document: dict[str, Any] = {}
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """What its outcome is not independent of: its suite, and its family or itself there."""
+        named = next((tag for tag in self.tags if tag.startswith(FAMILY)), None)
+        return self.suite_id, named or self.case_id
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""

@@ -1,16 +1,16 @@
-"""The run: what its stream says of it, which evaluations it plans, how they stand. Pure."""
+"""The run: what its stream says of it, which evaluations it plans. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
 
 from failproof_es.case import prompt_id
-from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory
+from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
@@ -111,108 +111,3 @@ def planned_evaluations(
         for repetition in range(1, repetitions + 1):
             for model_key in model_keys:
                 yield EvaluationKey(run_id, prompt, model_key, repetition)
-
-
-@dataclass(slots=True)
-class CategoryTally:
-    """The finished evaluations of one category; those without an accuracy count as 0."""
-
-    finished: int = 0
-    accuracy_sum: float = 0.0
-
-    @property
-    def success_rate(self) -> float | None:
-        """Accuracy summed over finished; `None` where there is nothing to divide by."""
-        return self.accuracy_sum / self.finished if self.finished else None
-
-
-@dataclass(slots=True)
-class Tally:
-    """How the planned evaluations stand, counted as they finish."""
-
-    planned: int
-    scored: int = 0
-    abandoned: int = 0
-    accuracy_sum: float = 0.0
-    accuracy_count: int = 0
-    categories: dict[str, CategoryTally] = field(default_factory=dict)
-
-    def add(self, evaluation: Evaluation, category: str | None = None) -> None:
-        """Count one finished evaluation of a case of that category."""
-        counted = None
-        if category is not None:
-            counted = self.categories.setdefault(category, CategoryTally())
-            counted.finished += 1
-        if evaluation.score is None:
-            self.abandoned += 1
-            return
-        self.scored += 1
-        accuracy = evaluation.score.scores.get("accuracy")
-        if accuracy is not None:
-            self.accuracy_sum += accuracy
-            self.accuracy_count += 1
-            if counted is not None:
-                counted.accuracy_sum += accuracy
-
-    @property
-    def finished(self) -> int:
-        """Evaluations that have their one final result."""
-        return self.scored + self.abandoned
-
-    def counts(self) -> Counts:
-        """The tally as an event carries it."""
-        return Counts(
-            planned=self.planned,
-            finished=self.finished,
-            scored=self.scored,
-            abandoned=self.abandoned,
-        )
-
-
-def judge_gates(
-    tally: Tally,
-    *,
-    min_accuracy: float | None,
-    max_error_rate: float | None,
-    min_csr: float | None = None,
-    min_safety_accuracy: float | None = None,
-    min_posix_compliance_rate: float | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Each configured gate with its limit, what was measured, and whether it is met.
-
-    Accuracy is the mean over evaluations that have one. The command success rate and the
-    two category rates (specification 004) count an evaluation without an answer as failed.
-    Where nothing was measured, the gate is not met. The error rate is abandoned / planned.
-    """
-    count = tally.accuracy_count
-    everything = CategoryTally(tally.finished, tally.accuracy_sum)
-    safety = tally.categories.get("safety", CategoryTally())
-    posix = tally.categories.get("posix", CategoryTally())
-    gates: dict[str, dict[str, Any]] = {}
-    for name, limit, measured, of in (
-        ("min_accuracy", min_accuracy, tally.accuracy_sum / count if count else None, count),
-        ("min_csr", min_csr, everything.success_rate, everything.finished),
-        ("min_safety_accuracy", min_safety_accuracy, safety.success_rate, safety.finished),
-        (
-            "min_posix_compliance_rate",
-            min_posix_compliance_rate,
-            posix.success_rate,
-            posix.finished,
-        ),
-    ):
-        if limit is not None:
-            gates[name] = {
-                "limit": limit,
-                "measured": measured,
-                "of": of,
-                "met": measured is not None and measured >= limit,
-            }
-    if max_error_rate is not None:
-        measured = tally.abandoned / tally.planned if tally.planned else 0.0
-        gates["max_error_rate"] = {
-            "limit": max_error_rate,
-            "measured": measured,
-            "of": tally.planned,
-            "met": measured <= max_error_rate,
-        }
-    return gates

@@ -119,13 +119,27 @@ class Output(Section):
     file: FileOutput | None = None
 
 
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+SeverityLevel = Literal["S0", "S1", "S2", "S3"]
+RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
+
+
 class Gates(Section):
     """What must hold for exit code 0."""
 
     min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Scored evaluations with accuracy 1, divided by scored evaluations."""
+    min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
+    """The same for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Abandoned evaluations, divided by planned evaluations."""
+    no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
+    """Severities at which nothing may fail; not met either where something has no score."""
+    max_cost_usd: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
+    """What all answers may take, judges' included; not met where that is not known."""
+    no_regression_against: RunReference | None = None
+    """A complete run, by its number or its id: no model may be worse than there beyond the
+    interval of the paired difference."""
     min_csr: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Command success rate (specification 004): passed, divided by finished evaluations."""
     min_safety_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None

@@ -20,10 +20,11 @@ import psycopg
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay
 from tenacity.wait import wait_exponential
 
-from failproof_es.configuration.schema import Configuration
+from failproof_es.configuration.schema import Configuration, Gates
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.carried_over import carry_over
 from failproof_es.engine.gate import LimitChange
+from failproof_es.engine.gate_evidence import GateEvidence, gate_evidence
 from failproof_es.engine.identity import code_version, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter, OnText
 from failproof_es.engine.judging import judging_of
@@ -53,12 +54,14 @@ from failproof_es.events import (
     RunSealed,
     RunValidated,
 )
+from failproof_es.gates import Gate, judge_gates
 from failproof_es.ledger.seal import Seal
-from failproof_es.run import Run, Tally, evolve_run, judge_gates
+from failproof_es.run import Run, evolve_run
 from failproof_es.store.journal import Journal, JournalError, JournalLimits
 from failproof_es.store.lease import Lease, RunBusy
 from failproof_es.store.recorder import LeaseLost
 from failproof_es.store.store import Store
+from failproof_es.tally import Tally
 
 Observe = Callable[[Event], None]
 T = TypeVar("T")
@@ -184,16 +187,13 @@ class Driver:
             reason = "not one evaluation was answered and scored"
             await self._record(journal, RunFailed, reason=reason, counts=counts)
         else:
-            gates = self._configuration.gates
-            judged = judge_gates(
-                self._tally,
-                min_accuracy=gates.min_accuracy,
-                max_error_rate=gates.max_error_rate,
-                min_csr=gates.min_csr,
-                min_safety_accuracy=gates.min_safety_accuracy,
-                min_posix_compliance_rate=gates.min_posix_compliance_rate,
-            )
+            judged = await self._judge_gates()
             await self._record(journal, RunCompleted, counts=counts, gates=judged)
+
+    async def _judge_gates(self) -> dict[str, Gate]:
+        limits = self._configuration.gates
+        evidence = await self._read(partial(_gate_evidence, limits, self._lease.run_id))
+        return judge_gates(limits, self._tally, spent=evidence.spent, changes=evidence.changes)
 
     async def _validate(self, journal: Journal) -> None:
         """Read everything once more and say on record what is to be said of it."""
@@ -253,7 +253,7 @@ class Driver:
             while not self._stop.is_set() and (job := await jobs.next()) is not None:
                 evaluation = await interpreter.evaluate(job.key, job.case, job.history)
                 if evaluation.finished:
-                    self._tally.add(evaluation, job.case.category)
+                    self._tally.add(evaluation, job.case)
         except Exception as error:
             self._give_up(error)
 
@@ -304,7 +304,7 @@ class Driver:
                 for recorded in await self._with_carried_over(journal, window):
                     state = recorded.state()
                     if state.finished:
-                        self._tally.add(state, recorded.case.category)
+                        self._tally.add(state, recorded.case)
                     else:
                         unfinished.append(recorded)
                 yield unfinished
@@ -437,3 +437,9 @@ def _carry_over(
     branch: Branch, keys: Sequence[EvaluationKey], connection: psycopg.Connection[Any]
 ) -> list[CarriedOver]:
     return carry_over(connection, branch, keys)
+
+
+def _gate_evidence(
+    limits: Gates, run_id: UUID, connection: psycopg.Connection[Any]
+) -> GateEvidence:
+    return gate_evidence(connection, limits, run_id)

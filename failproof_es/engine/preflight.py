@@ -15,6 +15,7 @@ from typing import Any
 from failproof_es.case import Case, Turn
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.dialects.protocol import Dialect, ReadsJudges
+from failproof_es.engine.gate_evidence import check_gates
 from failproof_es.engine.planner import Source
 from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
@@ -71,11 +72,14 @@ class Preflight:
 
 async def check(loaded: LoadedConfiguration, store: Store, targets: Targets) -> Preflight:
     """Check everything that `start` needs. Raises `InvalidInput` with all that is wrong."""
-    cases, remarks = await asyncio.gather(
-        asyncio.to_thread(_check_cases, loaded, store), targets.check(), return_exceptions=True
+    gates, cases, remarks = await asyncio.gather(
+        asyncio.to_thread(_check_gates, loaded, store),
+        asyncio.to_thread(_check_cases, loaded, store),
+        targets.check(),
+        return_exceptions=True,
     )
     problems: list[Problem] = []
-    for outcome in (cases, remarks):
+    for outcome in (gates, cases, remarks):
         if isinstance(outcome, InvalidInput):
             problems.extend(loaded.placed(problem) for problem in outcome.problems)
         elif isinstance(outcome, BaseException):
@@ -85,6 +89,11 @@ async def check(loaded: LoadedConfiguration, store: Store, targets: Targets) -> 
     assert not isinstance(cases, BaseException) and not isinstance(remarks, BaseException)
     source, found = cases
     return Preflight(source, found, tuple(remarks))
+
+
+def _check_gates(loaded: LoadedConfiguration, store: Store) -> None:
+    with store.connect() as connection:
+        check_gates(connection, loaded.configuration.gates)
 
 
 def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:

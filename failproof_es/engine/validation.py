@@ -8,7 +8,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from failproof_es.engine.recorded import (
     read_run,
     recorded_evaluations,
 )
+from failproof_es.engine.spending import costs_of, usage_sum
 from failproof_es.evaluation import Evaluation, ImpossibleHistory, Reply, Transcript, evolve
 from failproof_es.events import (
     Counts,
@@ -33,7 +33,6 @@ from failproof_es.events import (
     RunStarted,
     Usage,
 )
-from failproof_es.models.prices import PriceBook
 from failproof_es.models.reread import misread
 from failproof_es.store.recorder import query
 
@@ -120,7 +119,10 @@ class Validation:
             "findings": tuple(self.findings),
             "more": dict(self.more),
             "usage": self.used,
-            "cost_usd": self._costs(),
+            "cost_usd": {
+                key: None if cost is None else str(cost)
+                for key, cost in costs_of(self.started, self.used).items()
+            },
         }
 
     # -- one event -------------------------------------------------------------------------
@@ -145,7 +147,7 @@ class Validation:
         if response.finish_reason == _CUT_OFF:
             self._cut_off[key] += 1
         if recorded.carried_over is None:
-            self.used[key] = _sum(self.used.get(key), response.usage)
+            self.used[key] = usage_sum(self.used.get(key), response.usage)
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
@@ -176,21 +178,6 @@ class Validation:
     def _notice(self, kind: str, message: str) -> None:
         self.findings.append(Finding(kind=kind, integrity=False, message=message))
 
-    def _costs(self) -> dict[str, str | None]:
-        """US dollars by model and judge; `None` where a price or a token count is unknown."""
-        book = PriceBook.of(self.started.configuration)
-        costs: dict[str, str | None] = {}
-        for key, used in self.used.items():
-            model = self._models.get(key)
-            rates = None if model is None else book.rates(model, self.started.timestamp)
-            if rates is None or used.input_tokens is None or used.output_tokens is None:
-                costs[key] = None
-                continue
-            cached = used.cached_input_tokens or 0
-            cost = (used.input_tokens - cached) * rates.input + cached * rates.cached_input
-            costs[key] = str((cost + used.output_tokens * rates.output) / Decimal(1_000_000))
-        return costs
-
 
 def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
     """Whether the body holds every message, to its last character."""
@@ -202,21 +189,6 @@ def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
         return all(turn.content in document.get("prompt", "") for turn in messages)
     sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
     return sent == [(turn.role, turn.content) for turn in messages]
-
-
-def _sum(before: Usage | None, usage: Usage) -> Usage:
-    """Unknown once is unknown in sum: a part is not the whole."""
-    if before is None:
-        return usage
-
-    def total(one: int | None, other: int | None) -> int | None:
-        return None if one is None or other is None else one + other
-
-    return Usage(
-        input_tokens=total(before.input_tokens, usage.input_tokens),
-        output_tokens=total(before.output_tokens, usage.output_tokens),
-        cached_input_tokens=(before.cached_input_tokens or 0) + (usage.cached_input_tokens or 0),
-    )
 
 
 def _shown(value: Any) -> str:

@@ -10,13 +10,15 @@ from uuid import UUID
 import pytest
 
 from failproof_es.case import Case, Turn
+from failproof_es.configuration.schema import Gates
 from failproof_es.dialects.command.console import console_lines
 from failproof_es.dialects.command.models import EvaluationResult
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
 from failproof_es.evaluation import Classification, Evaluation, Reply
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
-from failproof_es.run import Tally, judge_gates
+from failproof_es.gates import judge_gates
+from failproof_es.tally import Tally
 
 RUN = UUID(int=1)
 BEGAN = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -163,12 +165,12 @@ def tally(record: Sequence[tuple[Case, Evaluation]]) -> Tally:
     counted = Tally(len(record))
     for case, evaluation in record:
         if evaluation.finished:
-            counted.add(evaluation, case.category)
+            counted.add(evaluation, case)
     return counted
 
 
-def gates(**limits: float) -> dict[str, dict[str, Any]]:
-    return judge_gates(tally(RECORD), min_accuracy=None, max_error_rate=None, **limits)
+def gates(**limits: Any) -> dict[str, dict[str, Any]]:
+    return judge_gates(Gates(**limits), tally(RECORD))
 
 
 def test_gates_measure_what_the_result_says() -> None:

@@ -1,0 +1,147 @@
+"""Gates: what a configuration wants to hold of a complete run, and whether it does. Pure.
+
+One rule for all: what was not measured is not met. Each gate is judged by itself and says its
+limit, what was measured, of how many, whether it is met, and why not where that is not plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from failproof_es.configuration.schema import Gates
+from failproof_es.tally import Group, Tally
+
+Gate = dict[str, Any]
+"""`limit`, `measured`, `of`, `met`, and what else there is to say of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run's answers took, judges' included; `None` where that is not known.
+
+    `unknown` names the models whose price or tokens are not known.
+    """
+
+    cost_usd: Decimal | None
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One model against another run, over what both scored: the mean of paired differences.
+
+    `interval` is two-sided, at 95 %; `None` where nothing varies.
+    """
+
+    model: str
+    pairs: int
+    cases: int
+    unpaired: int
+    """What this run planned of the model and the two have not both scored."""
+    difference: float
+    interval: tuple[float, float] | None
+
+
+def judge_gates(
+    limits: Gates,
+    tally: Tally,
+    *,
+    spent: Spent | None = None,
+    changes: Sequence[Change] = (),
+) -> dict[str, Gate]:
+    """Each configured gate by its name. `spent` and `changes` are read for gates on them only."""
+    judged: dict[str, Gate] = {}
+    judged.update(_accuracies(limits, tally))
+    if limits.max_error_rate is not None:
+        rate = tally.abandoned / tally.planned if tally.planned else 0.0
+        judged["max_error_rate"] = _at_most(limits.max_error_rate, rate, tally.planned)
+    if limits.no_failures_at is not None:
+        judged["no_failures_at"] = _no_failures(limits.no_failures_at, tally.severities)
+    if limits.max_cost_usd is not None:
+        judged["max_cost_usd"] = _cost(limits.max_cost_usd, spent or Spent(None), tally)
+    if limits.no_regression_against is not None:
+        for change in changes:
+            name = f"no_regression_against.{change.model}"
+            judged[name] = _no_regression(limits.no_regression_against, change)
+    return judged
+
+
+def _accuracies(limits: Gates, tally: Tally) -> Iterator[tuple[str, Gate]]:
+    """The rates that must be reached.
+
+    An accuracy is the mean of those that have one; the command success rate and the two
+    rates of categories (specification 004) count what has none as failed.
+    """
+    everything = tally.everything
+    safety = tally.categories.get("safety", Group())
+    posix = tally.categories.get("posix", Group())
+    rates: list[tuple[str, float | None, float | None, int]] = [
+        ("min_accuracy", limits.min_accuracy, everything.accuracy, everything.measured)
+    ]
+    for suite, limit in sorted((limits.min_accuracy_by_suite or {}).items()):
+        group = tally.suites.get(suite, Group())
+        rates.append((f"min_accuracy_by_suite.{suite}", limit, group.accuracy, group.measured))
+    rates += [
+        ("min_csr", limits.min_csr, everything.success_rate, everything.finished),
+        ("min_safety_accuracy", limits.min_safety_accuracy, safety.success_rate, safety.finished),
+        (
+            "min_posix_compliance_rate",
+            limits.min_posix_compliance_rate,
+            posix.success_rate,
+            posix.finished,
+        ),
+    ]
+    for name, wanted, measured, of in rates:
+        if wanted is not None:
+            met = measured is not None and measured >= wanted
+            yield name, {"limit": wanted, "measured": measured, "of": of, "met": met}
+
+
+def _at_most(limit: float, measured: float, of: int) -> Gate:
+    return {"limit": limit, "measured": measured, "of": of, "met": measured <= limit}
+
+
+def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:
+    """No failure at these severities. One that was not scored has not shown that it is none."""
+    groups = [severities[each] for each in wanted if each in severities]
+    finished = sum(group.finished for group in groups)
+    failed = sum(group.failed for group in groups)
+    unscored = finished - sum(group.measured for group in groups)
+    gate = {"limit": list(wanted), "measured": failed, "of": finished, "unscored": unscored}
+    if not finished:
+        return gate | {"measured": None, "met": False, "why": "no case has such a severity"}
+    if unscored and not failed:
+        return gate | {"met": False, "why": f"{unscored} of {finished} have no score"}
+    return gate | {"met": failed == 0}
+
+
+def _cost(limit: float, spent: Spent, tally: Tally) -> Gate:
+    if spent.cost_usd is None:
+        unknown = ", ".join(spent.unknown) or "any model"
+        why = f"what it took is not known of {unknown}"
+        return {"limit": limit, "measured": None, "of": tally.planned, "met": False, "why": why}
+    met = spent.cost_usd <= Decimal(str(limit))
+    return {"limit": limit, "measured": float(spent.cost_usd), "of": tally.planned, "met": met}
+
+
+def _no_regression(against: int | str, change: Change) -> Gate:
+    """Not met where the whole interval lies below 0: it is worse, and not by chance alone."""
+    gate = {
+        "limit": against,
+        "of": change.pairs,
+        "cases": change.cases,
+        "unpaired": change.unpaired,
+    }
+    if not change.pairs:
+        why = "the two runs have no scored case in common"
+        return gate | {"measured": None, "interval": None, "met": False, "why": why}
+    interval = change.interval
+    met = change.difference >= 0 if interval is None else interval[1] >= 0
+    return gate | {
+        "measured": change.difference,
+        "interval": None if interval is None else list(interval),
+        "met": met,
+    }
