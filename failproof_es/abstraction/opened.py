@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from failproof_es.abstraction.benchmark import Benchmark
@@ -14,6 +15,7 @@ from failproof_es.abstraction.dispatcher import Dispatcher
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.llm_manager import LLMManager
 from failproof_es.abstraction.prompts import Prompts
+from failproof_es.abstraction.run_report import write_report
 from failproof_es.abstraction.task_manager import TaskManager
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options
@@ -35,24 +37,31 @@ class Parts:
 
 @contextlib.contextmanager
 def open_benchmark(
-    configuration: Path | str, database_url: str | None = None, *, slow_callback_s: float = 5.0
+    configuration: Path | str,
+    database_url: str | None = None,
+    *,
+    reports: Path | str = "reports",
+    slow_callback_s: float = 5.0,
 ) -> Iterator[Parts]:
     """The benchmark of a configuration file, or of one that ships, by its name.
 
-    The log is the one at `database_url`, else the one that the command line uses. A callback
-    that takes longer than `slow_callback_s` is logged. Leaving stops what is still going: it
-    can be resumed. Raises `InvalidInput` with every problem.
+    The log is the one at `database_url`, else the one that the command line uses. Reports
+    are written into the folder `reports`. A callback that takes longer than
+    `slow_callback_s` is logged. Leaving stops what is still going: it can be resumed. Raises
+    `InvalidInput` with every problem.
     """
     loaded = load_configuration(Path(configuration))
     with (
         Store.open(database_url) as store,
-        _put_together(loaded, store, slow_callback_s) as parts,
+        _put_together(loaded, store, Path(reports), slow_callback_s) as parts,
     ):
         yield parts
 
 
 @contextlib.contextmanager
-def _put_together(loaded: LoadedConfiguration, store: Store, slow_s: float) -> Iterator[Parts]:
+def _put_together(
+    loaded: LoadedConfiguration, store: Store, reports: Path, slow_s: float
+) -> Iterator[Parts]:
     dataset = _dataset(loaded)
     prompts = loaded.configuration.prompts
     with contextlib.ExitStack() as closing:
@@ -68,9 +77,14 @@ def _put_together(loaded: LoadedConfiguration, store: Store, slow_s: float) -> I
         tasks = TaskManager(store, loop, for_tasks)
         closing.callback(tasks.close)
         benchmark = Benchmark(
-            models, data, loader, tasks,
-            dataset_path=dataset, report=_reporter(store), dispatcher=for_runs,
-        )  # fmt: skip
+            models,
+            data,
+            loader,
+            tasks,
+            dataset_path=dataset,
+            report=partial(write_report, store, folder=reports),
+            dispatcher=for_runs,
+        )
         yield Parts(benchmark, data, loader, models, Prompts(read_options(prompts.options)), tasks)
 
 
@@ -94,10 +108,3 @@ def _dataset(loaded: LoadedConfiguration) -> str:
     if problems:
         raise InvalidInput([loaded.placed(problem) for problem in problems])
     return str(prompts.path)
-
-
-def _reporter(store: Store) -> Callable[[int], str]:
-    def report(run_id: int) -> str:
-        raise NotImplementedError
-
-    return report

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,6 +193,22 @@ def test_what_no_judgement_comes_of_is_failed_with_its_answer_kept(opened: Opene
         assert [r.task_id for r in failed] == ["task-2"] * 2
         assert all(r.llm_response and r.evaluation_score == -1.0 for r in failed)
         assert all((r.error_message or "").startswith("judge_failed: ") for r in failed)
+
+
+def test_the_report_of_a_run_is_a_file_that_completes_it_once(
+    configured: Configured, store: Store, tmp_path: Path
+) -> None:
+    with open_benchmark(configured().path, store.url, reports=tmp_path / "reports") as parts:
+        run_id, heard = run_through(parts)
+        path = parts.benchmark.generate_report(run_id)
+        parts.benchmark.generate_report(run_id)
+        late = threading.Event()
+        parts.benchmark.subscribe(BenchmarkEvent.COMPLETED, lambda _: late.set())
+        assert late.wait(IN_TIME_S)
+        with pytest.raises(InvalidInput, match="there is no run '9'"):
+            parts.benchmark.generate_report(9)
+    assert [notice.report_path for notice in heard.of(BenchmarkEvent.COMPLETED)] == [path]
+    assert Path(path).read_text().startswith("<!")
 
 
 def test_a_second_run_has_the_next_number_and_none_begins_while_one_goes(parts: Parts) -> None:

@@ -1,0 +1,31 @@
+"""The report of a run as a file: what `failproof-es report` writes, for `generate_report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import FileWritten
+from failproof_es.problems import InvalidInput
+from failproof_es.report.writing import document_of, file_name
+from failproof_es.store.reader import resolve_run
+from failproof_es.store.store import Store
+from failproof_es.whole_file import write_whole
+
+
+def write_report(store: Store, run_id: int, folder: Path) -> str:
+    """Write the HTML report into the folder, and say so on record; returns the file's path.
+
+    Raises `InvalidInput` where there is no such run, or the file can't be written.
+    """
+    with store.connect() as connection:
+        run = resolve_run(connection, str(run_id))
+        name, pieces = document_of(connection, [run], "html")
+        path = (folder / file_name(f"{name}_{run_id}", "html")).absolute()
+        try:
+            written = write_whole(path, pieces)
+        except OSError as error:
+            raise InvalidInput.because(f"{path} cannot be written: {error}") from None
+    file = {"kind": "report", "path": str(path), **written._asdict()}
+    record_operations(store, run, [(FileWritten, file)])
+    return str(path)
