@@ -293,9 +293,9 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
             refuse(f"stream {event.stream}: version {len(stream)} is missing")
     runs = {str(i): each for i, each in streams.items() if each[0].topic == "RunStarted"}
     prompts = {str(i) for i, each in streams.items() if each[0].topic == "PromptStored"}
-    evaluations = [
-        each for each in streams.values() if each[0].topic not in ("RunStarted", "PromptStored")
-    ]
+    reviews = [each for each in streams.values() if each[0].topic == "Reviewed"]
+    known = ("RunStarted", "PromptStored", "Reviewed")
+    evaluations = [each for each in streams.values() if each[0].topic not in known]
     if type(run_id) is not str or run_id not in runs:
         refuse("the run is not here")
     own = runs[run_id]
@@ -310,6 +310,7 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
         if type(asked) is not str or asked not in prompts:
             refuse(f"stream {evaluation[0].stream} was not planned")
     check_carried_over(own[0], here, elsewhere)
+    check_reviews(run_id, here, reviews)
     ended, sealed = check_seal(own, here)
     return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
 
@@ -346,7 +347,11 @@ def check_plan(own: list[Event], prompts: set[str]) -> None:
 def prompt_of(digest: Any) -> str:
     if type(digest) is not str or not re.fullmatch(r"[0-9a-f]{64}", digest):
         refuse("a plan holds what is no digest")
-    first = bytearray.fromhex(digest[:32])
+    return uuid_of(bytes.fromhex(digest))
+
+
+def uuid_of(digest: bytes) -> str:
+    first = bytearray(digest[:16])
     first[6] = first[6] & 0x0F | 0x80
     first[8] = first[8] & 0x3F | 0x80
     return str(UUID(bytes=bytes(first)))
@@ -382,6 +387,18 @@ def check_carried_over(
             refuse(f"stream {last.stream} has other events than were carried over")
     if sources:
         refuse(f"streams of other runs that nothing carries over: {', '.join(sources)}")
+
+
+def check_reviews(run_id: str, here: list[list[Event]], reviews: list[list[Event]]) -> None:
+    ends = {str(evaluation[0].stream): evaluation[-1].place for evaluation in here}
+    for event in (each for review in reviews for each in review):
+        reviewed = text_of(event.payload, "evaluation_id")
+        if event.topic != "Reviewed" or event.payload.get("about") != run_id:
+            refuse(f"stream {event.stream} holds what does not belong among this run's reviews")
+        if reviewed not in ends or ends[reviewed] > event.place:
+            refuse(f"event {event.place} reviews what had not ended in this run")
+        if str(event.stream) != uuid_of(sha256(f"review\n{reviewed}".encode())):
+            refuse(f"event {event.place} stands on another stream than the evaluation's reviews")
 
 
 def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event, dict[str, Any]]:

@@ -9,7 +9,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.case import prompt_id
+from failproof_es.case import prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
@@ -37,11 +37,13 @@ def evidence(connection: Connection, run_id: UUID) -> Iterator[bytes]:
 
 
 def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run, its prompts, what it carried over, and every other run of its configuration.
+    """The run, its prompts, what it carried over, its reviews so far, and every other run of its
+    configuration.
 
     Of those other runs their own streams.
     """
     digests: list[str] = []
+    reviews: dict[bytes, UUID] = {}
     carried_over: list[UUID] = []
     configuration = ""
     for row in ledger.run_rows(connection, run_id):
@@ -51,11 +53,14 @@ def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
             configuration = orjson.loads(row.state)["configuration_digest"]
         elif row.topic == b"CarriedOver":
             carried_over.append(UUID(orjson.loads(row.state)["source_evaluation_id"]))
+        if row.stream_id not in reviews:
+            reviews[row.stream_id] = review_id(UUID(bytes=row.stream_id))
         yield row
     attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
     others = [other for (other,) in attempts if other != run_id]
     prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
-    yield from ledger.stream_rows(connection, [*prompts, *carried_over, *others])
+    besides = [*prompts, *carried_over, *others, *reviews.values()]
+    yield from ledger.stream_rows(connection, besides)
 
 
 def _indices(connection: Connection, positions: Sequence[int], size: int) -> list[int]:

@@ -15,7 +15,9 @@ from failproof_es.cli.program import Program
 from failproof_es.cli.projections import projections
 from failproof_es.cli.prompts import prompts
 from failproof_es.cli.replay import replay
+from failproof_es.cli.report import report
 from failproof_es.cli.results import results
+from failproof_es.cli.review import review
 from failproof_es.cli.runs import runs
 from failproof_es.cli.show import show
 from failproof_es.cli.start_resume import resume, start
@@ -44,6 +46,8 @@ for command in (
     runs,
     show,
     results,
+    report,
+    review,
     export,
     log,
     audit,

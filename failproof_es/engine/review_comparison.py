@@ -8,10 +8,11 @@ out.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from failproof_es.engine.reviews import ReviewedEvaluation, items_of
 from failproof_es.evaluation import Evaluation
@@ -34,11 +35,11 @@ class Between(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """What both said, and of which evaluation: the items of one evaluation belong together."""
+    """What both said, and of which case: all that is said of one case belongs together."""
 
     one: str
     other: str
-    evaluation: int
+    case: UUID
 
 
 @dataclass(slots=True)
@@ -46,31 +47,23 @@ class Comparison:
     """The pairs found so far."""
 
     pairs: defaultdict[Between, list[Pair]] = field(default_factory=lambda: defaultdict(list))
-    _evaluations: int = 0
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
         """Take in what was said of one evaluation."""
-        self._evaluations += 1
+        case = evaluation.recorded.key.prompt_id
         latest = evaluation.latest()
         by = JUDGES if evaluation.state.verdicts else CHECKS
         keys = {item.key for item in items_of(evaluation.recorded.case)}
         for reviewer, review in latest.items():
             for what, one, other in _against(evaluation.state, keys, review):
-                self._add(Between(by, reviewer, what, True), one, other)
+                self.pairs[Between(by, reviewer, what, True)].append(Pair(one, other, case))
         for first, second in combinations(sorted(latest), 2):
             for what, one, other in _between(latest[first], latest[second]):
-                self._add(Between(first, second, what, False), one, other)
+                self.pairs[Between(first, second, what, False)].append(Pair(one, other, case))
 
-    def _add(self, between: Between, one: str, other: str) -> None:
-        self.pairs[between].append(Pair(one, other, self._evaluations))
-
-
-def compare(evaluations: Iterable[ReviewedEvaluation]) -> dict[Between, list[Pair]]:
-    """Every pair of all these evaluations; the engine's first, then people's."""
-    comparison = Comparison()
-    for evaluation in evaluations:
-        comparison.add(evaluation)
-    return dict(sorted(comparison.pairs.items(), key=lambda each: (not each[0].engine, each[0])))
+    def found(self) -> list[tuple[Between, list[Pair]]]:
+        """Everything found; what the engine has to do with first."""
+        return sorted(self.pairs.items(), key=lambda each: (not each[0].engine, each[0]))
 
 
 def engine_verdict(state: Evaluation) -> str | None:

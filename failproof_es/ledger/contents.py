@@ -26,6 +26,7 @@ RUN_TOPICS = frozenset(
 )
 _ENDINGS = ("RunCompleted", "RunFailed")
 _FINAL = ("Scored", "EvaluationAbandoned")
+_REVIEW = "Reviewed"
 _IDENTITY = ("prompt_id", "model_key", "repetition")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -84,14 +85,21 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
         raise EvidenceError(f"run {run_id} is sealed without having ended")
     others = {i: stream for i, stream in streams.items() if stream[0].topic == "RunStarted"}
     prompts = {i for i, stream in streams.items() if stream[0].topic == "PromptStored"}
+    reviews = {i: stream for i, stream in streams.items() if stream[0].topic == _REVIEW}
     evaluations, elsewhere = _told_apart(
-        run_id, (stream for i, stream in streams.items() if i not in others and i not in prompts)
+        run_id,
+        (
+            stream
+            for i, stream in streams.items()
+            if i not in others and i not in prompts and i not in reviews
+        ),
     )
     _check_plan(own, payloads, prompts)
     asked = {str(prompt) for prompt in prompts}
     for stream in evaluations:
         _check_evaluation(stream, asked)
     _check_carried_over(own[0], evaluations, elsewhere)
+    _check_reviews(run_id, evaluations, reviews)
     return Contents(
         run_id=run_id,
         run_number=_number(started, "run_number"),
@@ -140,9 +148,14 @@ def _check_plan(
 
 
 def _prompt_id(digest: Any) -> UUID:
-    """The stream of a case's prompt: a UUID (version 8) of the first bits of its digest."""
+    """The stream of a case's prompt."""
     if type(digest) is not str or not _DIGEST.fullmatch(digest):
         raise EvidenceError("a plan holds what is no digest")
+    return _digest_id(digest)
+
+
+def _digest_id(digest: str) -> UUID:
+    """A UUID (version 8) of the first bits of a digest in hexadecimal."""
     value = int(digest[:32], 16)
     value &= ~(0xF << 76) & ~(0x3 << 62)
     return UUID(int=value | (0x8 << 76) | (0x2 << 62))
@@ -202,6 +215,22 @@ def _check_reference(reference: dict[str, Any], source: Sequence[Proven], starte
     said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
     if said != (len(source), digest):
         raise EvidenceError(f"stream {name} is not what was carried over")
+
+
+def _check_reviews(
+    run_id: UUID, evaluations: Sequence[Sequence[Proven]], reviews: dict[UUID, list[Proven]]
+) -> None:
+    """Every review is of an evaluation of this run, after it ended, on that one's own stream."""
+    own = {str(stream[0].stream_id): stream for stream in evaluations}
+    for stream_id, stream in reviews.items():
+        for event in stream:
+            said = _payload(event)
+            reviewed = _text(said, "evaluation_id")
+            if event.topic != _REVIEW or said.get("about") != str(run_id) or reviewed not in own:
+                raise EvidenceError(f"stream {stream_id} holds what is no review of this run")
+            digest = hashlib.sha256(f"review\n{reviewed}".encode()).hexdigest()
+            if _digest_id(digest) != stream_id or event.index < own[reviewed][-1].index:
+                raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")
 
 
 def _attempts(started: dict[str, Any], others: dict[UUID, list[Proven]]) -> int:

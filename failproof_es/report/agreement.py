@@ -3,7 +3,7 @@
 J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
 Measurement 20 (1960). The standard error is the large-sample one of J. Fleiss, J. Cohen and
 B. Everitt, Psychological Bulletin 72 (1969), written as a sum over influence values, so that
-answers that belong together (the items of one evaluation) are taken as one: the linearised
+answers that belong together (all that is said of one case) are taken as one: the linearised
 variance of a ratio under cluster sampling. Where each stands alone, it is theirs exactly.
 """
 

@@ -71,14 +71,22 @@ def within(folder: Path) -> Iterator[None]:
 
 
 def invoke(
-    database_url: str, *arguments: object, cwd: Path, **more: str | None
+    database_url: str,
+    *arguments: object,
+    cwd: Path,
+    answers: str | None = None,
+    **more: str | None,
 ) -> click.testing.Result:
-    """Run a command to its end in this process: faster, where no process is needed."""
+    """Run a command to its end in this process: faster, where no process is needed.
+
+    `answers` is what it reads from standard input.
+    """
     with within(cwd):
         done = CliRunner().invoke(
             main,
             [str(argument) for argument in arguments],
             prog_name="failproof-es",
+            input=answers,
             env={"FAILPROOF_ES_DATABASE_URL": database_url, "NO_COLOR": "1", **more},
         )
     if done.exception is not None and not isinstance(done.exception, SystemExit):

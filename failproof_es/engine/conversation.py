@@ -1,0 +1,41 @@
+"""A finished evaluation as the conversation that it was, whatever its dialect. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from failproof_es.case import Case
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.evaluation import Evaluation, Reply, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One turn. `reply` is the last answer of the model under test; other turns were sent to it."""
+
+    role: str
+    text: str
+    reply: Reply | None = None
+
+
+def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Spoken]:
+    """Every turn that the model was sent, system messages included, and its last answer.
+
+    Where it never answered the last question, the question is the last turn.
+    """
+    replies = state.replies
+    unanswered = dialect.messages(case, Transcript(replies))
+    sent = unanswered or dialect.messages(case, Transcript(replies[:-1])) or case.turns
+    spoken = [Spoken(turn.role, turn.content) for turn in sent]
+    if unanswered is None and replies:
+        last = replies[-1]
+        spoken.append(Spoken("assistant", _said(last), last))
+    return spoken
+
+
+def _said(reply: Reply) -> str:
+    """Text, refusal and calls: everything that the model may have meant as its answer."""
+    refusal = [f"[refusal: {reply.refusal}]"] if reply.refusal else []
+    calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
+    cut_off = ["[cut off at max_tokens]"] if reply.finish_reason == "length" else []
+    return "\n".join([*([reply.text] if reply.text else []), *refusal, *calls, *cut_off])

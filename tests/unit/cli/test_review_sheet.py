@@ -1,0 +1,112 @@
+"""Reviews in a spreadsheet: no cell is a formula, and what comes back is what was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.cli.review_answers import (
+    NotAnAnswer,
+    item_verdict,
+    name,
+    overall_verdict,
+    severity,
+    tags,
+    valid,
+)
+from failproof_es.cli.review_sheet import escaped, opinions, read_sheet, unescaped
+from failproof_es.engine.reviews import Opinion
+from failproof_es.problems import Problems
+
+FILE = Path("r.csv")
+ONE = UUID(int=1)
+HEADING = "evaluation_id,item,verdict,severity,tags,notes\n"
+KNOWN = {ONE: ("must_do.1",)}
+
+
+@given(st.text())
+def test_an_escaped_cell_is_no_formula_and_comes_back(cell: str) -> None:
+    assert escaped(cell).lstrip()[:1] not in tuple("=+-@＝＋－＠")
+    assert unescaped(escaped(cell)) == cell
+
+
+@pytest.mark.parametrize("cell", ["=1", " +1", "\t-1", "\n@a", "＝1", "'", "''=", "'=1"])
+def test_what_begins_like_a_formula_stands_behind_an_apostrophe(cell: str) -> None:
+    assert escaped(cell) == f"'{cell}"
+
+
+def read(content: bytes) -> tuple[dict[UUID, Opinion], list[str]]:
+    problems = Problems()
+    given_opinions = opinions(FILE, read_sheet(FILE, content, problems), KNOWN, problems)
+    return given_opinions, [str(problem) for problem in problems.errors]
+
+
+def sheet(*rows: str, heading: str = HEADING) -> bytes:
+    return (heading + "\r\n".join(rows)).encode()
+
+
+def test_rows_without_a_verdict_are_not_reviewed() -> None:
+    assert read(sheet(f"{ONE},overall,,,,", f"{ONE},must_do.1,,,,", ",,,,,")) == ({}, [])
+
+
+def test_a_file_from_where_the_comma_is_a_decimal_sign_is_read() -> None:
+    found, problems = read(sheet(f"{ONE},overall,pass,,a,b").replace(b",", b";"))
+    assert (found, problems) == ({ONE: Opinion("pass", (), None, ("a",), "b")}, [])
+
+
+def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None:
+    problems = Problems()
+    assert read_sheet(FILE, sheet(), problems).blind
+    assert not read_sheet(FILE, sheet(heading=HEADING.replace("\n", ",engine\n")), problems).blind
+    assert not problems.errors
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xff\xfe", "r.csv:1: is not UTF-8"),
+        (b"", "r.csv:1: evaluation_id: is missing"),
+        (b"evaluation_id,item,verdict,severity,tags\n", "r.csv:1: notes: is missing"),
+        (HEADING.replace("notes", "notes,severty").encode(), "did you mean 'severity'?"),
+        (HEADING.replace("notes", "notes,notes").encode(), "r.csv:1: notes: stands twice"),
+        (sheet(f'{ONE},overall,pass,,,"open'), "r.csv:2: is not CSV"),
+        (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
+        (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
+        (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "stands twice"),
+        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is no finished evaluation of this run"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None:
+    found, problems = read(content)
+    assert found == {}
+    assert any(said in problem for problem in problems), problems
+
+
+def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
+    assert (item_verdict("M"), item_verdict("not met"), item_verdict("not_met")) == (
+        "met", "not_met", "not_met",
+    )  # fmt: skip
+    assert (overall_verdict(" FAIL "), overall_verdict("u")) == ("fail", "unclear")
+    assert (severity(""), severity("none"), severity("s2")) == (None, None, "S2")
+    assert tags(" a, b,,a ") == ("a", "b")
+    for wrong in ("", "x", "metal"):
+        with pytest.raises(NotAnAnswer):
+            item_verdict(wrong)
+    for ambiguous in ("s", "S"):
+        with pytest.raises(NotAnAnswer):
+            severity(ambiguous)
+
+
+@pytest.mark.parametrize("wrong", ["", " ", "a\nb", "\x1b", "\u202e", "x" * 201, "\udc80"])
+def test_a_name_shows_what_it_holds(wrong: str) -> None:
+    with pytest.raises(NotAnAnswer):
+        name(wrong)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(NotAnAnswer):
+        valid("\udcff")

@@ -1,0 +1,101 @@
+"""Kappa against a published example, against the delta method done numerically, at its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from failproof_es.report.agreement import agreement
+
+Pairs = list[tuple[str, str]]
+
+SKIN = ((10, 4, 1, 0), (5, 10, 12, 2), (2, 4, 12, 5), (0, 2, 6, 13))
+"""88 patients, two dermatologists: the example of the SAS/STAT documentation, PROC FREQ."""
+
+pairs = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=40)
+
+
+def counted(table: Sequence[Sequence[int]]) -> Pairs:
+    cells = product(range(len(table)), repeat=2)
+    return [(str(i), str(j)) for i, j in cells for _ in range(table[i][j])]
+
+
+def kappa_of(proportions: np.ndarray) -> float:
+    expected = proportions.sum(axis=1) @ proportions.sum(axis=0)
+    return float((np.trace(proportions) - expected) / (1 - expected))
+
+
+def numerical_error(proportions: np.ndarray, count: int) -> float:
+    """The delta method for a multinomial table, its gradient by central differences."""
+    step = 1e-6
+    gradient = np.zeros(proportions.size)
+    for cell in range(proportions.size):
+        moved = np.zeros(proportions.shape)
+        moved.flat[cell] = step
+        gradient[cell] = (kappa_of(proportions + moved) - kappa_of(proportions - moved)) / 2 / step
+    flat = proportions.ravel()
+    covariance = np.diag(flat) - np.outer(flat, flat)
+    return float(np.sqrt(max(gradient @ covariance @ gradient, 0.0) / count))
+
+
+def test_the_published_example() -> None:
+    found = agreement(counted(SKIN))
+    assert found.interval is not None and found.kappa is not None
+    assert (found.pairs, found.agreeing) == (88, 45)
+    assert round(found.kappa, 4) == 0.3449
+    assert [round(bound, 4) for bound in found.interval] == [0.2030, 0.4868]
+
+
+@given(pairs)
+def test_the_interval_is_that_of_the_delta_method(given_pairs: Pairs) -> None:
+    found = agreement(given_pairs)
+    assume(found.kappa is not None)
+    words = sorted({word for pair in given_pairs for word in pair})
+    table = np.zeros((len(words), len(words)))
+    for one, other in given_pairs:
+        table[words.index(one), words.index(other)] += 1 / len(given_pairs)
+    assert found.kappa == pytest.approx(kappa_of(table))
+    error = numerical_error(table, len(given_pairs))
+    if found.interval is None:
+        assert error < 1e-4
+        return
+    margin = NormalDist().inv_cdf(0.975) * error
+    assert found.kappa is not None
+    expected = (max(found.kappa - margin, -1.0), min(found.kappa + margin, 1.0))
+    assert found.interval == pytest.approx(expected, abs=1e-4)
+
+
+@given(pairs)
+def test_it_does_not_matter_who_is_named_first(given_pairs: Pairs) -> None:
+    swapped = agreement([(other, one) for one, other in given_pairs])
+    found = agreement(given_pairs)
+    assert (found.pairs, found.agreeing) == (swapped.pairs, swapped.agreeing)
+    if found.kappa is not None:
+        assert found.kappa == pytest.approx(swapped.kappa)
+
+
+def test_full_agreement_of_few_is_not_called_certain() -> None:
+    found = agreement([("pass", "pass")] * 3 + [("fail", "fail")] * 2)
+    assert (found.kappa, found.interval, found.rate) == (1.0, None, 1.0)
+
+
+def test_there_is_no_kappa_where_chance_alone_agrees_or_nothing_was_compared() -> None:
+    same = agreement([("pass", "pass")] * 5)
+    assert (same.kappa, same.interval, same.rate) == (None, None, 1.0)
+    nothing = agreement([])
+    assert (nothing.kappa, nothing.interval, nothing.rate) == (None, None, None)
+
+
+def test_answers_that_belong_together_are_less_evidence() -> None:
+    once = counted(((8, 3), (2, 7)))
+    alone = agreement(once)
+    copied = agreement(once * 4, list(range(len(once))) * 4)
+    assert copied.kappa == pytest.approx(alone.kappa)
+    assert copied.interval == pytest.approx(alone.interval)
+    assert agreement(once, range(len(once))).interval == pytest.approx(alone.interval)
