@@ -88,11 +88,11 @@ def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, str]) 
     if not isinstance(answers[0], Pairs):
         return {**read, "void": "the answer is not an object"}
     verdicts, quotes = _values(answers[0], "verdict"), _values(answers[0], "quote")
-    quote = quotes[0] if quotes else None
+    quote = "" if quotes in ([], [None]) else quotes[0]
     words = item.words
     if len(verdicts) != 1 or len(quotes) > 1:
         return {**read, "void": "a key is missing or stands twice"}
-    if not isinstance(quote, str | None) or not _encodable(quote or ""):
+    if not isinstance(quote, str) or not _encodable(quote):
         return {**read, "void": "the quotation is not a text"}
     if verdicts[0] not in (words.passes, words.fails):
         said = _shown(verdicts[0])
@@ -101,11 +101,10 @@ def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, str]) 
     return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, quotable)}
 
 
-def _proven(needed: bool, quote: str | None, quotable: Mapping[int, str]) -> dict[str, Any]:
+def _proven(needed: bool, quote: str, quotable: Mapping[int, str]) -> dict[str, Any]:
     """Where the quotation stands, or why the verdict rests on nothing."""
-    if not (quote or "").strip():
+    if not quote.strip():
         return {"void": "quotes nothing"} if needed else {}
-    assert quote is not None
     texts = list(quotable.values())
     index = stands_in(quote, texts)
     if index is None:

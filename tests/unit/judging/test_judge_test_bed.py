@@ -119,7 +119,7 @@ def answers_none_of_the_items(bed: Labelled) -> Iterator[str]:
 def uses_other_types(bed: Labelled) -> Iterator[str]:
     for verdict in (True, 1, None, "yes", "PRESENT", ["present"], {"present": True}):
         yield bed.reply([{**each, "verdict": verdict} for each in bed.favouring(bed.said[-1])])
-    for quote in (True, 1, ["I"], {"text": "I"}):
+    for quote in (True, False, 1, 0, [], ["I"], {}, {"text": "I"}):
         yield bed.reply([{**each, "quote": quote} for each in bed.favouring("")])
 
 
