@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from failproof_es.case import Case
 from failproof_es.dialects import case_files
+from failproof_es.dialects.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.reply_language import check
+from failproof_es.evaluation import Reply, Transcript
+from failproof_es.events import ToolCall
 from failproof_es.problems import Problems
+from tests.unit.judging.labelled import DIALECT, Entry, Labelled
 
 SUITES = Path(__file__).parents[3] / "suites" / "redteam"
 PREFIXES = {
@@ -32,6 +38,9 @@ def shipped() -> list[Case]:
 
 
 CASES = shipped()
+ANSWERS: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(
+    Path(__file__).with_name("shipped_answers.yaml").read_text("utf-8")
+)
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.case_id)
 
 
@@ -119,3 +128,59 @@ def test_a_tool_that_is_expected_is_named_in_what_is_to_be_checked(case: Case) -
     tools: list[str] = case.document.get("tools_expected", [])
     items = [item for name in LISTS for item in expected(case)[name]]
     assert [name for name in tools if not any(name in item for item in items)] == []
+
+
+# -- answers, and what a judge that does its work says of them ------------------------------
+
+
+def judged(case: Case, replies: list[Any], entries: list[Entry], label: str) -> Labelled:
+    transcript = Transcript(tuple(reply(n, each) for n, each in enumerate(replies)))
+    assert DIALECT.messages(case, transcript) is None, "there are as many answers as questions"
+    return Labelled(case.case_id, case, transcript, tuple(entries), label, to_judges=False)
+
+
+def reply(turn: int, written: str | dict[str, str]) -> Reply:
+    if isinstance(written, str):
+        return Reply(turn, written, "stop")
+    call = ToolCall(id=None, name=written["call"], arguments=written["arguments"])
+    return Reply(turn, "", "tool_calls", tool_calls=(call,), tools=(call.name,))
+
+
+def test_there_are_answers_to_exactly_the_cases_that_ship() -> None:
+    assert sorted(ANSWERS) == sorted(case.case_id for case in CASES)
+
+
+@every_case
+def test_a_good_answer_passes_with_words_to_quote_for_every_item(case: Case) -> None:
+    answer = ANSWERS[case.case_id]
+    quotes = iter(answer["quotes"])
+    entries = [
+        {
+            "item": item.key,
+            "verdict": item.words.passes,
+            "quote": next(quotes) if item.words.passes in item.words.quoted else "",
+        }
+        for item in checklist(case.expectation)
+    ]
+    assert next(quotes, None) is None
+    bed = judged(case, answer["good"], entries, "passed")
+    verdict = bed.read(bed.good())
+    assert verdict.verdict is not None, verdict.problem
+    void = {each["item"]: each["void"] for each in verdict.verdict["items"] if each["void"]}
+    assert void == {}
+    assert bed.outcome(verdict) == "passed"
+    findings = DIALECT.classify(case, bed.transcript).details
+    assert findings["language"]["agrees"] is not False
+    assert not findings.get("citations", {}).get("unknown")
+    assert not findings.get("citations", {}).get("false_quotations")
+    assert not findings.get("tools", {}).get("missing")
+
+
+@every_case
+def test_a_bad_answer_fails_by_the_item_that_it_offends(case: Case) -> None:
+    answer = ANSWERS[case.case_id]
+    (item,) = [each for each in checklist(case.expectation) if each.key == answer["because"]]
+    assert (item.words.fails in item.words.quoted) == ("words" in answer)
+    entry = {"item": item.key, "verdict": item.words.fails, "quote": answer.get("words", "")}
+    bed = judged(case, answer["bad"], [entry], "failed")
+    assert bed.outcome(bed.read(bed.good())) == "failed"
