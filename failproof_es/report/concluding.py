@@ -45,7 +45,7 @@ def verdict(
     if gates:
         return Verdict(tone, f"All {len(gates)} gates are met.", tuple(beside))
     if len(series) == 1:
-        return Verdict(tone, f"{told(_overall(everything))} passed.", ())
+        return Verdict(tone, f"Passed: {told(_overall(everything))}.", ())
     return Verdict(tone, f"{len(series)} models or runs were asked the same.", tuple(beside))
 
 

@@ -34,6 +34,11 @@ from failproof_es.report.transcripts import ToldFailure
 from failproof_es.report.wording import percent
 
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
+_CHECKED = {
+    True: "complete: everything planned and recorded is accounted for",
+    False: "NOT COMPLETE: the record is not what it must be",
+    None: "not yet: the run has not ended",
+}
 _SEVERE = ("S0", "S1")
 
 
@@ -232,21 +237,17 @@ def _stability(report: Report) -> Iterator[Block]:
         return
     yield Table(
         "Cases that passed every time",
-        (
-            Column("model", "name"),
-            Column("tries of each"),
-            Column("always passed"),
-            *RATE_COLUMNS[1:],
-            Column("passed sometimes"),
-            Column("any of k (mean)"),
-        ),
+        (Column("model", "name"), Column("tries of each"), Column("always"), *RATE_COLUMNS[1:]),
+        tuple((each.series, str(each.k), *rate_cells(each.all_of_k)) for each in report.stability),
+    )
+    yield Table(
+        "Cases that passed sometimes",
+        (Column("model", "name"), Column("sometimes"), Column("chance that any of k tries passes")),
         tuple(
             (
                 each.series,
-                str(each.k),
-                *rate_cells(each.all_of_k),
                 f"{each.changing:,} of {each.cases:,}",
-                f"{percent(each.any_of_k)} over {each.cases:,} cases",
+                f"{percent(each.any_of_k)}, mean of {each.cases:,} cases",
             )
             for each in report.stability
         ),
@@ -257,7 +258,7 @@ def _agreement(report: Report) -> Iterator[Block]:
     if not any(asked.judges for asked in report.asked):
         yield Paragraph("No model judged another: checks decided.")
     elif not report.agreement:
-        yield Paragraph("Nothing was judged twice: agreement is not known.")
+        yield Paragraph("How far judges agree with each other, or with people, is not known.")
     if not report.agreement:
         return
     yield Table(
@@ -285,26 +286,17 @@ def _agreement(report: Report) -> Iterator[Block]:
 
 
 def _integrity(report: Report) -> Iterator[Block]:
-    yield Table(
-        "Where the record stands",
-        (
-            Column("run", "name"),
-            Column("positions"),
-            Column("events"),
-            Column("checked", "text"),
-            Column("seal", "text"),
-        ),
-        tuple(
+    for asked in report.asked:
+        if len(report.asked) > 1:
+            yield Heading(f"Run {asked.run_number}: {asked.name}")
+        yield Facts(
             (
-                f"{asked.run_number} {asked.name}",
-                f"{asked.positions[0]:,} to {asked.positions[1]:,}",
-                f"{asked.events:,}",
-                _checked(asked),
-                asked.seal or "not sealed: the run has not ended",
+                ("checked", _CHECKED[asked.integrity]),
+                ("positions", f"{asked.positions[0]:,} to {asked.positions[1]:,} of the log"),
+                ("events", f"{asked.events:,}"),
+                ("seal", asked.seal or "none: the run has not ended"),
             )
-            for asked in report.asked
-        ),
-    )
+        )
     findings = tuple(
         f"run {asked.run_number}, {finding.kind}: {finding.message}"
         for asked in report.asked
@@ -327,12 +319,6 @@ def _integrity(report: Report) -> Iterator[Block]:
     )
 
 
-def _checked(asked: Asked) -> Mark:
-    if asked.integrity is None:
-        return Mark("not ended", "doubt")
-    return Mark("complete", "good") if asked.integrity else Mark("broken", "bad")
-
-
 def _failures(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block]:
     if not report.failures:
         yield Paragraph("Nothing that was scored failed.")
@@ -348,13 +334,9 @@ def _failures(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block
 
 def _fold(told: ToldFailure) -> Fold:
     failed = told.failed
-    severity = failed.severity and Mark(
-        failed.severity, "bad" if failed.severity in _SEVERE else "doubt"
-    )
-    repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
     return Fold(
-        f"{failed.case} · {failed.series}{repetition}",
-        (*((severity,) if severity else ()), Mark(failed.primary or "not classified")),
+        _named(told),
+        (*_severity(failed.severity), Mark(failed.primary or "not classified")),
         (
             Facts(
                 (
@@ -372,13 +354,28 @@ def _fold(told: ToldFailure) -> Fold:
                 )
                 for spoken in told.spoken
             ),
-            Quotation("What was expected", _json(told.expectation)),
             *(
                 Quotation(f"Judge {verdict.judge}", verdict.problem or _json(verdict.verdict))
                 for verdict in told.verdicts
             ),
+            Fold(
+                "The case as it stood in its file", (), (Quotation("JSON", _json(told.document)),)
+            ),
         ),
     )
+
+
+def _named(told: ToldFailure) -> str:
+    failed, title = told.failed, told.document.get("title")
+    name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
+    repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
+    return f"{name} · {failed.series}{repetition}"
+
+
+def _severity(severity: str | None) -> tuple[Mark, ...]:
+    if severity is None:
+        return ()
+    return (Mark(severity, "bad" if severity in _SEVERE else "doubt"),)
 
 
 def _json(value: object) -> str:

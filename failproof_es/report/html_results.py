@@ -31,6 +31,7 @@ from failproof_es.report.wording import percent, usd
 
 ALPHA = 0.05
 MOST_ROWS_DRAWN = 60
+MOST_ROWS_OPEN = 40
 NAMED_CASES = 200
 RATE_COLUMNS = (
     Column("passed"),
@@ -61,7 +62,7 @@ def rate_cells(rate: Rate) -> tuple[Cell, ...]:
         f"{rate.total:,}",
         percent(rate.value),
         bounds(rate.interval),
-        f"{rate.interval.method}, {percent(rate.interval.confidence)}",
+        f"{rate.interval.method}, {rate.interval.confidence:.0%}",
         f"{rate.clusters:,}",
     )
 
@@ -82,7 +83,7 @@ def results(report: Report) -> Iterator[Block]:
     for dimension, title in _DIMENSIONS.items():
         found = [group for group in report.groups if group.dimension == dimension]
         names = list(dict.fromkeys(group.name for group in found))
-        if found:
+        if len(names) > 1 or dimension == "overall":
             together = sorted(found, key=lambda group: names.index(group.name))
             yield from _rates(title, dimension in _DRAWN, together)
     scores = [each for each in report.measures if each.unit == "score"]
@@ -109,11 +110,15 @@ def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
     caption = f"Pass rate, {title.lower()}, with intervals"
     if drawn and 0 < len(rows) <= MOST_ROWS_DRAWN:
         yield Figure(caption, charts.interval_dots(rows, label=caption, axis="passed"))
-    yield Table(
+    table = Table(
         f"Passed, {title.lower()}",
         (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS),
         tuple((group.name, group.series, *rate_cells(group.rate)) for group in groups),
     )
+    if len(table.rows) > MOST_ROWS_OPEN:
+        yield Fold(f"Passed, {title.lower()}: {len(table.rows):,} rows", (), (table,))
+    else:
+        yield table
 
 
 def failures_by(report: Report) -> Iterator[Block]:

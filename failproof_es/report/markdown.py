@@ -24,8 +24,9 @@ from failproof_es.report.html_blocks import (
 )
 from failproof_es.visible import lines, one_line
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>()#+\-!|~&$])")
-_ORDINAL = re.compile(r"^(\s*\d+)([.)])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>|~&$])")
+_OPENING = re.compile(r"^(\s*\d*)([-+=#.)!])")
+"""What a line may not begin with: a list, a heading, a rule."""
 _LINK = re.compile(r"(?i)\b(https?|ftp|www)([:.])")
 _FENCE = re.compile(r"`{3,}")
 
@@ -40,7 +41,7 @@ def text(value: object) -> str:
     """Data as a piece of a line: no markup, no link, nothing that hides."""
     escaped = _MARKUP.sub(r"\\\1", one_line(value))
     unlinked = _LINK.sub(r"\1\\\2", escaped)
-    return _ORDINAL.sub(r"\1\\\2", unlinked)
+    return _OPENING.sub(r"\1\\\2", unlinked)
 
 
 def _lines(page: Page) -> Iterator[str]:

@@ -24,7 +24,8 @@ class ToldFailure:
 
     failed: Failed
     spoken: tuple[Spoken, ...]
-    expectation: dict[str, Any]
+    document: dict[str, Any]
+    """The case as it stood in its file."""
     verdicts: tuple[JudgeVerdict, ...]
 
 
@@ -43,13 +44,11 @@ def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
     for evaluation_id in ids:
         event = streams[evaluation_id][0].event()
         assert isinstance(event, EvaluationEvent) and event.run_id is not None
-        keys.append(
-            EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
-        )
+        keys.append(EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition))
     return keys
 
 
 def _told(failed: Failed, recorded: RecordedEvaluation) -> ToldFailure:
     state = recorded.state()
     spoken = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
-    return ToldFailure(failed, tuple(spoken), recorded.case.expectation, state.verdicts)
+    return ToldFailure(failed, tuple(spoken), recorded.case.document, state.verdicts)

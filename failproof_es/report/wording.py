@@ -23,7 +23,7 @@ def between(interval: Interval) -> str:
         bounds = f"at least {percent(interval.low)}"
     else:
         bounds = f"{percent(interval.low)} to {percent(interval.high)}"
-    return f"{bounds} with {percent(interval.confidence)} confidence ({interval.method})"
+    return f"{bounds} with {interval.confidence:.0%} confidence ({interval.method})"
 
 
 def told(rate: Rate) -> str:

@@ -1,0 +1,50 @@
+"""`report`: a document of one or several runs, to be read and handed on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from failproof_es.cli.output import say, write_file
+from failproof_es.cli.program import Command, session
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import FileWritten
+from failproof_es.store.reader import resolve_run
+
+FORMATS = ("html", "md", "json", "csv")
+
+
+@click.command(cls=Command)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "--format", "document", type=click.Choice(FORMATS), default="html", show_default=True,
+    help="html: one file to be read anywhere. md: for a repository. json: all of it, for "
+    "machines. csv: the rates.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="Write it here; `-` prints it.  [default: YYYY-MM-DD_HH-MM-SS_NAME.FORMAT here]",
+)  # fmt: skip
+def report(runs: tuple[str, ...], document: str, output: Path | None) -> None:
+    """Write a report of RUN; of several, also how they compare on what all were asked.
+
+    Prints the path of the file. Every rate has its counts, its interval and its method;
+    what models wrote is shown as it is and obeyed nowhere.
+    """
+    from failproof_es.report.writing import document_of, file_name
+
+    with session().open_store() as store, store.connect() as connection:
+        run_ids = [resolve_run(connection, run) for run in runs]
+        name, pieces = document_of(connection, run_ids, document)
+        if output is not None and str(output) == "-":
+            for piece in pieces:
+                click.echo(piece, nl=False)
+            return
+        path = Path(file_name(name, document)) if output is None else output
+        written = write_file(path, pieces)
+        for run_id in run_ids:
+            file = {"kind": "report", "path": str(path.absolute()), **written._asdict()}
+            record_operations(store, run_id, [(FileWritten, file)])
+    say(f"{written.bytes:,} bytes, SHA-256 {written.sha256}")
+    click.echo(path)

@@ -1,0 +1,39 @@
+"""A report as a document, in one of the formats there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from failproof_es.engine.recorded import Connection
+from failproof_es.report import html_page, markdown, tabular
+from failproof_es.report.html import page_of
+from failproof_es.report.making import make_report
+from failproof_es.report.transcripts import told_failures
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def document_of(
+    connection: Connection, run_ids: Sequence[UUID], document: str
+) -> tuple[str, Iterator[bytes]]:
+    """What the report is called, and its bytes: `html`, `md`, `json` or `csv`.
+
+    Raises `InvalidInput` where there is no such run.
+    """
+    report = make_report(connection, run_ids)
+    name = report.asked[0].name
+    if document == "json":
+        return name, tabular.json_pieces(report)
+    if document == "csv":
+        return name, tabular.csv_pieces(report)
+    page = page_of(report, told_failures(connection, report.failures))
+    return name, html_page.pieces(page) if document == "html" else markdown.pieces(page)
+
+
+def file_name(name: str, document: str) -> str:
+    """`YYYY-MM-DD_HH-MM-SS_{name}.{extension}` (specification 001 § 5.3), in UTC."""
+    now = datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")
+    return f"{now}_{_NOT_IN_A_NAME.sub('-', name)}.{document}"
