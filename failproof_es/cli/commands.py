@@ -15,6 +15,7 @@ from failproof_es.cli.program import Program
 from failproof_es.cli.projections import projections
 from failproof_es.cli.prompts import prompts
 from failproof_es.cli.replay import replay
+from failproof_es.cli.report import report
 from failproof_es.cli.results import results
 from failproof_es.cli.review import review
 from failproof_es.cli.runs import runs
@@ -45,6 +46,7 @@ for command in (
     runs,
     show,
     results,
+    report,
     review,
     export,
     log,
