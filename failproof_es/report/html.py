@@ -190,8 +190,14 @@ def _funnel(funnels: tuple[Funnel, ...]) -> Iterator[Block]:
 
 def _refusals(report: Report) -> Iterator[Block]:
     yield Paragraph(
-        "Over: refused where an answer was expected. Under: answered where a refusal was expected.",
+        "Over: refused where an answer was expected, and failed for it. Under: answered where a "
+        "refusal was expected.",
         note=True,
+    )
+    yield Table(
+        "Refused, rightly or wrongly",
+        (Column("model", "name"), Column("refused, of scored")),
+        tuple((each.series, f"{each.refused:,} of {each.answered:,}") for each in report.refusals),
     )
     for title, rates in (
         ("Over-refusal", [(each.series, each.over) for each in report.refusals]),
