@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from failproof_es.cli.output import Column, print_table
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.engine.review_comparison import Between, Comparison, Pair
+from failproof_es.engine.review_comparison import Comparison
 from failproof_es.engine.reviews import ReviewedEvaluation
-from failproof_es.report.agreement import agreement
+from failproof_es.report.reviewed import agreements_in
 
 _REVIEWERS = (
     Column("reviewer", "reviewer"),
@@ -54,7 +55,7 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
             }
             for reviewer, count in sorted(counts.items())
         ],
-        "agreement": [_row(between, pairs) for between, pairs in comparison.found()],
+        "agreement": [asdict(each) for each in agreements_in(comparison)],
     }
 
 
@@ -63,20 +64,6 @@ def print_status(found: dict[str, Any]) -> None:
     print_table(found["reviewers"], _REVIEWERS)
     if found["agreement"]:
         print_table(_for_people(found["agreement"]), _AGREEMENT)
-
-
-def _row(between: Between, pairs: list[Pair]) -> dict[str, Any]:
-    found = agreement([(pair.one, pair.other) for pair in pairs], [pair.case for pair in pairs])
-    return {
-        "one": between.one,
-        "other": between.other,
-        "what": between.what,
-        "engine": between.engine,
-        "pairs": found.pairs,
-        "agreeing": found.agreeing,
-        "kappa": found.kappa,
-        "interval": found.interval,
-    }
 
 
 def _for_people(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

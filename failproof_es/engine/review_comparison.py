@@ -1,22 +1,21 @@
-"""Who said what of the same thing: judges and people, and people among themselves. Pure.
+"""Who said what of the same thing: judges, people, and each among themselves. Pure.
 
 Judges are compared where they spoke; where deterministic checks alone decided, those are
 compared in their place. Verdicts that are `unclear` and items that nobody decided are left
-out.
+out, and so is whatever a judge said without proof.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal, NamedTuple
-from uuid import UUID
 
+from failproof_es.dialects.judging import Item, decide
 from failproof_es.engine.reviews import ReviewedEvaluation, items_of
-from failproof_es.evaluation import Evaluation
-from failproof_es.events import Reviewed
+from failproof_es.evaluation import Evaluation, Judgement
 
 JUDGES = "judges"
 CHECKS = "checks"
@@ -25,21 +24,24 @@ What = Literal["verdicts", "items"]
 
 
 class Between(NamedTuple):
-    """Two that speak of the same: `judges` or `checks` or a reviewer, and a reviewer."""
+    """Two that speak of the same: `judges` together, `checks`, one judge, or a reviewer."""
 
     one: str
     other: str
     what: What
     engine: bool
-    """Whether `one` is the engine's own."""
+    """Whether `one` is the engine's, no person."""
 
 
 class Pair(NamedTuple):
-    """What both said, and of which case: all that is said of one case belongs together."""
+    """What both said, and of which family of cases: what is said of one belongs together."""
 
     one: str
     other: str
-    case: UUID
+    family: tuple[str, str]
+
+
+Said = tuple[Between, str, str]
 
 
 @dataclass(slots=True)
@@ -50,16 +52,12 @@ class Comparison:
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
         """Take in what was said of one evaluation."""
-        case = evaluation.recorded.key.prompt_id
-        latest = evaluation.latest()
-        by = JUDGES if evaluation.state.verdicts else CHECKS
-        keys = {item.key for item in items_of(evaluation.recorded.case)}
-        for reviewer, review in latest.items():
-            for what, one, other in _against(evaluation.state, keys, review):
-                self.pairs[Between(by, reviewer, what, True)].append(Pair(one, other, case))
-        for first, second in combinations(sorted(latest), 2):
-            for what, one, other in _between(latest[first], latest[second]):
-                self.pairs[Between(first, second, what, False)].append(Pair(one, other, case))
+        case, state = evaluation.recorded.case, evaluation.state
+        items = items_of(case)
+        for between, one, other in chain(
+            _judges(items, state), _engine_and_people(items, evaluation), _people(evaluation)
+        ):
+            self.pairs[between].append(Pair(one, other, case.family))
 
     def found(self) -> list[tuple[Between, list[Pair]]]:
         """Everything found; what the engine has to do with first."""
@@ -72,23 +70,38 @@ def engine_verdict(state: Evaluation) -> str | None:
     return None if accuracy is None else "pass" if accuracy == 1.0 else "fail"
 
 
-def _against(
-    state: Evaluation, keys: set[str], review: Reviewed
-) -> Iterator[tuple[What, str, str]]:
-    """What the engine said, and what the reviewer did."""
+def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[Said]:
+    """What every two judges said of an item."""
+    if not items or any("items" not in (each.verdict or {"items"}) for each in state.verdicts):
+        return
+    for decision in decide(items, Judgement("majority", state.verdicts)):
+        for (first, one), (second, other) in combinations(decision.votes.items(), 2):
+            if one is not None and other is not None:
+                yield Between(first, second, "items", True), one, other
+
+
+def _engine_and_people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[Said]:
+    """What the engine came to, and what each reviewer did."""
+    state = evaluation.state
+    by = JUDGES if state.verdicts else CHECKS
     verdict = engine_verdict(state)
-    if verdict is not None and review.verdict != "unclear":
-        yield "verdicts", verdict, review.verdict
     scores = state.score.scores if state.score is not None else {}
-    for each in review.items:
-        if each.item in keys and each.item in scores:
-            yield "items", "met" if scores[each.item] == 1.0 else "not_met", each.verdict
+    decided = {item.key: scores[item.key] == 1.0 for item in items if item.key in scores}
+    for reviewer, review in evaluation.latest().items():
+        if verdict is not None and review.verdict != "unclear":
+            yield Between(by, reviewer, "verdicts", True), verdict, review.verdict
+        for each in review.items:
+            if each.item in decided:
+                engine = "met" if decided[each.item] else "not_met"
+                yield Between(by, reviewer, "items", True), engine, each.verdict
 
 
-def _between(one: Reviewed, other: Reviewed) -> Iterator[tuple[What, str, str]]:
-    if "unclear" not in (one.verdict, other.verdict):
-        yield "verdicts", one.verdict, other.verdict
-    said = {each.item: each.verdict for each in other.items}
-    for each in one.items:
-        if each.item in said:
-            yield "items", each.verdict, said[each.item]
+def _people(evaluation: ReviewedEvaluation) -> Iterator[Said]:
+    """What every two reviewers said."""
+    for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
+        if "unclear" not in (one.verdict, other.verdict):
+            yield Between(first, second, "verdicts", False), one.verdict, other.verdict
+        said = {each.item: each.verdict for each in other.items}
+        for each in one.items:
+            if each.item in said:
+                yield Between(first, second, "items", False), each.verdict, said[each.item]

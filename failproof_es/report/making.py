@@ -13,22 +13,16 @@ from failproof_es.models.prices import PriceBook, Rates
 from failproof_es.report import analysis
 from failproof_es.report.concluding import limitations, verdict
 from failproof_es.report.observations import Observation, observations, plus
-from failproof_es.report.summary import Asked, Cost, Gate, JudgeAgreement, Report
+from failproof_es.report.reviewed import agreements
+from failproof_es.report.summary import Asked, Cost, Gate, Report
 from failproof_es.run import Run
 from failproof_es.store.reader import find
 
 _MILLION = 1_000_000
 
 
-def make_report(
-    connection: Connection,
-    run_ids: Sequence[UUID],
-    agreement: Sequence[JudgeAgreement] = (),
-) -> Report:
-    """The report of these runs, as the log has them now. Raises `InvalidInput`.
-
-    `agreement` is what is known of how far judges and people agree.
-    """
+def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
+    """The report of these runs, as the log has them now. Raises `InvalidInput`."""
     runs = [read_run(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     seen = [list(observations(connection, run, named=_naming(run, len(runs)))) for run in runs]
     everything = [each for of_run in seen for each in of_run]
@@ -51,7 +45,7 @@ def make_report(
         stability=tuple(
             found for n, of in series.items() if (found := analysis.stability(n, of)) is not None
         ),
-        agreement=tuple(agreement),
+        agreement=agreements(connection, runs),
         costs=tuple(
             cost for run, of_run in zip(runs, seen, strict=True) for cost in _costs(run, of_run)
         ),

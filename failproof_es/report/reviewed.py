@@ -1,0 +1,41 @@
+"""How far those agree who judged the same evaluations of a run: judges, checks and people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failproof_es.engine.recorded import Connection, recorded_evaluations
+from failproof_es.engine.review_comparison import Between, Comparison, Pair
+from failproof_es.engine.reviews import finished_evaluations
+from failproof_es.report.agreement import agreement
+from failproof_es.report.summary import JudgeAgreement
+from failproof_es.run import Run
+
+
+def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreement, ...]:
+    """Everything that can be compared within these runs, taken together."""
+    comparison = Comparison()
+    for run in runs:
+        for evaluation in finished_evaluations(connection, recorded_evaluations(connection, run)):
+            comparison.add(evaluation)
+    return agreements_in(comparison)
+
+
+def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
+    """What a comparison found, the engine's first."""
+    return tuple(_agreement(between, pairs) for between, pairs in comparison.found())
+
+
+def _agreement(between: Between, pairs: Sequence[Pair]) -> JudgeAgreement:
+    """Kappa, all that is said of one case or family of cases taken as one."""
+    said = [(pair.one, pair.other) for pair in pairs]
+    found = agreement(said, [pair.family for pair in pairs])
+    return JudgeAgreement(
+        one=between.one,
+        other=between.other,
+        what=between.what,
+        pairs=found.pairs,
+        agreeing=found.agreeing,
+        kappa=found.kappa,
+        interval=found.interval,
+    )
