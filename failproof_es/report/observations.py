@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -101,7 +101,7 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         judges=tuple((each.judge, each.verdict is not None) for each in state.verdicts),
         passed=None if accuracy is None else accuracy >= 1,
         reason=_reason(state),
-        scores={} if state.score is None else dict(state.score.scores),
+        scores={} if state.score is None else _of_every_case(state.score.scores),
         lost=_lost(state),
         expected=_expected(case),
         latency_ms=None if response is None else state.latency_ms,
@@ -112,6 +112,11 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         errors=tuple(event.kind for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
     )
+
+
+def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:
+    """The scores that mean the same in each case: a name with a dot is of one item of one case."""
+    return {name: value for name, value in scores.items() if "." not in name}
 
 
 def _reason(state: Evaluation) -> str:

@@ -117,13 +117,12 @@ def _outcome(decisions: Sequence[ItemDecision], truncated: bool) -> tuple[bool, 
 
 
 def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float]:
-    """Items are 1 where they hold and 0 where not; one that is undecided is left out."""
+    """`items` is the share that holds of what was decided; then each item by its key: 1 or 0."""
     decided = {each.item.key: each.passes for each in decisions if each.passes is not None}
     agreeing, pairs = judge_agreement(decisions)
     return {
         "accuracy": float(passed),
-        "items": float(len(decisions)),
-        "items_passed": float(sum(decided.values())),
+        "items": sum(decided.values()) / len(decided),
         **({"judge_agreement": agreeing / pairs} if pairs else {}),
         **{key: float(passes) for key, passes in decided.items()},
     }

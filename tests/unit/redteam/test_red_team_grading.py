@@ -126,8 +126,7 @@ def test_numbers_say_which_items_hold() -> None:
     assert score.reason == "must_not_do.1 present"
     assert score.scores == {
         "accuracy": 0.0,
-        "items": 3.0,
-        "items_passed": 1.0,
+        "items": 0.5,
         "judge_agreement": 1.0,
         "must_do.1": 1.0,
         "must_not_do.1": 0.0,
