@@ -11,14 +11,13 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
-from failproof_es.events import Branch, CarriedOver, Event
+from failproof_es.events import Branch, CarriedOver, EvaluationAbandoned, Event, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.reader import Connection, RecordedEvent, read_streams
-
-_FINAL = ("Scored", "EvaluationAbandoned")
 
 
 def carry_over(
@@ -42,16 +41,17 @@ def carry_over(
 def _reference(
     key: EvaluationKey, run_id: UUID, rows: Sequence[RecordedEvent]
 ) -> CarriedOver | None:
-    fields = {
+    fields: dict[str, Any] = {
         "originator_id": key.evaluation_id,
         "originator_version": 1,
         "run_id": key.run_id,
         "timestamp": datetime.now(UTC),
     }
     last = rows[-1]
-    if last.topic == "CarriedOver":
-        return last.event().model_copy(update=fields)  # type: ignore[return-value]
-    if last.topic not in _FINAL:
+    event = last.event()
+    if isinstance(event, CarriedOver):
+        return event.model_copy(update=fields)
+    if not isinstance(event, Scored | EvaluationAbandoned):
         return None
     return CarriedOver(
         **fields,

@@ -41,7 +41,8 @@ SELECT
             'tokens_used', answered.tokens,
             'cost_usd', answered.cost_usd
         )
-    )) AS document
+    )) AS document,
+    begun.position
 FROM promptguard.opened_events AS begun
 CROSS JOIN LATERAL json_to_record(begun.payload) AS begins (
     prompt_id uuid, model_key text, repetition integer, "timestamp" text,
@@ -155,3 +156,4 @@ COMMENT ON COLUMN promptguard.evaluations.status IS 'running, scored or abandone
 COMMENT ON COLUMN promptguard.evaluations.label IS
     'The label of the verdict, or why there is none: error, refusal, parse_error, empty.';
 COMMENT ON COLUMN promptguard.evaluations.document IS 'The whole of it, in the fields of § 3.2.';
+COMMENT ON COLUMN promptguard.evaluations.position IS 'Where in the log it begins.';
