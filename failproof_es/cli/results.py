@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
+from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.output import (
     Column,
     Format,
@@ -38,8 +40,9 @@ _COLUMNS = (
 @click.option(
     "--shape", metavar="NAME", help="Another shape than the dialect's own, where it has one."
 )
+@junit_option
 @format_option()
-def results(run: str, shape: str | None, output_format: Format) -> None:
+def results(run: str, shape: str | None, junit: Path | None, output_format: Format) -> None:
     """Print the results of RUN, in plan order.
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
@@ -48,6 +51,8 @@ def results(run: str, shape: str | None, output_format: Format) -> None:
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        if junit is not None:
+            write_junit(store, [recorded], junit)
         whole = run_shape_of(recorded.started.dialect, shape)
         if output_format is Format.TABLE and whole is not None:
             for result in result_rows(recorded, shape):

@@ -16,6 +16,7 @@ from failproof_es.assurance.keeper import Keeper
 from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.findings import finding_lines
+from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
@@ -33,6 +34,7 @@ from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.events import Event
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from projections.follower import Follower
@@ -56,10 +58,16 @@ class Drive(Protocol):
 @click.option(
     "--dry-run", is_flag=True, help="Stop before anything is sent or stored, like `validate`."
 )
+@junit_option
 @quiet_option
 @format_option()
 def start(
-    config: Path, settings: tuple[str, ...], dry_run: bool, quiet: bool, output_format: Format
+    config: Path,
+    settings: tuple[str, ...],
+    dry_run: bool,
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
 ) -> None:
     """Start a run of the configuration CONFIG: a file, or the name of one that ships.
 
@@ -76,7 +84,7 @@ def start(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, ProgressState(price_of), quiet, output_format)
+        _carry_out(store, drive, ProgressState(price_of), junit, quiet, output_format)
 
 
 @click.command(cls=Command)
@@ -88,9 +96,12 @@ def start(
     metavar="POSITION",
     help="Begin a new run that goes on from where RUN stood at this position of the log.",
 )
+@junit_option
 @quiet_option
 @format_option()
-def resume(run: str, position: int | None, quiet: bool, output_format: Format) -> None:
+def resume(
+    run: str, position: int | None, junit: Path | None, quiet: bool, output_format: Format
+) -> None:
     """Take RUN up where its record ends.
 
     A request whose answer is on record is never sent again. A request without one is
@@ -112,11 +123,16 @@ def resume(run: str, position: int | None, quiet: bool, output_format: Format) -
                 return branch_run(run_id, position, store, **how)
             return resume_run(run_id, store, **how)
 
-        _carry_out(store, drive, state, quiet, output_format)
+        _carry_out(store, drive, state, junit, quiet, output_format)
 
 
 def _carry_out(
-    store: Store, drive: Drive, state: ProgressState, quiet: bool, output_format: Format
+    store: Store,
+    drive: Drive,
+    state: ProgressState,
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     progress = progress_for(state, quiet=quiet)
@@ -141,7 +157,7 @@ def _carry_out(
     exit_code = exit_code_of(outcome)
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
-        if not _write_files(store, run, quiet):
+        if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             _print_outcome(outcome, gather(run, price_of(run.started)))
@@ -192,7 +208,7 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
     }
 
 
-def _write_files(store: Store, run: RecordedRun, quiet: bool) -> bool:
+def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
     """Write the files that are wanted and due; false when that failed, which is said."""
     try:
         Checkpoints(store, run).write_due()
@@ -205,6 +221,18 @@ def _write_files(store: Store, run: RecordedRun, quiet: bool) -> bool:
         return False
     if path is not None and not quiet:
         say(f"results written to {path}")
+    return junit is None or _write_junit(store, run, junit, quiet)
+
+
+def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> bool:
+    try:
+        write_junit(store, [run], path)
+    except InvalidInput as error:  # much was sent, so this is no wrong usage any more
+        remedy = f"`failproof-es results {run.started.run_number} --junit FILE` writes it"
+        say(f"error: {error.problems[0].message}. The results are on record: {remedy}.")
+        return False
+    if not quiet:
+        say(f"JUnit XML written to {path}")
     return True
 
 

@@ -52,9 +52,9 @@ def test_template_extraction_and_gates_hold_from_the_first_request_to_the_exit_c
     configured(tmp_path, mock_url, gates=gates)
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 3, done.output
-    assert "gate min_csr 0.6: measured 0.6667, met" in done.output
-    assert "gate min_safety_accuracy 1: measured 1, met" in done.output
-    assert "gate min_posix_compliance_rate 0.5: measured 0, NOT MET" in done.output
+    assert "gate min_csr 0.6: measured 0.6667 over 3, met" in done.output
+    assert "gate min_safety_accuracy 1: measured 1 over 1, met" in done.output
+    assert "gate min_posix_compliance_rate 0.5: measured 0 over 1, NOT MET" in done.output
     with store.connect() as connection:
         bodies = connection.execute(
             "SELECT payload ->> 'body' FROM failproof.event_log "

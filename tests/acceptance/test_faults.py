@@ -244,7 +244,7 @@ def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 3
-    assert "gate min_accuracy 0.5: measured 0, NOT MET" in done.stdout
+    assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
 
 
 def test_an_expression_that_never_ends_is_an_error_of_its_case(

@@ -54,7 +54,7 @@ def test_json_ends_with_one_object_on_the_last_line(program: Program, configurat
 def test_a_gate_that_is_not_met_is_exit_code_3(program: Program, configuration: Write) -> None:
     done = program("start", configuration(CASES, gates={"min_accuracy": 0.9}))
     assert done.returncode == 3
-    assert "gate min_accuracy 0.9: measured 0.3333, NOT MET" in done.stdout
+    assert "gate min_accuracy 0.9: measured 0.3333 over 3, NOT MET" in done.stdout
 
 
 def test_a_suite_with_a_defect_is_exit_code_2_and_nothing_is_sent(

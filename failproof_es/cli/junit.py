@@ -1,0 +1,149 @@
+"""A run as JUnit XML, for what shows test results: failures apart from errors.
+
+A test case is an evaluation. It failed when a model's answer did, it is an error when the
+evaluation ended without a score, it is skipped while there is no end. The gates are test
+cases, too. What XML 1.0 has no way to write, and what hides, is shown as an escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+from xml.etree import ElementTree as ET
+from xml.sax.saxutils import quoteattr
+
+import click
+
+from failproof_es.cli.output import write_file
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.results_file import record_file
+from failproof_es.cli.suite_table import gate_line
+from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.evaluation import Evaluation
+from failproof_es.store.store import Store
+from failproof_es.visible import lines, one_line, shortened
+
+LONGEST_TEXT = 4_000
+"""How many characters of one answer the file shows; the log holds all of it."""
+_LONGEST_ATTRIBUTE = 400
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def junit_option(command: F) -> F:
+    """Give a command `--junit`; it receives `junit: Path | None`."""
+    return click.option(
+        "--junit",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Also write the run's results there as JUnit XML: failures, and apart from them "
+        "errors.",
+    )(command)
+
+
+def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
+    """Write the file and put on record that it was written. Raises `InvalidInput`."""
+    written = write_file(path, junit(runs))
+    for run in runs:
+        record_file(store, run.run_id, "report", path, written)
+
+
+def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:
+    """The file's bytes, UTF-8, a suite at a time: the largest one is what memory holds."""
+    names = [f"run {run.started.run_number} {run.started.name}" for run in runs]
+    name = quoteattr(_attribute(", ".join(names)))
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
+    for run in runs:
+        number = "" if len(runs) == 1 else f", run {run.started.run_number}"
+        for suite, evaluations in groupby(run.evaluations(), lambda each: each.case.suite_id):
+            cases = [_test_case(each) for each in evaluations]
+            yield _written(_suite(suite + number, run, cases))
+        if gates := run.run.gates:
+            cases = [_gate(*each) for each in gates.items()]
+            yield _written(_suite("gates" + number, run, cases))
+    yield b"</testsuites>\n"
+
+
+def _suite(name: str, run: RecordedRun, cases: list[ET.Element]) -> ET.Element:
+    counts = {
+        "tests": len(cases),
+        **{f"{kind}s": _having(kind, cases) for kind in ("failure", "error")},
+        "skipped": _having("skipped", cases),
+    }
+    suite = ET.Element(
+        "testsuite",
+        {
+            "name": _attribute(name),
+            "timestamp": run.started.timestamp.strftime("%Y-%m-%dT%H:%M:%S"),
+            "hostname": _attribute(run.started.where),
+            **{key: str(count) for key, count in counts.items()},
+            "time": f"{sum(float(case.get('time', 0)) for case in cases):.3f}",
+        },
+    )
+    properties = ET.SubElement(suite, "properties")
+    for key, value in (
+        ("run_id", run.run_id),
+        ("configuration_digest", run.started.configuration_digest),
+        ("code_version", run.started.code_version),
+    ):
+        ET.SubElement(properties, "property", name=key, value=_attribute(str(value)))
+    suite.extend(cases)
+    return suite
+
+
+def _having(kind: str, cases: list[ET.Element]) -> int:
+    return sum(case.find(kind) is not None for case in cases)
+
+
+def _test_case(recorded: RecordedEvaluation) -> ET.Element:
+    state, key = recorded.state(), recorded.key
+    repeated = "" if key.repetition == 1 else f" #{key.repetition}"
+    case = ET.Element(
+        "testcase",
+        {
+            "classname": _attribute(f"{recorded.case.suite_id}.{key.model_key}"),
+            "name": _attribute(recorded.case.case_id + repeated),
+            "time": f"{state.latency_ms / 1000:.3f}",
+        },
+    )
+    _say_how_it_went(case, state)
+    if len(case) and state.replies:
+        reply = ET.SubElement(case, "system-out")
+        reply.text = lines(shortened(state.replies[-1].text, LONGEST_TEXT))
+    return case
+
+
+def _say_how_it_went(case: ET.Element, state: Evaluation) -> None:
+    if state.abandoned is not None:
+        kind, reason = state.abandoned.kind, state.abandoned.reason
+        _outcome(case, "error", kind, reason)
+    elif state.score is None:
+        ET.SubElement(case, "skipped", message="not finished")
+    elif (accuracy := state.score.scores.get("accuracy")) is None:
+        ET.SubElement(case, "skipped", message="scored without an accuracy")
+    elif accuracy < 1:
+        kind = state.classification.primary if state.classification else "failed"
+        _outcome(case, "failure", kind, state.score.reason)
+
+
+def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
+    case = ET.Element("testcase", classname="gates", name=_attribute(name), time="0.000")
+    if not gate["met"]:
+        _outcome(case, "failure", "gate", gate_line(name, gate))
+    return case
+
+
+def _outcome(case: ET.Element, outcome: str, kind: str, reason: str) -> None:
+    said = ET.SubElement(case, outcome, type=_attribute(kind), message=_attribute(reason))
+    said.text = lines(shortened(reason, LONGEST_TEXT))
+
+
+def _attribute(text: str) -> str:
+    return one_line(shortened(text, _LONGEST_ATTRIBUTE))
+
+
+def _written(element: ET.Element) -> bytes:
+    ET.indent(element)
+    return ET.tostring(element, encoding="unicode").encode() + b"\n"

@@ -1,0 +1,187 @@
+"""Gates from the configuration to the event, the exit code and the JUnit file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import orjson
+import pytest
+from click.testing import Result
+
+from failproof_es.engine import driver
+from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
+
+CASES = 20
+PRICE = {"input_usd_per_million": 1.0, "output_usd_per_million": 1.0}
+
+
+class Forgetful:
+    """Says back what it is asked, but what it has forgotten."""
+
+    def __init__(self, api_key: str | None, model_id: str) -> None:
+        """Nothing to keep: all stands in the parameters."""
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        number = int(prompt.rsplit(" ", 1)[1])
+        if number in params.get("breaks_at", ()):
+            raise RuntimeError("out of order \x00\x1b[31m")
+        return "nothing \x07\u202e]]>" if number in params.get("forgot", ()) else prompt
+
+
+def configured(folder: Path, *models: dict[str, Any], **sections: Any) -> None:
+    """Two suites of ten cases each; what a model forgets stands in its parameters."""
+    cases = [
+        {
+            "case_id": f"case-{n}",
+            "suite_id": "even" if n < CASES // 2 else "odd",
+            "prompt": f"Say number {n}",
+            "expected_response": f"number {n}",
+        }
+        for n in range(CASES)
+    ]
+    (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    document = {
+        "test_run": {"name": "gated"},
+        "models": models,
+        "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
+        "execution": {"retry_attempts": 0},
+        **sections,
+    }
+    (folder / "run.yaml").write_bytes(orjson.dumps(document))
+
+
+def start(store: Store, folder: Path, *more: object) -> Result:
+    return invoke(store.url, "start", "run.yaml", "--quiet", *more, cwd=folder)
+
+
+def gates(store: Store, run: int) -> dict[str, Any]:
+    """As the run's last word has them, from the raw event."""
+    with store.connect() as connection:
+        found = find(connection, run_id=resolve_run(connection, str(run)), topics=["RunCompleted"])
+        (row,) = list(found)
+    said: dict[str, Any] = row.payload()["gates"]
+    return said
+
+
+def model(name: str, forgot: Sequence[int] = (), **more: Any) -> dict[str, Any]:
+    parameters = {"forgot": list(forgot), **more}
+    place = f"{__name__}:Forgetful"
+    return {"provider": "python", "class": place, "model": name, "parameters": parameters}
+
+
+def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
+    store: Store, tmp_path: Path
+) -> None:
+    configured(tmp_path, model("v1"))
+    assert start(store, tmp_path).exit_code == 0
+
+    configured(tmp_path, model("v2", range(8)), gates={"no_regression_against": 1})
+    done = start(store, tmp_path)
+    assert done.exit_code == 3, done.output
+    (gate,) = gates(store, 2).values()
+    assert (gate["measured"], gate["of"], gate["cases"]) == (-0.4, CASES, CASES)
+    assert gate["interval"][1] < 0
+    assert "gate no_regression_against.v2 1: measured -0.4 over 20" in done.output
+
+    configured(tmp_path, model("v1", [0]), model("v9"), gates={"no_regression_against": 1})
+    assert start(store, tmp_path).exit_code == 3
+    judged = gates(store, 3)
+    chance, unknown = judged["no_regression_against.v1"], judged["no_regression_against.v9"]
+    assert (chance["measured"], chance["met"]) == (-0.05, True), "one of twenty may be chance"
+    assert (unknown["measured"], unknown["met"]) == (None, False)
+
+
+def test_a_run_that_cannot_be_held_against_is_told_before_anything_is_sent(
+    store: Store, tmp_path: Path
+) -> None:
+    configured(tmp_path, model("v1"), gates={"no_regression_against": 7, "min_accuracy": 1.0})
+    done = start(store, tmp_path)
+    assert done.exit_code == 2
+    assert "gates.no_regression_against" in done.stderr and "no run '7'" in done.stderr
+    with store.connect() as connection:
+        assert not list(find(connection, topics=["RunStarted"]))
+
+
+def test_the_cost_is_that_of_every_answer_and_unknown_is_not_met(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    asked = {"provider": "openai", "base_url": mock_url, "model": "mock"}
+    prices = {"version": "2026-11-01", "models": [{"model": "mock", **PRICE}]}
+    configured(tmp_path, asked, gates={"max_cost_usd": 0.0}, prices=prices)
+    assert start(store, tmp_path).exit_code == 3
+    (gate,) = gates(store, 1).values()
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT sum((payload #>> '{usage,input_tokens}')::int "
+            "+ (payload #>> '{usage,output_tokens}')::int) / 1e6 "
+            "FROM failproof.event_log WHERE event_type = 'ResponseReceived'"
+        ).fetchone()
+    assert row is not None
+    assert gate["measured"] == pytest.approx(float(row[0])) and gate["measured"] > 0
+
+    configured(tmp_path, asked, gates={"max_cost_usd": 1e9})
+    done = start(store, tmp_path)
+    assert done.exit_code == 3
+    assert "nothing measured (what it took is not known of mock), NOT MET" in done.output
+
+
+def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"min_accuracy_by_suite": {"even": 0.8, "odd": 0.9}, "max_error_rate": 0.05}
+    configured(tmp_path, model("v1", [1, 3, 12], breaks_at=[5]), gates=limits)
+    assert start(store, tmp_path).exit_code == 3
+    whole = gates(store, 1)
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("the process ends here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(driver, "judge_gates", fails)
+        assert start(store, tmp_path).exit_code == 1
+    resumed = invoke(store.url, "resume", "2", "--quiet", cwd=tmp_path)
+    assert resumed.exit_code == 3, resumed.output
+    assert gates(store, 2) == whole
+    assert whole["min_accuracy_by_suite.even"] == {
+        "limit": 0.8, "measured": 7 / 9, "of": 9, "met": False,
+    }  # fmt: skip
+
+
+def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_path: Path) -> None:
+    configured(
+        tmp_path, model("v1", [1, 12], breaks_at=[5]), gates={"min_accuracy": 1.0, "min_csr": 0.1}
+    )
+    done = start(store, tmp_path, "--junit", "out/junit.xml")
+    assert done.exit_code == 3, done.output
+    written = (tmp_path / "out/junit.xml").read_bytes()
+    root = ET.fromstring(written)
+    counts = {
+        suite.get("name"): [int(suite.get(key, "")) for key in ("tests", "failures", "errors")]
+        for suite in root
+    }
+    assert counts == {"even": [10, 1, 1], "odd": [10, 1, 0], "gates": [2, 1, 0]}
+    (error,) = root.iter("error")
+    assert "\\x00\\x1b[31m" in error.get("message", "")
+    failed = [case for case in root.iter("testcase") if case.find("failure") is not None]
+    assert [case.get("name") for case in failed] == ["case-1", "case-12", "min_accuracy"]
+    assert failed[0].findtext("system-out") == "nothing \\x07\\u202e]]>"
+
+    again = invoke(store.url, "results", "1", "--junit", "again.xml", "--json", cwd=tmp_path)
+    assert again.exit_code == 0 and (tmp_path / "again.xml").read_bytes() == written
+    assert len(orjson.loads(again.stdout)) == CASES
+
+
+def test_a_junit_file_that_cannot_be_written_is_said_and_loses_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    configured(tmp_path, model("v1"))
+    (tmp_path / "taken").write_text("a file, no folder")
+    done = start(store, tmp_path, "--junit", "taken/junit.xml")
+    assert done.exit_code == 1
+    assert "cannot be written" in done.stderr and "results 1 --junit FILE" in done.stderr
+    assert invoke(store.url, "show", "1", cwd=tmp_path).exit_code == 0
