@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from failproof_es.dialects.judging.checklist import Item
 from failproof_es.evaluation import Judgement
@@ -24,19 +25,14 @@ class ItemDecision:
     passes: bool | None
     votes: Mapping[str, str | None]
     """The verdict of each judge, by its key; `None` where it says nothing."""
+    quotations: tuple[str, ...]
+    """What the judges that agree quote, each once."""
 
 
 def decide(items: Sequence[Item], judgement: Judgement) -> list[ItemDecision]:
     """The decision on every item, in order."""
-    voices = [_voice(verdict.verdict) for verdict in judgement.verdicts]
-    keys = [verdict.judge for verdict in judgement.verdicts]
-    decisions = []
-    for item in items:
-        said = [voice.get(item.key) for voice in voices]
-        word = _agreed(said, judgement.rule == "unanimous")
-        passes = None if word is None else word == item.words.passes
-        decisions.append(ItemDecision(item, passes, dict(zip(keys, said, strict=True))))
-    return decisions
+    voices = [(verdict.judge, _voice(verdict.verdict)) for verdict in judgement.verdicts]
+    return [_decision(item, voices, judgement.rule == "unanimous") for item in items]
 
 
 def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
@@ -50,14 +46,25 @@ def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
     return sum(one == other for one, other in pairs), len(pairs)
 
 
-def _voice(verdict: Mapping[str, list[dict[str, str | None]]] | None) -> dict[str, str]:
+def _voice(verdict: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
     """What a judge says, by item; nothing of what is void."""
     listed = verdict["items"] if verdict is not None else []
-    return {
-        str(each["item"]): str(each["verdict"])
-        for each in listed
-        if each["void"] is None and each["verdict"] is not None
-    }
+    return {each["item"]: each for each in listed if each["void"] is None}
+
+
+def _decision(
+    item: Item, voices: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]], unanimous: bool
+) -> ItemDecision:
+    entries = [voice.get(item.key) for _, voice in voices]
+    said = [None if entry is None else str(entry["verdict"]) for entry in entries]
+    word = _agreed(said, unanimous)
+    quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == word]
+    return ItemDecision(
+        item,
+        passes=None if word is None else word == item.words.passes,
+        votes={judge: vote for (judge, _), vote in zip(voices, said, strict=True)},
+        quotations=tuple(dict.fromkeys(quote for quote in quoted if quote)),
+    )
 
 
 def _agreed(said: Sequence[str | None], unanimous: bool) -> str | None:

@@ -103,17 +103,24 @@ def _outcome(decisions: Sequence[ItemDecision], truncated: bool) -> tuple[bool, 
 
     Of a transcript that was cut off only one thing is certain: what was done was done.
     """
-    against = [each.item for each in decisions if each.passes is False]
+    against = [each for each in decisions if each.passes is False]
     if truncated:
-        against = [item for item in against if item.kind == "must_not_do"]
+        against = [each for each in against if each.item.kind == "must_not_do"]
         if not against:
             return _CUT_OFF
     if against:
-        return False, "; ".join(f"{item.key} {item.words.fails}" for item in against)
+        return False, "; ".join(map(_said, against))
     undecided = [each.item for each in decisions if each.passes is None]
     if undecided:
         return Failure("judge_failed", f"not decided: {_keys(undecided)}")
     return True, f"all {len(decisions)} items hold"
+
+
+def _said(against: ItemDecision) -> str:
+    """An item that does not hold, for people: `must_not_do.1 present: ... ("quoted")`."""
+    item = against.item
+    quoted = ", ".join(f'"{quotation}"' for quotation in against.quotations)
+    return f"{item.key} {item.words.fails}: {item.text}" + (f" ({quoted})" if quoted else "")
 
 
 def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float]:

@@ -195,7 +195,8 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {judge}: {void} verdicts on items are void"
     for failure in document["failures"]:
         where = f"{failure['case_id']} (repetition {failure['repetition']})"
-        yield f"  {failure['severity_expectation']} {where}: {failure['reason']}"
+        why = failure["title"] if failure["items"] else failure["reason"]
+        yield f"  {failure['severity_expectation']} {where}: {why}"
         for item in failure["items"]:
             yield f"    {item['item']}: {item['text']}"
             quotes = dict.fromkeys(each["quote"] for each in item["judged"] if each["quote"])

@@ -123,7 +123,7 @@ def test_of_a_reply_that_was_cut_off_only_what_was_done_is_certain() -> None:
 def test_numbers_say_which_items_hold() -> None:
     score = scored(judge("present", "present", None), judge("present", "present", "met", key="k"))
     assert isinstance(score, Score)
-    assert score.reason == "must_not_do.1 present"
+    assert score.reason == "must_not_do.1 present: b"
     assert score.scores == {
         "accuracy": 0.0,
         "items": 0.5,
@@ -240,6 +240,20 @@ def test_failures_come_most_severe_first_and_the_lines_say_them() -> None:
     lines = list(summary_lines(document))
     assert lines[:2] == ["m: 0 of 2 passed", "  not scored: 1 not begun"]
     assert "  S0 y (repetition 1): because" in lines
+
+
+def test_the_reason_of_a_failure_has_the_item_and_the_words_that_offend() -> None:
+    one, other, silent = (
+        judge("present", "present", "met"),
+        judge("absent", "present", "met"),
+        SILENT,
+    )
+    for verdict, quote in ((one, "Well, well."), (other, "well, well")):
+        assert verdict.verdict is not None
+        verdict.verdict["items"][1]["quote"] = quote
+    score = scored(one, other, silent)
+    assert isinstance(score, Score)
+    assert score.reason == 'must_not_do.1 present: b ("Well, well.", "well, well")'
 
 
 def test_votes_are_kept_by_judge() -> None:
