@@ -13,7 +13,10 @@ import click.testing
 import pytest
 
 from failproof_es.configuration.yaml_tree import read_yaml
-from failproof_es.problems import Problems
+from failproof_es.dialects import names
+from failproof_es.dialects.new_suites import new_suite
+from failproof_es.dialects.redteam import RedTeam
+from failproof_es.problems import InvalidInput, Problems
 from tests.acceptance.commands import invoke
 
 SHIPPED = Path(__file__).parents[3] / "suites"
@@ -75,6 +78,16 @@ def test_a_new_suite_is_valid_as_it_stands_and_of_its_dialect(
     (row,) = json.loads(done.stdout)
     assert (row["dialect"], row["cases"]) == (dialect, cases)
     assert "warning" not in done.stderr
+
+
+def test_every_dialect_has_a_template_and_one_that_brings_none_says_so() -> None:
+    assert {dialect for dialect, _, _ in TEMPLATES} >= set(names())
+
+    class Foreign(RedTeam):
+        name = "foreign"
+
+    with pytest.raises(InvalidInput, match="the dialect 'foreign' has no template"):
+        new_suite(Foreign(), Path("mine.yaml"))
 
 
 def test_what_comments_would_say_is_said_on_stderr_where_the_format_takes_none(
