@@ -360,6 +360,28 @@ def test_who_may_create_roles_installs_everything_but_the_guard(
         assert names(connection) == ["guarded schema"]
 
 
+def test_what_stood_there_before_there_were_roles_is_handed_over(
+    other_server: EmbeddedServer,
+) -> None:
+    with psycopg.connect(other_server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE owner_of_old LOGIN")
+        connection.execute("ALTER DATABASE failproof OWNER TO owner_of_old")
+    with psycopg.connect(other_server.url_as("owner_of_old"), autocommit=True) as connection:
+        assert install(connection).problems[0].startswith("roles/owner.sql")
+        assert connection.execute("TABLE promptguard.evaluations").fetchall() == []
+    with psycopg.connect(other_server.url, autocommit=True) as connection:
+        assert install(connection, logins=True).problems == []
+        owners = connection.execute(
+            "SELECT DISTINCT relowner::regrole::text FROM pg_class "
+            "WHERE relnamespace = 'promptguard'::regnamespace "
+            "UNION SELECT proowner::regrole::text FROM pg_proc "
+            "WHERE pronamespace = 'promptguard'::regnamespace"
+        ).fetchall()
+    assert owners == [(PROJECTOR,)]
+    with psycopg.connect(other_server.url_as(AUDITOR), autocommit=True) as connection:
+        assert connection.execute("TABLE promptguard.evaluations").fetchall() == []
+
+
 def test_many_databases_of_one_server_are_installed_at_once(other_server: EmbeddedServer) -> None:
     """Roles belong to the server: whoever comes second finds them made, at any moment."""
     databases = [f"many_{n}" for n in range(8)]
