@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from itertools import product
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -28,13 +30,19 @@ from failproof_es.events import (
     PromptStored,
     RequestSent,
     ResponseReceived,
+    RunStarted,
     Scored,
     Usage,
 )
+from failproof_es.store import mapper
 from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.mapper import LogEntry
+from failproof_es.store.reader import read_streams
 from failproof_es.store.store import Store
 from projections.protocol import visible
+from tests.unit.event_samples import GOLDEN, OF_EVALUATION, RUN
 
+TURN = Turn(role="user", content="judge this")
 WHEN = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 odd = st.sampled_from(["\x00", "\\", "\\\\", "u0000", "\\u0000", '"', "\n"])
 texts = st.lists(odd | st.text(max_size=3), max_size=6).map("".join)
@@ -238,3 +246,55 @@ def test_a_prompt_asked_with_two_templates_is_one_prompt(
             ),
         )  # fmt: skip
     assert one(connection, "SELECT prompt_id FROM promptguard.prompts") == ("p",)
+
+
+def versions(topic: str) -> list[Path]:
+    """What every released version wrote of this event."""
+    return sorted(GOLDEN.glob(f"{topic}.v*.json"))
+
+
+def append(store: Store, stream: UUID, version: int, written: Path, run: UUID) -> None:
+    """Put the very bytes of a golden file into the log."""
+    topic = written.name.partition(".")[0]
+    store.log.recorder.insert_events([LogEntry(stream, version, topic, written.read_bytes(), run)])
+
+
+@pytest.mark.parametrize("written", versions("RunStarted"), ids=lambda file: file.name)
+def test_runs_that_any_released_version_began_have_their_documents(
+    store: Store, connection: psycopg.Connection[Any], written: Path
+) -> None:
+    run = uuid4()
+    with store.connect() as writing:
+        writing.execute("SELECT failproof.number_run(%s)", (run,))
+    append(store, run, 1, written, run)
+    (document,) = one(connection, "SELECT document FROM promptguard.test_runs")
+    Draft7Validator(schema("test_run")).validate(document)
+    models = connection.execute("SELECT document FROM promptguard.model_configs").fetchall()
+    for (document,) in models:
+        Draft7Validator(schema("model_config")).validate(document)
+    started = mapper.decode("RunStarted", written.read_bytes(), run, 1)
+    assert isinstance(started, RunStarted)
+    assert len(models) == len(started.models) + len(started.judges) > 0
+
+
+def test_evaluations_that_any_released_version_recorded_read_the_same(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    case = Case(dialect="promptguard", case_id="p", suite_id="s", turns=(TURN,), document={})
+    stored = PromptStored(
+        originator_id=OF_EVALUATION["prompt_id"], originator_version=1, run_id=None,
+        timestamp=WHEN, digest="d", case=case,
+    )  # fmt: skip
+    record(store, stored)
+    outcomes = versions("ResponseReceived") + versions("ErrorRecorded")
+    for sent, outcome in product(versions("RequestSent"), outcomes):
+        stream = uuid4()
+        append(store, stream, 1, sent, RUN)
+        append(store, stream, 2, outcome, RUN)
+        (document,) = one(
+            connection,
+            "SELECT document FROM promptguard.evaluations WHERE evaluation_id = %s",
+            stream,
+        )
+        history = fold(row.event() for row in read_streams(connection, [stream])[stream])
+        assert document == evaluation_record(case, history)
