@@ -5,7 +5,8 @@ whose name begins with `judge` gives 0.8, unless the question holds `[judge:BASE
 says that, or with `[judge:BASE64*N]` says it N times first. `[answer:BASE64]` is what any
 other model says; else it repeats the question after its own name. `[http:STATUS]` answers with that
 status, `[cut]` cuts an answer off. GET /asked counts requests by model and message, GET
-/order lists the models in the order in which they were asked.
+/order lists the models in the order in which they were asked. POST /refuse with a model's
+name has its key refused from then on.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class BenchmarkServer:
         self.latency_s = latency_s
         self.asked: Counter[str] = Counter()
         self.order: list[str] = []
+        self.refused = ""
 
     async def start(self, port: int = 0) -> str:
         """Listen on loopback; returns the base URL."""
@@ -47,6 +49,7 @@ class BenchmarkServer:
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/asked", self._asked)
         app.router.add_get("/order", self._order)
+        app.router.add_post("/refuse", self._refuse)
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -63,12 +66,18 @@ class BenchmarkServer:
     async def _order(self, request: web.Request) -> web.Response:
         return web.json_response(self.order)
 
+    async def _refuse(self, request: web.Request) -> web.Response:
+        self.refused = await request.text()
+        return web.Response()
+
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body: dict[str, Any] = orjson.loads(await request.read())
         model, prompt = body["model"], body["messages"][-1]["content"]
         self.asked[f"{model}\n{prompt}"] += 1
         self.order.append(model)
         await asyncio.sleep(self.latency_s)
+        if model == self.refused:
+            return web.json_response({"error": {"message": "wrong key"}}, status=401)
         if model.startswith("judge"):
             return _whole(model, self._judgement(prompt, self.asked[f"{model}\n{prompt}"]))
         if refused := _HTTP.search(prompt):
@@ -94,6 +103,7 @@ class BenchmarkServer:
         pieces = [text[start : start + 5] for start in range(0, len(text), 5)]
         for piece in pieces:
             await response.write(_chunk(model, {"content": piece}, None))
+            await asyncio.sleep(0.002)
         await response.write(_chunk(model, {}, ending))
         await response.write(b"data: [DONE]\n\n")
         return response

@@ -121,8 +121,12 @@ class LLMManager:
         key = model.model_dump_json()
         if key not in self._open:
             provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
-            await provider.check()
-            await provider.open()
+            try:
+                await provider.check()
+                await provider.open()
+            except BaseException:
+                await provider.close()
+                raise
             self._open[key] = provider
         return self._open[key]
 

@@ -24,7 +24,7 @@ _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96
 _TOLD = (
     *("run_number", "name", "collection", "chunk", "digest"),
-    *("primary", "scores", "kind", "text", "message", "reason"),
+    *("primary", "scores", "kind", "text", "message", "reason", "why", "problem"),
     *("finish_reason", "purpose", "turn", "attempt", "model_key"),
 )
 """What the table tells of a payload, most telling first."""

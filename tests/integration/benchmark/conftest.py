@@ -18,8 +18,18 @@ from failproof_es.configuration.loading import LoadedConfiguration, load_configu
 class Server:
     """The scripted server of `tests.benchmark_server`, in a process of its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
         self.url = url
+        self._process = process
+
+    def stop(self) -> None:
+        """End the server: nobody listens any more."""
+        self._process.kill()
+        self._process.wait()
+
+    def refuse(self, model: str) -> None:
+        """Refuse the key for this model from now on; for none with an empty name."""
+        httpx.post(self.url.removesuffix("/v1") + "/refuse", content=model)
 
     def asked(self) -> dict[str, int]:
         """How often each model was asked each message: the keys are `model newline message`."""
@@ -42,7 +52,7 @@ def server() -> Iterator[Server]:
         [sys.executable, "-m", "tests.benchmark_server"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
-    yield Server(process.stdout.readline().strip())
+    yield Server(process.stdout.readline().strip(), process)
     process.kill()
     process.wait()
     process.stdout.close()
