@@ -6,7 +6,7 @@ says that, or with `[judge:BASE64*N]` says it N times first. `[answer:BASE64]` i
 other model says; else it repeats the question after its own name. `[http:STATUS]` answers with that
 status, `[cut]` cuts an answer off. GET /asked counts requests by model and message, GET
 /order lists the models in the order in which they were asked. POST /refuse with a model's
-name has its key refused from then on.
+name has its key refused from then on. Under /ollama it is an Ollama that can fetch models.
 """
 
 from __future__ import annotations
@@ -41,12 +41,17 @@ class BenchmarkServer:
         self.asked: Counter[str] = Counter()
         self.order: list[str] = []
         self.refused = ""
+        self.pulled: list[str] = []
 
     async def start(self, port: int = 0) -> str:
         """Listen on loopback; returns the base URL."""
         app = web.Application(client_max_size=64_000_000)
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/ollama/v1/models", self._models)
+        app.router.add_post("/ollama/v1/chat/completions", self._complete)
+        app.router.add_get("/ollama/api/version", self._version)
+        app.router.add_post("/ollama/api/pull", self._pull)
         app.router.add_get("/asked", self._asked)
         app.router.add_get("/order", self._order)
         app.router.add_post("/refuse", self._refuse)
@@ -56,8 +61,18 @@ class BenchmarkServer:
         host, bound = runner.addresses[0][:2]
         return f"http://{host}:{bound}/v1"
 
+    async def _version(self, request: web.Request) -> web.Response:
+        return web.json_response({"version": "0.0"})
+
+    async def _pull(self, request: web.Request) -> web.Response:
+        model = orjson.loads(await request.read())["model"]
+        if model == "unheard-of":
+            return web.json_response({"error": "no such model"}, status=500)
+        self.pulled.append(model)
+        return web.json_response({"status": "success"})
+
     async def _models(self, request: web.Request) -> web.Response:
-        names = ("alpha", "beta", "judge")
+        names = ("alpha", "beta", "judge", *self.pulled)
         return web.json_response({"data": [{"id": name} for name in names]})
 
     async def _asked(self, request: web.Request) -> web.Response:

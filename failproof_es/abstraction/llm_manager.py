@@ -16,6 +16,7 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.models import Provider, create_provider
 from failproof_es.models.offered import offered_models
+from failproof_es.models.ollama import pull
 from failproof_es.problems import InvalidInput
 
 
@@ -71,11 +72,14 @@ class LLMManager:
         return self._listing.models[name]
 
     def prepare_model(self, name: str) -> None:
-        """Load an embedded model; see to it that a server is there, takes the key and has it.
+        """Load an embedded model; have Ollama fetch one that it lacks; look, with any other
+        server, whether it is there, takes the key and has the model.
 
         Raises `InvalidInput`.
         """
-        self._loop.run(self._prepare(self.model_named(name)))
+        model = self.model_named(name)
+        self._loop.run(_require_there(model))
+        self._loop.run(self._prepare(model))
 
     def generate(self, model_name: str, prompt: str) -> str:
         """The whole answer to one message. Raises `ModelError` or `InvalidInput`."""
@@ -138,6 +142,17 @@ class LLMManager:
     async def _close(self) -> None:
         await asyncio.gather(*(each.close() for each in self._open.values()))
         self._open.clear()
+
+
+async def _require_there(model: Model) -> None:
+    offered = await offered_models(model)
+    if model.model in offered or f"{model.model}:latest" in offered:
+        return
+    if model.base_url is None or not await pull(model.base_url, model.model):
+        raise InvalidInput.because(
+            f"{model.base_url} does not have {model.model}",
+            remedy=f"it has: {', '.join(offered)}",
+        )
 
 
 def _where(model: Model) -> tuple[str, str | None, str | None]:

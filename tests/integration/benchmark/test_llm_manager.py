@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator
 
@@ -64,6 +65,26 @@ def test_preparing_looks_whether_the_model_is_there(models: LLMManager) -> None:
     models.prepare_model("alpha")
     with pytest.raises(InvalidInput, match="cannot be reached"):
         models.prepare_model("gamma")
+
+
+def test_preparing_has_ollama_fetch_what_it_lacks_and_others_say_what_they_have(
+    configured: Configured, server: Server
+) -> None:
+    ollama = server.url.replace("/v1", "/ollama/v1")
+    lacking = [
+        Model(provider="openai", model="delta", base_url=ollama),
+        Model(provider="openai", model="unheard-of", base_url=ollama),
+        Model(provider="openai", model="epsilon", base_url=server.url),
+    ]
+    configuration = configured().configuration.model_copy(update={"models": lacking})
+    loop = EngineLoop()
+    with contextlib.closing(loop), contextlib.closing(LLMManager(configuration, loop)) as models:
+        models.prepare_model("delta")
+        assert "delta" in models.list_models()
+        with pytest.raises(InvalidInput, match="could not fetch unheard-of: HTTP 500: no such"):
+            models.prepare_model("unheard-of")
+        with pytest.raises(InvalidInput, match="does not have epsilon"):
+            models.prepare_model("epsilon")
 
 
 def test_an_answer_is_whole_or_comes_in_pieces(models: LLMManager) -> None:
