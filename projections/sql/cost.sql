@@ -31,7 +31,8 @@ LEFT JOIN failproof.price_list p
 
 COMMENT ON TABLE token_usage IS 'The counts that cost is made of. Read that.';
 
-COMMENT ON VIEW cost IS 'What each run used of each model, and what that costs; not what it carried over.';
+COMMENT ON VIEW cost IS
+    'What each run used of each model, and what that costs; not what it carried over.';
 COMMENT ON COLUMN cost.run_id IS 'The run.';
 COMMENT ON COLUMN cost.model_key IS 'The configured model that is evaluated.';
 COMMENT ON COLUMN cost.purpose IS 'target or judge.';

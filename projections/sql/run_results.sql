@@ -119,6 +119,7 @@ COMMENT ON COLUMN run_results.output_tokens IS
     'Tokens of all turns, of the model alone; null when never said.';
 COMMENT ON COLUMN run_results.latency_ms IS
     'Milliseconds from request to answer, exact sum over all turns, each to the microsecond.';
-COMMENT ON COLUMN run_results.started_at IS 'When its first event was recorded, where it was evaluated.';
+COMMENT ON COLUMN run_results.started_at IS
+    'When its first event was recorded, where it was evaluated.';
 COMMENT ON COLUMN run_results.finished_at IS 'When it was scored or abandoned.';
 COMMENT ON COLUMN run_results.last_position IS 'The position of its newest event in the log.';
