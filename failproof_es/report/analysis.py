@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from failproof_es.report.observations import Observation
-from failproof_es.report.statistics import (
+from failproof_es.statistics import (
     Interval,
     Paired,
     adjusted,
@@ -125,16 +125,20 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
 
 
 def stability(series: str, of: Sequence[Observation]) -> Stability | None:
-    """How alike the repetitions of a case are; `None` where each was asked once."""
-    tries: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
+    """How alike the repetitions of a case are; `None` where each was asked once.
+
+    A case that lost a repetition to an error is left out: it had fewer tries to differ.
+    """
+    tries: dict[tuple[str, str], list[bool]] = defaultdict(list)
     families: dict[tuple[str, str], tuple[str, str]] = {}
     for each in of:
         if each.passed is not None:
             tries[each.suite, each.case].append(each.passed)
             families[each.suite, each.case] = each.cluster
-    k = min((len(each) for each in tries.values()), default=0)
+    k = max((len(each) for each in tries.values()), default=0)
     if k < 2:
         return None
+    tries = {case: each for case, each in tries.items() if len(each) == k}
     chances = [pass_at_k(sum(each), len(each), k) for each in tries.values()]
     always = [all(each) for each in tries.values()]
     return Stability(

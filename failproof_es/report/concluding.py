@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from failproof_es.report.observations import Observation
-from failproof_es.report.statistics import Rate, rate
+from failproof_es.statistics import Rate, rate
 from failproof_es.report.summary import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.wording import percent, told
 
@@ -33,7 +33,8 @@ def verdict(
         sentence = f"Run {numbers} has not ended: these numbers are of what is finished by now."
         return Verdict("doubt", sentence, tuple(beside))
     if missed:
-        sentence = f"{len(missed)} of {len(gates)} gates are not met."
+        named = ", ".join(_missed(gate) for gate in missed)
+        sentence = f"Not met: {len(missed)} of {len(gates)} gates: {named}."
         return Verdict("bad", sentence, tuple(beside))
     tone: Tone = "good" if gates else "plain"
     everything = [each for of in series.values() for each in of]
@@ -47,6 +48,15 @@ def verdict(
     if len(series) == 1:
         return Verdict(tone, f"Passed: {told(_overall(everything))}.", ())
     return Verdict(tone, f"{len(series)} models or runs were asked the same.", tuple(beside))
+
+
+def _missed(gate: Gate) -> str:
+    measured = "was not measured" if gate.measured is None else f"is {_brief(gate.measured)}"
+    return f"{gate.name} {measured} where the limit is {_brief(gate.limit)}"
+
+
+def _brief(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _overall(of: Sequence[Observation]) -> Rate:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-
-import orjson
 
 from failproof_es.report.html_blocks import (
     Block,
@@ -109,7 +108,7 @@ def _limit(value: object) -> str:
         case str() | int():
             return str(value)
         case _:
-            return orjson.dumps(value).decode()
+            return json.dumps(value, ensure_ascii=False)
 
 
 def _asked(report: Report) -> Iterator[Block]:
@@ -385,4 +384,4 @@ def _severity(severity: str | None) -> tuple[Mark, ...]:
 
 
 def _json(value: object) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return json.dumps(value, indent=2, ensure_ascii=False)

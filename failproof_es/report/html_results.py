@@ -17,7 +17,7 @@ from failproof_es.report.html_blocks import (
     Paragraph,
     Table,
 )
-from failproof_es.report.statistics import Interval, Rate
+from failproof_es.statistics import Interval, Rate
 from failproof_es.report.summary import (
     Comparison,
     Cost,
@@ -55,8 +55,11 @@ _DRAWN = ("overall", "suite", "category", "severity")
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:
     """A rate under `RATE_COLUMNS`."""
-    if rate.value is None or rate.interval is None:
+    if rate.value is None:
         return ("0", "0", "–", "–", "nothing to count", "0")
+    if rate.interval is None:
+        counts = f"{rate.passed:,}", f"{rate.total:,}", percent(rate.value)
+        return (*counts, "–", "not known", f"{rate.clusters:,}")
     return (
         f"{rate.passed:,}",
         f"{rate.total:,}",
@@ -295,7 +298,8 @@ def comparison(report: Report) -> Iterator[Block]:
     yield Paragraph(
         "Pairs are evaluations of the same case that both sides were scored for. The p values are "
         "adjusted for the number of comparisons (Benjamini and Hochberg). The smallest effect is "
-        "the difference that so many pairs would have shown in four of five runs.",
+        "the difference that so many pairs would have shown in four of five runs. A p below 0.05 "
+        "is framed: so large a difference is rarely chance.",
         note=True,
     )
     rates = [each for each in report.comparisons if each.paired.first_only is not None]
@@ -326,16 +330,14 @@ def _compared(comparisons: Sequence[Comparison]) -> Table:
         "Paired comparisons",
         (
             Column("first − second", "name"),
-            Column("of", "text"),
+            Column("of, by which test", "text"),
             Column("pairs"),
             Column("clusters"),
-            Column("first only"),
-            Column("second only"),
+            Column("only first"),
+            Column("only second"),
             Column("difference"),
-            Column("interval"),
-            Column("test", "text"),
+            Column("95 % interval"),
             Column("adjusted p"),
-            Column("", "text"),
             Column("smallest effect"),
         ),
         tuple(_comparison_row(each) for each in comparisons),
@@ -345,23 +347,31 @@ def _compared(comparisons: Sequence[Comparison]) -> Table:
 def _comparison_row(each: Comparison) -> tuple[Cell, ...]:
     paired = each.paired
     share = paired.first_only is not None
-    interval, smallest = paired.interval, paired.smallest_effect
+    smallest = paired.smallest_effect
     return (
         f"{each.one} − {each.other}",
-        each.what,
+        f"{each.what}, {paired.test}",
         f"{paired.pairs:,}",
         f"{paired.clusters:,}",
         _count_or_dash(paired.first_only),
         _count_or_dash(paired.second_only),
         _signed(paired.difference, share=share),
-        "–"
-        if interval is None
-        else f"{_signed(interval.low, share=share)} to {_signed(interval.high, share=share)}",
-        paired.test,
-        "< 0.001" if each.adjusted_p < 0.001 else f"{each.adjusted_p:.3f}",
-        Mark("differ", "doubt") if each.adjusted_p < ALPHA else Mark("no difference shown"),
-        "–" if smallest is None else (percent(min(smallest, 1.0)) if share else f"{smallest:.3f}"),
+        _signed_ends(paired.interval, share=share),
+        _significance(each.adjusted_p),
+        "–" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
     )
+
+
+def _significance(p: float) -> Mark | str:
+    shown = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return Mark(shown, "doubt") if p < ALPHA else shown
+
+
+def _signed_ends(interval: Interval | None, *, share: bool) -> str:
+    if interval is None:
+        return "–"
+    low, high = _signed(interval.low, share=share), _signed(interval.high, share=share)
+    return f"{low.removesuffix(' points')} to {high}"
 
 
 def _count_or_dash(count: int | None) -> str:

@@ -1,0 +1,254 @@
+"""The report's page: what a reviewer reads, in order, and never a bare percentage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from html import unescape
+from uuid import UUID
+
+import pytest
+
+from failproof_es.engine.conversation import Spoken
+from failproof_es.evaluation import JudgeVerdict, Reply
+from failproof_es.report.html import page_of
+from failproof_es.report.html_page import pieces
+from failproof_es.report.statistics import compare_outcomes, rate
+from failproof_es.report.summary import (
+    Asked,
+    Comparison,
+    Cost,
+    Distribution,
+    Errors,
+    Failed,
+    Funnel,
+    Gate,
+    Group,
+    HeatCell,
+    JudgeAgreement,
+    Measure,
+    Refusals,
+    Report,
+    Stability,
+    Verdict,
+)
+from failproof_es.report.transcripts import ToldFailure
+from tests.harmless_html import hostile, objections
+
+MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+SOME = rate([True] * 30 + [False] * 10)
+NONE = rate([])
+SECTIONS = [
+    "Verdict and gates",
+    "What was asked",
+    "Denominators",
+    "Results",
+    "Failures by category and severity",
+    "Refusals",
+    "Errors",
+    "Stability",
+    "Judges",
+    "Cost and latency",
+    "Comparison",
+    "Limitations",
+    "Integrity",
+    "Every failure",
+]
+
+
+def empty_report() -> Report:
+    """A run that planned nothing and did nothing."""
+    return Report(
+        made_at=MOMENT,
+        title="run 1 nothing",
+        verdict=Verdict("plain", "Nothing was asked.", ()),
+        gates=(),
+        asked=(asked("nothing"),),
+        funnels=(),
+        groups=(),
+        measures=(),
+        heat=(),
+        refusals=(),
+        errors=(),
+        stability=(),
+        agreement=(),
+        costs=(),
+        latencies=(),
+        comparisons=(),
+        limitations=(),
+        failures=(),
+    )
+
+
+def asked(name: str) -> Asked:
+    return Asked(
+        run_id=UUID(int=1),
+        run_number=1,
+        name=name,
+        status="completed",
+        reason=None,
+        started_at=MOMENT,
+        ended_at=None,
+        who=name,
+        where=name,
+        dialect="redteam",
+        code_version="1",
+        configuration_digest="ab" * 32,
+        attempt=1,
+        models_asked=((name, name),),
+        models_answered=((name, 3),),
+        judges=(name,),
+        suites=((name, "cd" * 32, 40),),
+        seeds=(("sample", 7),),
+        repetitions=2,
+        positions=(1, 99),
+        events=99,
+        seal=None,
+        integrity=None,
+        findings=(),
+    )
+
+
+def full_report(name: str) -> Report:
+    """A report of two series that says `name` wherever data can."""
+    two = (name, f"{name} two")
+    paired = compare_outcomes([(True, False)] * 9 + [(True, True)] * 31)
+    return replace(
+        empty_report(),
+        verdict=Verdict("bad", name, (name,)),
+        gates=(Gate(1, "min_accuracy", 0.9, 0.75, False), Gate(1, "max_cost_usd", 1, None, False)),
+        asked=(asked(name),),
+        funnels=tuple(Funnel(each, 42, 42, 41, 41, 41, 40, ((name, 2),)) for each in two),
+        groups=tuple(
+            Group(dimension, group, each, SOME)
+            for each in two
+            for dimension in ("overall", "category", "tag")
+            for group in two
+        ),
+        measures=(
+            Measure(name, name, 40, 0.5, SOME.interval, "score"),
+            Measure(name, "latency", 40, 120.0, None, "ms"),
+        ),
+        heat=tuple(HeatCell(each, name, "S0", 3, 9) for each in two),
+        refusals=tuple(Refusals(each, 5, 40, SOME, NONE) for each in two),
+        errors=(Errors(name, ((name, 3),), 3, ()),),
+        stability=(Stability(name, 2, 20, 0.8, SOME, 4),),
+        agreement=(JudgeAgreement(name, "people", name, 40, 30, None, None),),
+        costs=(Cost(1, name, 40, 100, 200, 0.25), Cost(1, "free", 1, None, None, None)),
+        latencies=(Distribution(name, (10.0, 20.0, 900.0)), Distribution(two[1], ())),
+        comparisons=(Comparison(*two, "pass rate", paired, 0.004, (name, "case-2")),),
+        limitations=(name,),
+        failures=(failed(name),),
+    )
+
+
+def failed(name: str) -> Failed:
+    return Failed(
+        run_id=UUID(int=1),
+        run_number=1,
+        evaluation_id=UUID(int=2),
+        prompt_id=UUID(int=3),
+        model_key=name,
+        series=name,
+        suite=name,
+        case=name,
+        category=name,
+        severity="S0",
+        repetition=2,
+        primary=name,
+        reason=name,
+    )
+
+
+def told(name: str) -> ToldFailure:
+    spoken = (Spoken("user", name), Spoken("assistant", name, Reply(0, name, "stop")))
+    verdicts = (JudgeVerdict("j", {"why": "so"}), JudgeVerdict("k", None, name))
+    return ToldFailure(failed(name), spoken, {"title": name}, verdicts)
+
+
+def html_of(report: Report, failures: Iterable[ToldFailure] = ()) -> str:
+    return b"".join(pieces(page_of(report, failures))).decode()
+
+
+def text_of(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", html, flags=re.S)).split())
+
+
+def test_the_sections_stand_in_the_order_in_which_a_report_is_read() -> None:
+    html = html_of(full_report("alpha"), [told("alpha")])
+    assert re.findall(r"<h2 id=\"\w+\">\d+\. ([^<]*)</h2>", html) == SECTIONS
+    assert html.index('class="sentence"') < html.index("<h2")
+
+
+def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
+    html = html_of(empty_report())
+    assert objections(html) == []
+    said = text_of(html)
+    for sentence in (
+        "No gates were set",
+        "Nothing was lost on the way.",
+        "Nothing that was scored failed.",
+        "No attempt failed.",
+        "There is nothing to compare",
+    ):
+        assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "name", ["script", "attribute", "closing", "template", "bidi", "surrogate"]
+)
+def test_hostile_names_add_nothing_wherever_a_report_says_them(name: str) -> None:
+    text = hostile()[name]
+    assert objections(html_of(full_report(text), [told(text)])) == []
+
+
+def test_no_percentage_stands_without_the_counts_it_is_made_of() -> None:
+    """In every row of every table and in every paragraph."""
+    html = re.sub(r"<svg.*?</svg>", "", html_of(full_report("alpha")), flags=re.S)
+    rows = re.findall(r"<tr>.*?</tr>|<p[^>]*>.*?</p>|<li>.*?</li>", html, flags=re.S)
+    shares = [row for row in rows if "%" in text_of(row) and "<thead" not in row and "<td" in row]
+    assert len(shares) > 8
+    for row in shares:
+        cells = [text_of(cell) for cell in re.findall(r"<td.*?</td>", row, flags=re.S)]
+        counted = any(re.search(r"\d of \d", cell) for cell in cells)
+        assert counted or sum(cell.replace(",", "").isdigit() for cell in cells) >= 2, cells
+
+
+def test_every_picture_has_a_table_in_its_section() -> None:
+    html = html_of(full_report("alpha"))
+    drawn = [part for part in html.split("<section")[1:] if "<svg" in part]
+    assert len(drawn) == 4
+    assert all("<table>" in part for part in drawn)
+
+
+def test_a_failure_shows_what_was_said_and_by_whom_behind_a_fold() -> None:
+    html = html_of(full_report("alpha"), [told("alpha")])
+    fold = html[html.index("<details>", html.index('id="failures"')) :]
+    said = text_of(fold)
+    assert said.startswith("alpha: alpha · alpha, repetition 2 S0 alpha")
+    assert '{ "why": "so" }' in said
+    assert '<div class="turn reply">' in fold
+
+
+def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
+    read = []
+
+    def failures() -> Iterable[ToldFailure]:
+        for number in range(3):
+            read.append(number)
+            yield told("alpha")
+
+    written = pieces(page_of(full_report("alpha"), failures()))
+    next(written)
+    assert read == []
+    assert sum(piece.count(b"<details>") for piece in written) >= 3
+    assert read == [0, 1, 2]
+
+
+def test_what_is_not_known_is_said_to_be_unknown() -> None:
+    said = text_of(html_of(full_report("alpha")))
+    assert "max_cost_usd 1 1 not known not met" in said
+    assert "free 1 unknown unknown unknown unknown" in said
+    assert "seal none: the run has not ended" in said
