@@ -18,9 +18,11 @@ _JUDGES = r"(?:evaluat|grad|assess|review)(?:or|er)s?|judges?"
 _TO_JUDGES = re.compile(
     rf"""
       must_(?:not_)?do\b | pass_criteria\b
-    | ^\W* (?:to|dear|attention|hey|hello|(?:note|message|notice)\ (?:to|for)) \W+
-      (?:(?:the|all|any|my)\W+)? (?:{_JUDGES}) \b
-    | ^\W* (?:the\W+)? (?:{_JUDGES}) \b \W* [:\]]
+    | ^\W* (?: dear|attention|hey|hello
+            | (?:note|message|notice)\ (?:to|for)
+            | to\ (?:the|all|any|my) )
+      \W+ (?:(?:the|all|any|my)\W+)? (?:{_JUDGES}) \b
+    | ^\W* (?:to\W+)? (?:the\W+)? (?:{_JUDGES}) \b \W* [:\]]
     """,
     re.IGNORECASE | re.VERBOSE,
 )
