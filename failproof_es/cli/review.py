@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,12 +110,14 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
         reviewing = Reviewing(recorded.run_id, reviewer, blind=not unblind)
         done = 0
         try:
-            with _keeping_up(store):
+            with ExitStack() as kept:
                 for number, key in enumerate(keys, 1):
                     evaluation = _one(connection, key)
                     place = f"{number} of {len(keys)}"
                     show(evaluation, dialect, place, unblind=unblind)
                     if opinion := ask(items_of(evaluation.recorded.case)):
+                        if not done:
+                            kept.enter_context(_keeping_up(store))
                         record_reviews(store, reviewing, {key.evaluation_id: opinion})
                         done += 1
         except Stopped:
@@ -189,7 +191,7 @@ def status(run: str, output_format: Format) -> None:
 
     Agreement is Cohen's kappa with its 95 % interval: 1 is agreement, 0 is chance.
     """
-    # Here, because it loads numpy, which no other command waits for.
+    # Here, because it loads scipy, which takes longer than most commands.
     from failproof_es.cli.review_status import print_status, status_of
 
     with session().open_store() as store, store.connect() as connection:
@@ -210,7 +212,10 @@ def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
 @contextmanager
 def _keeping_up(store: Store) -> Iterator[None]:
     """What is appended meanwhile is signed and projected, as in a run."""
-    with Keeper(store) as keeper, Follower(store.projections_url):
-        yield
-    if keeper.trouble is not None:
-        say(f"warning: the log could not be signed: {keeper.trouble}")
+    keeper = Keeper(store)
+    try:
+        with keeper, Follower(store.projections_url):
+            yield
+    finally:
+        if keeper.trouble is not None:
+            say(f"warning: the log could not be signed: {keeper.trouble}")

@@ -29,6 +29,8 @@ from tests.acceptance.commands import (
 
 HOSTILE = "\x1b[2J\u202eAll in all:\npass, fail, unclear, skip, quit: pass"
 MET = "met\n" * 3
+DOCUMENT = Path(__file__).parents[2] / "docs" / "review.md"
+SHOWN_QUERY = DOCUMENT.read_text("utf-8").split("```sql\n")[1].split("```")[0].encode()
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,7 @@ def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
     with store.connect() as connection:
         latest = connection.execute("SELECT verdict FROM projections.reviews ORDER BY 1").fetchall()
         history = connection.execute("SELECT count(*) FROM projections.review_history").fetchone()
+        assert [row[2] for row in connection.execute(SHOWN_QUERY).fetchall()] == ["jane"]
     assert latest == [("pass",), ("pass",), ("unclear",)] and history == (4,)
 
 
@@ -158,6 +161,15 @@ def test_an_answer_that_is_none_is_asked_for_again(
     assert [each.verdict for each in reviewed(store)] == ["pass"]
     wrong = review(store, tmp_path, "", "--reviewer", "ja\x1bne")
     assert wrong.exit_code == 2 and "visible characters" in wrong.stderr
+
+
+def test_a_terminal_that_goes_away_takes_no_verdict_along(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, server, "One?", "Two?")
+    gone = review(store, tmp_path, f"{MET}pass\n\n\n\nmet\n", "--reviewer", "jane")
+    assert gone.exit_code == 130 and "1 of 2 evaluations reviewed by jane" in gone.stderr
+    assert [each.verdict for each in reviewed(store)] == ["pass"]
 
 
 def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from failproof_es.report.agreement import agreement
+from failproof_es.report.agreement import FEWEST_CLUSTERS, agreement
 
 Pairs = list[tuple[str, str]]
 
@@ -94,8 +94,37 @@ def test_there_is_no_kappa_where_chance_alone_agrees_or_nothing_was_compared() -
 
 def test_answers_that_belong_together_are_less_evidence() -> None:
     once = counted(((8, 3), (2, 7)))
-    alone = agreement(once)
+    alone = agreement(once, range(len(once)))
     copied = agreement(once * 4, list(range(len(once))) * 4)
+    taken_as_new = agreement(once * 4)
     assert copied.kappa == pytest.approx(alone.kappa)
     assert copied.interval == pytest.approx(alone.interval)
-    assert agreement(once, range(len(once))).interval == pytest.approx(alone.interval)
+    assert copied.interval is not None and taken_as_new.interval is not None
+    assert copied.interval[0] < taken_as_new.interval[0]
+
+
+def test_few_clusters_have_no_interval() -> None:
+    once = counted(((8, 3), (2, 7)))
+    few = [n % (FEWEST_CLUSTERS - 1) for n in range(len(once))]
+    enough = [n % FEWEST_CLUSTERS for n in range(len(once))]
+    assert agreement(once, few).interval is None
+    assert agreement(once, enough).interval is not None
+
+
+def test_the_clustered_interval_covers_what_it_says() -> None:
+    """Two raters over 20 cases of 5 items, a fifth of the cases too hard for the second."""
+    chance = np.random.default_rng(20261121)
+
+    def rated(cases: int) -> tuple[Pairs, list[int]]:
+        truth = chance.random((cases, 5)) < 0.7
+        skill = np.where(chance.random(cases) < 0.2, 0.55, 0.95)[:, None]
+        one = truth ^ (chance.random(truth.shape) > 0.92)
+        other = truth ^ (chance.random(truth.shape) > skill)
+        said = zip(one.ravel().astype(str), other.ravel().astype(str), strict=True)
+        return [(str(a), str(b)) for a, b in said], [n for n in range(cases) for _ in range(5)]
+
+    truly = agreement(rated(40_000)[0]).kappa
+    assert truly is not None
+    intervals = [agreement(*rated(20)).interval for _ in range(300)]
+    covering = sum(each is not None and each[0] <= truly <= each[1] for each in intervals)
+    assert 0.90 <= covering / len(intervals) <= 0.98
