@@ -116,19 +116,10 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     versions = ", ".join(sorted({rates.version for rates in rates_of(started).values()}))
     cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
-    branch = started.branched_from
-    branched = (
-        {
-            "branched from": f"run {branch.run_id} at position {branch.position}, "
-            f"{facts.carried_over} evaluations carried over"
-        }
-        if branch
-        else {}
-    )
     return {
         "run": f"{started.run_number} {started.name}",
         "id": run.run_id,
-        **branched,
+        **_branched_for_people(run, facts),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
@@ -140,6 +131,17 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "tokens": f"{_number(facts.input_tokens)} in, {_number(facts.output_tokens)} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
+    }
+
+
+def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
+    branch = run.started.branched_from
+    if branch is None:
+        return {}
+    source = RecordedRun.read(run.connection, branch.run_id).started
+    return {
+        "branched from": f"run {source.run_number} at position {branch.position}, "
+        f"{facts.carried_over} evaluations carried over"
     }
 
 
