@@ -122,8 +122,9 @@ def test_a_benchmark_run_is_an_ordinary_run(parts: Parts, store: Store) -> None:
     assert replay(store, uuid).agree == 6
 
 
-def test_progress_never_goes_back_and_is_complete_once(parts: Parts) -> None:
-    _, heard = run_through(parts)
+def test_progress_never_goes_back_and_is_complete_once(opened: Opened) -> None:
+    with opened() as parts:
+        _, heard = run_through(parts)
     shown = [n.progress for n in heard.of(BenchmarkEvent.PROGRESS_CHANGED)]
     done = [each.completed_tasks for each in shown if each is not None]
     assert done == sorted(done)
