@@ -103,6 +103,15 @@ def test_answers_that_belong_together_are_less_evidence() -> None:
     assert copied.interval[0] < taken_as_new.interval[0]
 
 
+def test_clusters_of_one_differ_from_none_by_what_few_clusters_cost() -> None:
+    once = counted(((8, 3), (2, 7)))
+    alone, clustered = agreement(once), agreement(once, range(20))
+    assert alone.interval is not None and clustered.interval is not None
+    widths = [high - low for low, high in (alone.interval, clustered.interval)]
+    student = 2.093024 / 1.959964  # two-sided 95 %, 19 degrees of freedom, against infinitely many
+    assert widths[1] / widths[0] == pytest.approx(student * (20 / 19) ** 0.5, rel=1e-6)
+
+
 def test_few_clusters_have_no_interval() -> None:
     once = counted(((8, 3), (2, 7)))
     few = [n % (FEWEST_CLUSTERS - 1) for n in range(len(once))]
