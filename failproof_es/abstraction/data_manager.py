@@ -47,7 +47,7 @@ class DataManager:
 
     def judge_with(self, judge_model_name: str) -> None:
         """Have runs that are created from now on judged by that model."""
-        self._models.model_named(judge_model_name)
+        self._models.judge_named(judge_model_name)
         self._judge = judge_model_name
 
     def create_run(self, model_names: list[str]) -> int:
@@ -149,7 +149,7 @@ class DataManager:
         return configuration.model_copy(
             update={
                 "models": [_streaming(self._models.model_named(name)) for name in model_names],
-                "judge": self._models.model_named(self._judge),
+                "judge": self._models.judge_named(self._judge),
                 "judges": None,
                 "judging": judging,
             }

@@ -37,6 +37,7 @@ class LLMManager:
     def __init__(self, configuration: Configuration, loop: EngineLoop) -> None:
         self._named: dict[str, Model] = {}
         self._places: dict[tuple[str, str | None, str | None], Model] = {}
+        self._judges = {model.model: model for model in reversed(configuration.asked_judges)}
         for model in (*configuration.models, *configuration.asked_judges):
             self._named.setdefault(model.model, model)
             self._places.setdefault(_where(model), model)
@@ -70,6 +71,10 @@ class LLMManager:
             known = ", ".join(dict.fromkeys([*self._named, *self._listing.models]))
             raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {known}")
         return self._listing.models[name]
+
+    def judge_named(self, name: str) -> Model:
+        """The same for a judge: as it is configured as one, where it is. Raises `InvalidInput`."""
+        return self._judges.get(name) or self.model_named(name)
 
     def prepare_model(self, name: str) -> None:
         """Load an embedded model; have Ollama fetch one that it lacks; look, with any other

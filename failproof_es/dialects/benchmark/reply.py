@@ -24,7 +24,7 @@ SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "reason": {"type": "string", "minLength": 1, "maxLength": 300},
+        "reason": {"type": "string", "minLength": 1, "maxLength": 200},
     },
     "required": ["score", "reason"],
     "additionalProperties": False,

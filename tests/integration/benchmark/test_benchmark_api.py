@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from failproof_es.abstraction.benchmark import Benchmark
@@ -101,6 +102,28 @@ def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
     assert results[0].llm_response == f"alpha says: {QUESTIONS[0]}"
     assert heard.notices[0].event is BenchmarkEvent.STARTED
     assert server.order()[6:] == ["judge"] * 6
+
+
+def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(
+    configured: Configured, store: Store, server: Server
+) -> None:
+    model = {"provider": "openai", "base_url": server.url, "model": "judge"}
+    loaded = configured(
+        models=[{**model, "max_tokens": 50}],
+        judge={**model, "max_tokens": 60, "structured_output": True},
+    )
+    with open_benchmark(loaded.path, store.url) as parts:
+        heard = Heard(parts.benchmark)
+        parts.benchmark.select_models(["judge"])
+        parts.benchmark.select_judge_model("judge")
+        parts.benchmark.start_benchmark()
+        heard.wait()
+    with store.connect() as connection:
+        asked = [row.payload() for row in find(connection, topics=("RequestSent",))]
+    by_purpose = {each["purpose"]: orjson.loads(each["body"]) for each in asked}
+    assert by_purpose["target"]["max_tokens"] == 50
+    assert by_purpose["judge"]["max_tokens"] == 60
+    assert "response_format" in by_purpose["judge"]
 
 
 def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(parts: Parts) -> None:
