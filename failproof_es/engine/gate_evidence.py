@@ -96,7 +96,7 @@ def _change(
     now: dict[Asked, float],
     before: dict[Asked, float],
 ) -> Change:
-    from failproof_es.report.statistics import compare_scores  # scipy takes a third of a second
+    from failproof_es.statistics import compare_scores  # scipy takes a third of a second
 
     both = [asked for asked in now if asked in before]
     if not both:

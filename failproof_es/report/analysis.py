@@ -9,16 +9,6 @@ from itertools import combinations
 import numpy as np
 
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import (
-    Interval,
-    Paired,
-    adjusted,
-    bca,
-    compare_outcomes,
-    compare_scores,
-    pass_at_k,
-    rate,
-)
 from failproof_es.report.summary import (
     Comparison,
     Dimension,
@@ -31,6 +21,16 @@ from failproof_es.report.summary import (
     Measure,
     Refusals,
     Stability,
+)
+from failproof_es.statistics import (
+    Interval,
+    Paired,
+    adjusted,
+    bca,
+    compare_outcomes,
+    compare_scores,
+    pass_at_k,
+    rate,
 )
 
 REFUSAL = "refusal"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import Rate, rate
 from failproof_es.report.summary import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.wording import percent, told
+from failproof_es.statistics import Rate, rate
 
 _FEW = 30
 _MANY_UNSCORED = 0.05

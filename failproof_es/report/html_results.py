@@ -17,7 +17,6 @@ from failproof_es.report.html_blocks import (
     Paragraph,
     Table,
 )
-from failproof_es.statistics import Interval, Rate
 from failproof_es.report.summary import (
     Comparison,
     Cost,
@@ -28,6 +27,7 @@ from failproof_es.report.summary import (
     Report,
 )
 from failproof_es.report.wording import percent, usd
+from failproof_es.statistics import Interval, Rate
 
 ALPHA = 0.05
 MOST_ROWS_DRAWN = 60

@@ -13,9 +13,6 @@ from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived, Usage
 from failproof_es.run import Run
 
-FAMILY = "paraphrase:"
-"""A tag that begins so names the family of cases that ask the same in other words."""
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -30,6 +27,8 @@ class Observation:
     model_key: str
     suite: str
     case: str
+    cluster: tuple[str, str]
+    """What it is not independent of: its case, or the family that its case belongs to."""
     category: str
     severity: str | None
     tags: tuple[str, ...]
@@ -56,12 +55,6 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
-
-    @property
-    def cluster(self) -> tuple[str, str]:
-        """What it is not independent of: its case, or the family that its case belongs to."""
-        family = next((tag for tag in self.tags if tag.startswith(FAMILY)), None)
-        return (self.suite, family or self.case)
 
     @property
     def question(self) -> tuple[str, str, int]:
@@ -91,6 +84,7 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         model_key=recorded.key.model_key,
         suite=case.suite_id,
         case=case.case_id,
+        cluster=case.family,
         category=case.category or case.suite_id,
         severity=case.severity,
         tags=case.tags,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failproof_es.report.statistics import Interval, Rate
+from failproof_es.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
 

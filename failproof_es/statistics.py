@@ -21,15 +21,23 @@ CONFIDENCE = 0.95
 POWER = 0.8
 FEW_CLUSTERS = 30
 """Under so many, the normal approximation of the clustered error is not to be trusted."""
+FEW_UNLIKE = 10
+"""Where fewer clusters hold the rarer outcome, a standard error of theirs is not to be trusted."""
 RESAMPLES = 9_999
+MANY = 5_000
+"""Of so many values BCa and percentiles hardly differ, and BCa would take their square."""
+AT_ONCE = 4_000_000
+"""So many numbers of resamples are held in memory."""
 SEED = 20_241_101
 
 Method = Literal[
     "Wilson",
     "Clopper-Pearson, one-sided",
+    "Wilson, over clusters",
     "clustered standard error",
     "cluster bootstrap",
     "BCa bootstrap",
+    "percentile bootstrap",
 ]
 Floats = NDArray[np.float64]
 
@@ -89,8 +97,10 @@ def rate(
 ) -> Rate:
     """The rate of these outcomes. `clusters` says of each to what it belongs; alone without.
 
-    All alike: one-sided, on as many as there are clusters. Each alone: Wilson. Else the
-    clustered error, by bootstrap where there are fewer than thirty clusters.
+    All alike: one-sided, on as many as there are clusters. Each alone: Wilson. Where the rarer
+    outcome is in few clusters, or all clusters are alike: Wilson as if each cluster were one
+    outcome, which errs on the wide side. Else the clustered error, by bootstrap where there
+    are fewer than thirty clusters.
     """
     total, passed = len(outcomes), sum(outcomes)
     if not total:
@@ -102,13 +112,24 @@ def rate(
     if count == total:
         return Rate(passed, total, count, wilson(passed, total, confidence))
     sums, sizes = _by_cluster(np.asarray(outcomes, dtype=float), groups)
-    if count < FEW_CLUSTERS:
+    error = clustered_error(sums, sizes)
+    unlike = min(np.count_nonzero(sums), np.count_nonzero(sizes - sums))
+    if unlike < FEW_UNLIKE or error == 0:
+        interval = _wilson_over_clusters(passed, total, count, confidence)
+    elif count < FEW_CLUSTERS:
         interval = _cluster_bootstrap(sums, sizes, confidence)
     else:
-        margin = _z(confidence) * clustered_error(sums, sizes)
+        margin = _z(confidence) * error
         low, high = max(0.0, passed / total - margin), min(1.0, passed / total + margin)
         interval = Interval(low, high, "clustered standard error", confidence)
     return Rate(passed, total, count, interval)
+
+
+def _wilson_over_clusters(passed: int, total: int, clusters: int, confidence: float) -> Interval:
+    """From the low end of the whole number below to the high end of the one above."""
+    below, above = passed * clusters // total, -(-passed * clusters // total)
+    low, high = wilson(below, clusters, confidence).low, wilson(above, clusters, confidence).high
+    return Interval(low, high, "Wilson, over clusters", confidence)
 
 
 def clustered_error(sums: Floats, sizes: Floats) -> float:
@@ -145,22 +166,28 @@ def bca(
     statistic: Callable[..., float] = np.mean,
     confidence: float = CONFIDENCE,
 ) -> Interval | None:
-    """The BCa bootstrap interval of a skewed mean or a quantile; `None` where nothing varies."""
+    """The bootstrap interval of a skewed mean or a quantile; `None` where nothing varies.
+
+    BCa; of more than five thousand values percentiles, in memory that does not grow with them.
+    """
     sample = np.asarray(values, dtype=float)
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
+    many = len(sample) > MANY
     found = stats.bootstrap(
-        (sample,), statistic, confidence_level=confidence, method="BCa",
-        n_resamples=_fitting(len(sample)), rng=np.random.default_rng(SEED), vectorized=True,
+        (sample,), statistic, confidence_level=confidence, vectorized=True,
+        method="percentile" if many else "BCa", n_resamples=_fitting(len(sample)),
+        batch=max(1, AT_ONCE // len(sample)), rng=np.random.default_rng(SEED),
     ).confidence_interval  # fmt: skip
     if not (np.isfinite(found.low) and np.isfinite(found.high)):
         return None
-    return Interval(float(found.low), float(found.high), "BCa bootstrap", confidence)
+    method: Method = "percentile bootstrap" if many else "BCa bootstrap"
+    return Interval(float(found.low), float(found.high), method, confidence)
 
 
 def _fitting(size: int) -> int:
     """As many resamples as keep a large sample's bootstrap within a second or so."""
-    return max(999, min(RESAMPLES, 20_000_000 // size))
+    return max(999, min(RESAMPLES, 10_000_000 // size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +267,29 @@ def _of_difference(sums: Floats, sizes: Floats, error: float) -> Interval:
 
 
 def _sign_permutation(sums: Floats) -> float:
-    """How often chance alone gives a sum as far from 0: every cluster's sign is as good turned."""
-    if len(sums) < 2 or not np.any(sums):
+    """How often chance alone gives a sum as far from 0: every cluster's sign is as good turned.
+
+    A cluster without a difference changes no sum. Few are turned in every way there is.
+    """
+    moving = sums[sums != 0]
+    if len(moving) < 2:
         return 1.0
-    found = stats.permutation_test(
-        (sums,), np.sum, permutation_type="samples", vectorized=True,
-        n_resamples=RESAMPLES, rng=np.random.default_rng(SEED),
+    rng = np.random.default_rng(SEED)
+    if 2 ** len(moving) <= RESAMPLES:
+        found = stats.permutation_test(
+            (moving,), np.sum, permutation_type="samples", vectorized=True, n_resamples=RESAMPLES
+        )
+        return float(found.pvalue)
+
+    def turned(size: tuple[int, ...]) -> Floats:
+        sums: Floats = np.abs(moving) * rng.choice((-1.0, 1.0), size)
+        return sums
+
+    tried = stats.monte_carlo_test(
+        moving, turned, np.sum, vectorized=True,
+        n_resamples=RESAMPLES, batch=max(1, AT_ONCE // len(moving)),
     )  # fmt: skip
-    return float(found.pvalue)
+    return float(tried.pvalue)
 
 
 def adjusted(p_values: Sequence[float]) -> list[float]:

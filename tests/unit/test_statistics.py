@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.report.statistics import (
+from failproof_es.statistics import (
     adjusted,
     at_the_edge,
     bca,
@@ -66,7 +66,10 @@ def test_the_method_follows_from_what_there_is() -> None:
     assert method([True, False, True]) == "Wilson"
     assert method([True, False, True], [1, 2, 3]) == "Wilson"
     assert method([True] * 9) == "Clopper-Pearson, one-sided"
-    assert method([True, False] * 10, [n // 2 for n in range(20)]) == "cluster bootstrap"
+    assert method([True, False] * 10, [n // 2 for n in range(20)]) == "Wilson, over clusters"
+    assert method([n % 40 < 12 for n in range(40)] * 2, [*range(20)] * 4) == "cluster bootstrap"
+    rare = [n not in (7, 8) for n in range(300)]
+    assert method(rare, [n // 3 for n in range(300)]) == "Wilson, over clusters"
     many = [bool(n % 3) for n in range(120)]
     assert method(many, [n // 2 for n in range(120)]) == "clustered standard error"
 
@@ -110,6 +113,22 @@ def test_clustered_intervals_cover_what_they_say_where_wilson_does_not() -> None
     assert naive / 400 < 0.75
 
 
+@pytest.mark.parametrize("cases", [30, 100, 300])
+def test_rare_failures_of_repeated_cases_are_covered_where_an_error_would_not(cases: int) -> None:
+    """Over every count there can be: each case always fails, 2 in 100, and is asked three times."""
+    truth, covered, by_error = 0.02, 0.0, 0.0
+    for failed in range(min(cases, 40)):
+        chance = comb(cases, failed) * truth**failed * (1 - truth) ** (cases - failed)
+        asked = [case for case in range(cases) for _ in range(3)]
+        found = rate([case < failed for case in asked], asked).interval
+        assert found is not None
+        covered += chance * (found.low <= truth <= found.high)
+        share = failed / cases
+        by_error += chance * (abs(share - truth) <= Z * sqrt(share * (1 - share) / (cases - 1)))
+    assert covered >= 0.94
+    assert by_error < 0.94 and (cases > 30 or by_error < 0.5)
+
+
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 0), (8, 2), (10, 10), (1, 12)])
 def test_mcnemar_counts_the_ways_that_chance_has(b: int, c: int) -> None:
     n = b + c
@@ -126,6 +145,14 @@ def test_the_permutation_test_counts_every_turning_of_signs(differences: list[fl
     ]
     expected = sum(each >= total - 1e-9 for each in turned) / len(turned)
     assert compare_scores(differences).p == pytest.approx(expected)
+
+
+def test_the_sum_of_many_turned_signs_is_distributed_as_trying_says() -> None:
+    chance = np.random.default_rng(3)
+    differences = chance.choice([-1.0, 0.0, 1.0], 500, p=[0.28, 0.4, 0.32])
+    signs = chance.choice([-1.0, 1.0], (20_000, 500))
+    tried = np.mean(np.abs(signs @ differences) >= abs(differences.sum()))
+    assert compare_scores(list(differences)).p == pytest.approx(tried, abs=0.03)
 
 
 def test_two_models_are_compared_on_their_discordant_cases() -> None:
