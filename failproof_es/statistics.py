@@ -112,7 +112,7 @@ def rate(
     if count == total:
         return Rate(passed, total, count, wilson(passed, total, confidence))
     sums, sizes = _by_cluster(np.asarray(outcomes, dtype=float), groups)
-    error = clustered_error(sums, sizes)
+    error = clustered_error(sums, sizes) if count > 1 else 0.0
     unlike = min(np.count_nonzero(sums), np.count_nonzero(sizes - sums))
     if unlike < FEW_UNLIKE or error == 0:
         interval = _wilson_over_clusters(passed, total, count, confidence)

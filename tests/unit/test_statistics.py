@@ -231,3 +231,10 @@ def test_pass_at_k_is_the_share_of_choices_that_hold_a_pass(
 def test_more_tries_than_there_were_are_refused() -> None:
     with pytest.raises(ValueError, match="k is 6 of 5"):
         pass_at_k(1, 5, 6)
+
+
+def test_unlike_outcomes_of_one_case_alone_say_next_to_nothing() -> None:
+    found = rate([True, False, True], ["one"] * 3)
+    assert found.clusters == 1
+    assert found.interval is not None
+    assert found.interval.high - found.interval.low > 0.9
