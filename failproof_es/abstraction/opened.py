@@ -11,16 +11,18 @@ from pathlib import Path
 from failproof_es.abstraction.benchmark import Benchmark
 from failproof_es.abstraction.data_manager import DataManager
 from failproof_es.abstraction.dataset_loader import DataSetLoader
-from failproof_es.abstraction.dispatcher import Dispatcher
+from failproof_es.abstraction.dispatcher import Dispatcher, logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.llm_manager import LLMManager
 from failproof_es.abstraction.prompts import Prompts
 from failproof_es.abstraction.run_report import write_report
 from failproof_es.abstraction.task_manager import TaskManager
+from failproof_es.assurance.keeper import Keeper
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
+from projections.follower import Follower
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,33 @@ def open_benchmark(
     *,
     reports: Path | str = "reports",
     slow_callback_s: float = 5.0,
+    follow: bool = True,
 ) -> Iterator[Parts]:
     """The benchmark of a configuration file, or of one that ships, by its name.
 
     The log is the one at `database_url`, else the one that the command line uses. Reports
     are written into the folder `reports`. A callback that takes longer than
-    `slow_callback_s` is logged. Leaving stops what is still going: it can be resumed. Raises
-    `InvalidInput` with every problem.
+    `slow_callback_s` is logged. As beside every run, the log is signed and the projections
+    follow it, unless `follow` is false. Leaving stops what is still going: it can be resumed.
+    Raises `InvalidInput` with every problem.
     """
     loaded = load_configuration(Path(configuration))
-    with (
-        Store.open(database_url) as store,
-        _put_together(loaded, store, Path(reports), slow_callback_s) as parts,
-    ):
+    with Store.open(database_url) as store, contextlib.ExitStack() as beside:
+        if follow:
+            beside.enter_context(_kept(store))
+        parts = beside.enter_context(_put_together(loaded, store, Path(reports), slow_callback_s))
         yield parts
+
+
+@contextlib.contextmanager
+def _kept(store: Store) -> Iterator[None]:
+    """The log signed and followed, and said where that did not go well."""
+    with Keeper(store) as keeper, Follower(store.projections_url) as follower:
+        yield
+    if not follower.kept_up:
+        logger.warning("the projections stopped following: `failproof-es projections rebuild`")
+    if keeper.trouble is not None:
+        logger.warning("the log could not be signed: %s", keeper.trouble)
 
 
 @contextlib.contextmanager

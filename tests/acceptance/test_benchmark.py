@@ -39,7 +39,7 @@ DRIVE = dedent("""\
         if notice.error or (notice.progress and notice.progress.percent_complete == 100.0):
             over.set()
 
-    with open_benchmark(configuration, url) as parts:
+    with open_benchmark(configuration, url, follow=False) as parts:
         benchmark = parts.benchmark
         benchmark.subscribe(BenchmarkEvent.PROGRESS_CHANGED, hear)
         benchmark.subscribe(BenchmarkEvent.ERROR, hear)
@@ -146,7 +146,7 @@ def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending
     with mock_server(latency_ms=60, module="tests.benchmark_server") as url:
         configuration = str(write_benchmark(tmp_path, url))
         kill_after_events(store, [configuration, store.url, "new"], topic, wanted)
-        with open_benchmark(configuration, store.url) as parts:
+        with open_benchmark(configuration, store.url, follow=False) as parts:
             pending = parts.data.load_results(1, TaskStatus.PENDING_JUDGEMENT)
             judged = parts.data.load_results(1, TaskStatus.JUDGEMENT_COMPLETED)
         assert len(judged) < 2 * TASKS

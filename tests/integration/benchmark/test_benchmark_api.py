@@ -20,6 +20,7 @@ from failproof_es.abstraction.opened import Parts, open_benchmark
 from failproof_es.abstraction.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
+from failproof_es.store.ledger import newest_checkpoint
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.benchmark_server import judge_says
@@ -35,7 +36,7 @@ def opened(configured: Configured, store: Store) -> Opened:
     """Opens a benchmark of some questions on the test's own log."""
 
     def open_(*questions: str, **changes: Any) -> AbstractContextManager[Parts]:
-        return open_benchmark(configured(*questions, **changes).path, store.url)
+        return open_benchmark(configured(*questions, **changes).path, store.url, follow=False)
 
     return open_
 
@@ -112,7 +113,7 @@ def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(
         models=[{**model, "max_tokens": 50}],
         judge={**model, "max_tokens": 60, "structured_output": True},
     )
-    with open_benchmark(loaded.path, store.url) as parts:
+    with open_benchmark(loaded.path, store.url, follow=False) as parts:
         heard = Heard(parts.benchmark)
         parts.benchmark.select_models(["judge"])
         parts.benchmark.select_judge_model("judge")
@@ -143,6 +144,18 @@ def test_a_benchmark_run_is_an_ordinary_run(parts: Parts, store: Store) -> None:
         topics = {row.topic for row in find(connection, run_id=uuid)}
     assert {"RunStarted", "CasesPlanned", "RunCompleted", "RunSealed", "Judged"} <= topics
     assert replay(store, uuid).agree == 6
+
+
+def test_beside_the_run_the_log_is_signed_and_the_projections_follow(
+    configured: Configured, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_benchmark(configured().path, store.url) as parts:
+        run_through(parts)
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+    with store.connect() as connection:
+        answers = connection.execute("SELECT count(*) FROM projections.run_results").fetchone()
+        assert answers == (6,)
+        assert newest_checkpoint(connection) is not None
 
 
 def test_progress_never_goes_back_and_is_complete_once(opened: Opened) -> None:
@@ -181,7 +194,7 @@ def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
 
     with (
         caplog.at_level(logging.WARNING, "failproof_es.abstraction"),
-        open_benchmark(configured().path, store.url, slow_callback_s=0.05) as parts,
+        open_benchmark(configured().path, store.url, follow=False, slow_callback_s=0.05) as parts,
     ):
         benchmark = parts.benchmark
         benchmark.subscribe(BenchmarkEvent.STARTED, block)
@@ -222,7 +235,9 @@ def test_what_no_judgement_comes_of_is_failed_with_its_answer_kept(opened: Opene
 def test_the_report_of_a_run_is_a_file_that_completes_it_once(
     configured: Configured, store: Store, tmp_path: Path
 ) -> None:
-    with open_benchmark(configured().path, store.url, reports=tmp_path / "reports") as parts:
+    with open_benchmark(
+        configured().path, store.url, follow=False, reports=tmp_path / "reports"
+    ) as parts:
         run_id, heard = run_through(parts)
         path = parts.benchmark.generate_report(run_id)
         parts.benchmark.generate_report(run_id)

@@ -21,7 +21,7 @@ from tests.integration.benchmark.conftest import Configured, Server
 
 @pytest.fixture
 def parts(configured: Configured, store: Store) -> Iterator[Parts]:
-    with open_benchmark(configured().path, store.url) as parts:
+    with open_benchmark(configured().path, store.url, follow=False) as parts:
         yield parts
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
+from failproof_es.abstraction.enums import TaskStatus
+from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome, replay, start
 from failproof_es.events import CaseSkipped, CasesPlanned
@@ -77,6 +79,20 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert "stands already at" in skipped[1].why
     assert not any("Another question" in asked for asked in server.asked())
     assert replay(store, outcome.run_id).agree == 8
+
+
+def test_through_the_interfaces_the_same_tasks_are_loaded_and_planned(
+    configured: Configured, store: Store, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "tasks")
+    loaded = configured(prompts={"path": path, "dialect": "benchmark", "on_invalid": "skip"})
+    with_defects(tmp_path / "tasks")
+    with open_benchmark(loaded.path, store.url, follow=False) as parts:
+        parts.data.judge_with("judge")
+        run_id = parts.data.create_run(["alpha"])
+        parts.data.save_tasks(run_id, parts.loader.load_tasks(path))
+        results = parts.data.load_results(run_id, TaskStatus.NEW)
+    assert [each.task_id for each in results] == ["task-1", "task-2", "task-3", "after"]
 
 
 def test_where_skipping_leaves_nothing_it_is_an_error(

@@ -52,7 +52,7 @@ def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_co
     model = {"provider": "openai", "base_url": server.url, "api_key_env": "BENCHMARK_KEY"}
     loaded = configured(models=[{**model, "model": "alpha"}], judge={**model, "model": "judge"})
     refused = "alpha" if key == "wrong when answering" else "judge"
-    with open_benchmark(loaded.path, store.url) as parts:
+    with open_benchmark(loaded.path, store.url, follow=False) as parts:
         parts.benchmark.select_models(["alpha"])
         parts.benchmark.select_judge_model("judge")
         server.refuse(refused)
@@ -73,7 +73,7 @@ def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_co
 def test_a_model_that_can_not_be_reached_is_said_before_there_is_a_run(
     configured: Configured, store: Store, server: Server
 ) -> None:
-    with open_benchmark(configured().path, store.url) as parts:
+    with open_benchmark(configured().path, store.url, follow=False) as parts:
         parts.benchmark.select_models(["alpha"])
         parts.benchmark.select_judge_model("judge")
         server.stop()
@@ -95,7 +95,10 @@ def test_a_configuration_that_has_no_word_in_the_interface_is_refused_with_its_p
     configured: Configured, store: Store, changes: dict[str, Any], field: str
 ) -> None:
     loaded = configured(**changes)
-    with pytest.raises(InvalidInput) as caught, open_benchmark(loaded.path, store.url):
+    with (
+        pytest.raises(InvalidInput) as caught,
+        open_benchmark(loaded.path, store.url, follow=False),
+    ):
         pass
     (problem,) = caught.value.problems
     assert (problem.field, problem.path, problem.line) == (field, loaded.path, 1)
