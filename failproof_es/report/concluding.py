@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.report.observations import Observation
 from failproof_es.report.summary import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.wording import percent, told
@@ -86,7 +87,8 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
         said.append("Every case was asked once: nothing is known of how stable the answers are.")
     if any(cost.cost_usd is None for cost in report.costs):
         said.append("Some prices or token counts are unknown: costs are of the others.")
-    if any(each.judges for each in report.asked) and not report.agreement:
+    reviewed = any(each.one == JUDGES for each in report.agreement)
+    if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
     for each in report.comparisons:
         if each.paired.smallest_effect is not None and each.adjusted_p > 0.05:

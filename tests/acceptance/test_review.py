@@ -17,6 +17,7 @@ import pytest
 from failproof_es.engine.recorded import read_run, recorded_evaluations
 from failproof_es.engine.reviews import Opinion, Reviewing, read_reviews, record_reviews
 from failproof_es.events import Reviewed
+from failproof_es.report.making import make_report
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
@@ -55,7 +56,9 @@ def case(number: int, question: str) -> dict[str, Any]:
     }
 
 
-def reviewable(store: Store, folder: Path, url: str, *questions: str) -> None:
+def reviewable(
+    store: Store, folder: Path, url: str, *questions: str, judges: tuple[str, ...] = ("judge",)
+) -> None:
     """A finished run of one case for each question; `[forbidden]` makes one fail."""
     cases = [case(number, question) for number, question in enumerate(questions)]
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
@@ -63,7 +66,7 @@ def reviewable(store: Store, folder: Path, url: str, *questions: str) -> None:
     configuration = {
         "test_run": {"name": "reviewed"},
         "models": [{**model, "model": "talker"}],
-        "judge": {**model, "model": "judge"},
+        "judges": [{**model, "model": name} for name in judges],
         "prompts": {"path": "suite.jsonl"},
     }
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
@@ -198,6 +201,29 @@ def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
     assert subprocess.run(alone, cwd=tmp_path, check=False, timeout=60).returncode == 0
     lines = (tmp_path / "run.evidence").read_bytes().splitlines()
     assert sum(b'"topic":"Reviewed"' in line for line in lines) == 2
+
+
+def test_the_report_says_who_agrees_and_whether_any_person_looked(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, server, "One?", "Two?", judges=("judge", "judge-two"))
+    unreviewed = "Models judged, and no person has reviewed what they said."
+    with store.connect() as connection:
+        run_id = resolve_run(connection, "latest")
+        report = make_report(connection, [run_id])
+        assert unreviewed in report.limitations
+        assert [(each.one, each.other, each.pairs) for each in report.agreement] == [
+            ("judge:judge", "judge:judge-two", 6)
+        ]
+        review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", "--reviewer", "jane")
+        report = make_report(connection, [run_id])
+    assert unreviewed not in report.limitations
+    assert [(each.other, each.what, each.agreeing, each.pairs) for each in report.agreement][
+        1:
+    ] == [
+        ("jane", "items", 3, 3),
+        ("jane", "verdicts", 0, 1),
+    ]
 
 
 def written(sheet: Path) -> list[list[str]]:
