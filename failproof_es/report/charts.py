@@ -86,27 +86,27 @@ class Difference:
 
 def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Markup:
     """A dot and its interval for each name and series, names downwards as given."""
-    series = _distinct(row.series for row in intervals)
-    names, of_series = _names(_distinct(row.name for row in intervals)), _names(series)
+    names = _names(row.name for row in intervals)
+    series = _names(row.series for row in intervals)
     rows = [
         {
             "name": names[row.name],
-            "series": of_series[row.series],
+            "series": series[row.series],
             "rate": row.rate,
             "low": row.low,
             "high": row.high,
             "count": f"{row.passed}/{row.total}",
-            "says": f"{names[row.name]}, {of_series[row.series]}: {row.passed} of {row.total}, "
+            "says": f"{names[row.name]}, {series[row.series]}: {row.passed} of {row.total}, "
             f"interval {row.low:.1%} to {row.high:.1%}",
         }
         for row in intervals
     ]
     height = len(names) * (ROW if len(series) == 1 else 10 + 16 * len(series))
-    place: dict[str, Any] = {"y": _name_axis(names)}
+    place: dict[str, Any] = {"y": _name_axis(_values(names))}
     if len(series) > 1:
-        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=_values(of_series)))
+        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=_values(series)))
     base = _chart(rows).encode(**place)
-    hue = alt.Color("series:N", scale=_hues(of_series), legend=_legend(of_series))
+    hue = alt.Color("series:N", scale=_hues(series), legend=_legend(series))
     bars = base.mark_rule(strokeWidth=2).encode(
         x=alt.X(
             "low:Q",
@@ -121,7 +121,7 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x="rate:Q",
         color=hue,
-        shape=alt.Shape("series:N", scale=_cycled(of_series, _SHAPES), legend=_legend(of_series)),
+        shape=alt.Shape("series:N", scale=_cycled(series, _SHAPES), legend=_legend(series)),
         description="says:N",
     )
     counts = _beside(base, "count:N")
@@ -130,12 +130,12 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
 
 def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
     """Failures where rows and columns meet, `k/n` in each cell; where nothing was asked, a dash."""
-    rows = _names(_distinct(cell.row for cell in cells))
-    columns = _names(_distinct(cell.column for cell in cells))
+    rows = _names(cell.row for cell in cells)
+    columns = _names(cell.column for cell in cells)
     at = {(cell.row, cell.column): cell for cell in cells}
     values = [_heat_value(rows[r], columns[c], at.get((r, c))) for r in rows for c in columns]
     base = _chart(values).encode(
-        y=_name_axis(rows),
+        y=_name_axis(_values(rows)),
         x=alt.X(
             "column:N",
             title=None,
@@ -162,7 +162,7 @@ def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
 
 def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
     """What fraction was answered within how many milliseconds, one stepped line a series."""
-    series = _names([curve.series for curve in curves])
+    series = _names(curve.series for curve in curves)
     values = [
         {"series": series[curve.series], "ms": ms, "fraction": fraction, "order": order}
         for curve in curves
@@ -201,17 +201,17 @@ def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
 
 def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
     """One bar an amount, the amount written beside it."""
-    names = _names([bar.name for bar in amounts])
+    labels = _labels([bar.name for bar in amounts])
     values = [
         {
-            "name": names[bar.name],
+            "name": name,
             "value": bar.value,
             "written": _written(bar.written),
-            "says": f"{names[bar.name]}: {_written(bar.written)}",
+            "says": f"{name}: {_written(bar.written)}",
         }
-        for bar in amounts
+        for name, bar in zip(labels, amounts, strict=True)
     ]
-    base = _chart(values).encode(y=_name_axis(names))
+    base = _chart(values).encode(y=_name_axis(labels))
     lengths = base.mark_bar(height=12, color=colour("series-0")).encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(tickCount=5)), description="says:N"
     )
@@ -222,21 +222,21 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
 
 def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
     """Paired differences with their intervals about a line at none."""
-    names = _names([row.name for row in differences], PAIR_LENGTH)
+    labels = _labels([row.name for row in differences], PAIR_LENGTH)
     values = [
         {
-            "name": names[row.name],
+            "name": name,
             "difference": row.difference,
             "low": row.low,
             "high": row.high,
             "written": _written(row.written),
-            "says": f"{names[row.name]}: {_written(row.written)}",
+            "says": f"{name}: {_written(row.written)}",
         }
-        for row in differences
+        for name, row in zip(labels, differences, strict=True)
     ]
     reach = max(0.05, *(max(abs(row.low), abs(row.high)) for row in differences))
     reach = min(1.0, ceil(reach * 20) / 20)
-    base = _chart(values).encode(y=_name_axis(names))
+    base = _chart(values).encode(y=_name_axis(labels))
     spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(
         x=alt.X(
             "low:Q",
@@ -320,11 +320,11 @@ def _heat_value(row: str, column: str, cell: HeatCell | None) -> dict[str, str]:
     }
 
 
-def _name_axis(names: dict[str, str]) -> alt.Y:
+def _name_axis(labels: list[str]) -> alt.Y:
     return alt.Y(
         "name:N",
         title=None,
-        scale=alt.Scale(domain=_values(names)),
+        scale=alt.Scale(domain=labels),
         axis=alt.Axis(domain=False, ticks=False, labelPadding=8),
     )
 
@@ -358,23 +358,23 @@ def _values(names: dict[str, str]) -> list[str]:
     return list(names.values())
 
 
-def _distinct(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
+def _names(names: Iterable[str]) -> dict[str, str]:
+    """How each of the names is shown."""
+    distinct = list(dict.fromkeys(names))
+    return dict(zip(distinct, _labels(distinct), strict=True))
 
 
-def _names(names: Sequence[str], length: int = NAME_LENGTH) -> dict[str, str]:
-    """Each name as it is shown: on one line, bounded, and still told apart from the others."""
-    shown: dict[str, str] = {}
-    taken: set[str] = set()
+def _labels(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Each as it is shown: on one line, bounded, and told apart from all the others."""
+    shown: dict[str, None] = {}
     for name in names:
         text = candidate = shortened(one_line(name), length)
         number = 2
-        while candidate in taken:
+        while candidate in shown:
             candidate = f"{text} ({number})"
             number += 1
-        taken.add(candidate)
-        shown[name] = candidate
-    return shown
+        shown[candidate] = None
+    return list(shown)
 
 
 def _one_two_five(low: float, high: float) -> list[float]:

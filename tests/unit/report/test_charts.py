@@ -108,6 +108,13 @@ def test_names_that_are_shortened_to_the_same_text_stay_apart() -> None:
     assert any("…" in text for text in texts)
 
 
+def test_rows_of_the_same_name_stand_on_lines_of_their_own() -> None:
+    rows = [Difference("a − b", 0.1, low, 0.2, f"{low}") for low in (0.0, 0.05)]
+    drawn = ElementTree.fromstring(difference_forest(rows, label="x", axis="x"))
+    places = [text.get("transform") for text in drawn.iter("text") if text.text in ("0.0", "0.05")]
+    assert len(set(places)) == 2
+
+
 def test_latencies_far_apart_are_drawn_on_a_logarithmic_axis_that_says_so() -> None:
     def axis(fast: float) -> str:
         return latency_curves([Curve("m", ((fast, 0.5), (9_000.0, 1.0)))], label="x")
