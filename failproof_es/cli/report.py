@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.output import say, write_file
 from failproof_es.cli.program import Command, session
+from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileWritten
 from failproof_es.store.reader import resolve_run
@@ -26,7 +28,8 @@ FORMATS = ("html", "md", "json", "csv")
     "-o", "--output", type=click.Path(path_type=Path),
     help="Write it here; `-` prints it.  [default: YYYY-MM-DD_HH-MM-SS_NAME.FORMAT here]",
 )  # fmt: skip
-def report(runs: tuple[str, ...], document: str, output: Path | None) -> None:
+@junit_option
+def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Path | None) -> None:
     """Write a report of RUN; of several, also how they compare on what all were asked.
 
     Prints the path of the file. Every rate has its counts, its interval and its method;
@@ -36,6 +39,8 @@ def report(runs: tuple[str, ...], document: str, output: Path | None) -> None:
 
     with session().open_store() as store, store.connect() as connection:
         run_ids = [resolve_run(connection, run) for run in runs]
+        if junit is not None:
+            write_junit(store, [RecordedRun.read(connection, each) for each in run_ids], junit)
         name, pieces = document_of(connection, run_ids, document)
         if output is not None and str(output) == "-":
             for piece in pieces:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -36,6 +37,7 @@ from failproof_es.statistics import (
 REFUSAL = "refusal"
 ACCURACY = "accuracy"
 NO_SEVERITY = "none"
+BY_CATEGORY = "pass rate in "
 _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 
@@ -203,27 +205,44 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 
 
 def comparisons(series: dict[str, list[Observation]]) -> tuple[Comparison, ...]:
-    """Every two series on what both were asked: pass and fail, then the other scores."""
-    found: list[tuple[str, str, str, Paired, tuple[str, ...]]] = []
-    for (one, first), (other, second) in combinations(series.items(), 2):
-        pairs = list(_pairs(first, second))
-        if not pairs:
-            continue
-        clusters = [each.cluster for each, _ in pairs]
-        outcomes = [(bool(a.passed), bool(b.passed)) for a, b in pairs]
-        discordant = tuple(a.case for a, b in pairs if a.passed != b.passed)
-        found.append((one, other, "pass rate", compare_outcomes(outcomes, clusters), discordant))
-        for name in sorted({name for a, b in pairs for name in a.scores.keys() & b.scores.keys()}):
-            if name != ACCURACY:
-                both = [(a, b) for a, b in pairs if name in a.scores and name in b.scores]
-                differences = [a.scores[name] - b.scores[name] for a, b in both]
-                paired = compare_scores(differences, [a.cluster for a, _ in both])
-                found.append((one, other, name, paired, ()))
-    p_values = adjusted([paired.p for _, _, _, paired, _ in found])
-    return tuple(
-        Comparison(one, other, what, paired, p, discordant)
-        for (one, other, what, paired, discordant), p in zip(found, p_values, strict=True)
-    )
+    """Every two series on what both were asked: pass and fail, the same by category, scores.
+
+    The p values of all of them are adjusted together.
+    """
+    found = [
+        Comparison(one, other, what, paired, paired.p, discordant)
+        for (one, first), (other, second) in combinations(series.items(), 2)
+        for what, paired, discordant in _compared(list(_pairs(first, second)))
+    ]
+    p_values = adjusted([each.paired.p for each in found])
+    return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
+
+
+Pair = tuple[Observation, Observation]
+
+
+def _compared(pairs: Sequence[Pair]) -> Iterator[tuple[str, Paired, tuple[str, ...]]]:
+    """What was compared, how it came out, and the cases where just one passed."""
+    if not pairs:
+        return
+    discordant = tuple(one.case for one, other in pairs if one.passed != other.passed)
+    yield "pass rate", _outcomes_compared(pairs), discordant
+    categories: defaultdict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        categories[pair[0].category].append(pair)
+    if len(categories) > 1:
+        for category in sorted(categories):
+            yield f"{BY_CATEGORY}{category}", _outcomes_compared(categories[category]), ()
+    for name in sorted({name for one, other in pairs for name in one.scores.keys() & other.scores}):
+        if name != ACCURACY:
+            both = [(a, b) for a, b in pairs if name in a.scores and name in b.scores]
+            differences = [a.scores[name] - b.scores[name] for a, b in both]
+            yield name, compare_scores(differences, [a.cluster for a, _ in both]), ()
+
+
+def _outcomes_compared(pairs: Sequence[Pair]) -> Paired:
+    outcomes = [(bool(one.passed), bool(other.passed)) for one, other in pairs]
+    return compare_outcomes(outcomes, [one.cluster for one, _ in pairs])
 
 
 def _pairs(

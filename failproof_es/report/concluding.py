@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from failproof_es.engine.review_comparison import JUDGES
+from failproof_es.report.analysis import BY_CATEGORY
 from failproof_es.report.observations import Observation
 from failproof_es.report.summary import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.wording import percent, told
@@ -91,6 +92,8 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
     for each in report.comparisons:
+        if each.what.startswith(BY_CATEGORY):
+            continue  # as many as there are categories: the table tells
         if each.paired.smallest_effect is not None and each.adjusted_p > 0.05:
             said.append(
                 f"{each.one} and {each.other} ({each.what}): a difference of less than "

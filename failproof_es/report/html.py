@@ -86,7 +86,9 @@ def _gates(gates: tuple[Gate, ...]) -> Iterator[Block]:
             Column("run"),
             Column("limit"),
             Column("measured"),
+            Column("of"),
             Column("", "text"),
+            Column("because", "text"),
         ),
         tuple(
             (
@@ -94,11 +96,19 @@ def _gates(gates: tuple[Gate, ...]) -> Iterator[Block]:
                 str(gate.run_number),
                 _limit(gate.limit),
                 "not known" if gate.measured is None else _limit(gate.measured),
+                "" if gate.of is None else f"{gate.of:,}",
                 _MET[gate.met],
+                _because(gate),
             )
             for gate in gates
         ),
     )
+
+
+def _because(gate: Gate) -> str:
+    if gate.interval is not None:
+        return f"interval {gate.interval[0]:+.4g} to {gate.interval[1]:+.4g}"
+    return gate.why or ""
 
 
 def _limit(value: object) -> str:

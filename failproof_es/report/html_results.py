@@ -305,7 +305,7 @@ def comparison(report: Report) -> Iterator[Block]:
     rates = [each for each in report.comparisons if each.paired.first_only is not None]
     drawn = [
         charts.Difference(
-            f"{each.one} − {each.other}",
+            _whose(each),
             each.paired.difference,
             each.paired.interval.low,
             each.paired.interval.high,
@@ -323,6 +323,11 @@ def comparison(report: Report) -> Iterator[Block]:
     yield _compared(report.comparisons)
     for each in rates:
         yield from _discordant(each)
+
+
+def _whose(each: Comparison) -> str:
+    part = each.what.removeprefix("pass rate")
+    return f"{each.one} − {each.other}{part}"
 
 
 def _compared(comparisons: Sequence[Comparison]) -> Table:

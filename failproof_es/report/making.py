@@ -64,7 +64,11 @@ def _naming(run: Run, runs: int) -> str:
 
 def _gates(run: Run) -> Iterator[Gate]:
     for name, gate in (run.gates or {}).items():
-        yield Gate(run.started.run_number, name, gate["limit"], gate["measured"], gate["met"])
+        interval = gate.get("interval")
+        yield Gate(
+            run.started.run_number, name, gate["limit"], gate["measured"], gate["met"],
+            gate.get("of"), None if interval is None else tuple(interval), gate.get("why"),
+        )  # fmt: skip
 
 
 def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked:

@@ -35,6 +35,11 @@ class Gate:
     limit: Any
     measured: Any
     met: bool
+    of: int | None = None
+    """How many it was measured of."""
+    interval: tuple[float, float] | None = None
+    why: str | None = None
+    """Why it is not met, where the numbers do not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from io import StringIO
+from typing import Any
 
 import orjson
 
+from failproof_es.events import Record
 from failproof_es.report.summary import Group, Report
 
 _HEADINGS = (
@@ -19,8 +21,14 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def json_pieces(report: Report) -> Iterator[bytes]:
     """The whole report as one JSON object: numbers as they are, times in UTC."""
-    yield orjson.dumps(report, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
-    yield b"\n"
+    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
+    yield orjson.dumps(report, _of_an_event, options)
+
+
+def _of_an_event(value: object) -> dict[str, Any]:
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
+    raise TypeError(f"a report has no way to write {type(value).__name__}")
 
 
 def csv_pieces(report: Report) -> Iterator[bytes]:

@@ -175,6 +175,17 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
     assert again.exit_code == 0 and (tmp_path / "again.xml").read_bytes() == written
     assert len(orjson.loads(again.stdout)) == CASES
 
+    reported = invoke(
+        store.url, "report", "1", "--format", "json", "-o", "-", "--junit", "third.xml",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert (tmp_path / "third.xml").read_bytes() == written
+    assert reported.exit_code == 0, reported.output
+    missed, met = orjson.loads(reported.stdout)["gates"]
+    assert (missed["name"], missed["of"], missed["met"], met["met"]) == (
+        "min_accuracy", 19, False, True,
+    )  # fmt: skip
+
 
 def test_a_junit_file_that_cannot_be_written_is_said_and_loses_nothing(
     store: Store, tmp_path: Path

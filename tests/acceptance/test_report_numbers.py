@@ -151,7 +151,9 @@ def test_repetitions_are_one_cluster_and_two_models_are_compared_on_what_both_an
     assert overall.rate.total == 2 * overall.rate.clusters == 2 * (CASES - 2)
     [stable, _] = reported.stability
     assert (stable.k, stable.cases, stable.changing) == (2, CASES - 2, 0)
-    [comparison] = reported.comparisons
+    comparison, *by_category = reported.comparisons
+    assert [each.what for each in by_category] == ["pass rate in even", "pass rate in odd"]
+    assert sum(each.paired.pairs for each in by_category) == comparison.paired.pairs
     assert (comparison.one, comparison.other) == MODELS
     assert comparison.paired.pairs == overall.rate.total
     assert comparison.paired.difference == 0 and comparison.paired.p == 1.0
