@@ -30,7 +30,8 @@ def review(reviewer: str, opinion: Opinion) -> Reviewed:
         originator_id=review_id(KEY.evaluation_id), originator_version=1, run_id=None,
         timestamp=datetime(2026, 11, 21, tzinfo=UTC), about=RUN, who="w", where="h",
         evaluation_id=KEY.evaluation_id, reviewer=reviewer, items=opinion.items,
-        verdict=opinion.verdict, severity=None, tags=(), notes="", blind=True, file_sha256=None,
+        verdict=opinion.verdict, severity=opinion.severity, tags=opinion.tags, notes=opinion.notes,
+        blind=True, file_sha256=None,
     )  # fmt: skip
 
 

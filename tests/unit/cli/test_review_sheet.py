@@ -19,8 +19,14 @@ from failproof_es.cli.review_answers import (
     valid,
 )
 from failproof_es.cli.review_sheet import escaped, opinions, read_sheet, unescaped
-from failproof_es.engine.reviews import Opinion
+from failproof_es.cli.review_sheet import sheet as written_sheet
+from failproof_es.dialects.redteam import RedTeam
+from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
+from failproof_es.evaluation import Evaluation, Score
+from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
+from tests.unit.test_review_comparison import CASE, KEY, review
 
 FILE = Path("r.csv")
 ONE = UUID(int=1)
@@ -47,6 +53,27 @@ def read(content: bytes) -> tuple[dict[UUID, Opinion], list[str]]:
 
 def sheet(*rows: str, heading: str = HEADING) -> bytes:
     return (heading + "\r\n".join(rows)).encode()
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"])).map(str.strip)
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=",")).map(str.strip)
+
+
+@given(texts, st.lists(words.filter(bool), unique=True, max_size=3), st.booleans())
+def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
+    notes: str, tagged: list[str], unblind: bool
+) -> None:
+    given_items = (ReviewedItem(item="must_do.1", verdict="met"),)
+    opinion = Opinion("fail", given_items, "S2", tuple(tagged), notes)
+    state = Evaluation(score=Score({"accuracy": 1.0, "must_do.1": 1.0}, "=reason", "s", "1"))
+    recorded = RecordedEvaluation(KEY, CASE, ())
+    evaluation = ReviewedEvaluation(recorded, state, [review("jane", opinion)])
+    content = b"".join(written_sheet([evaluation], RedTeam(), "jane", unblind=unblind))
+    problems = Problems()
+    read_back = read_sheet(FILE, content, problems)
+    known = {KEY.evaluation_id: [item.key for item in items_of(CASE)]}
+    assert opinions(FILE, read_back, known, problems) == {KEY.evaluation_id: opinion}
+    assert not problems.errors and read_back.blind is not unblind
 
 
 def test_rows_without_a_verdict_are_not_reviewed() -> None:
