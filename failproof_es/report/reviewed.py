@@ -10,10 +10,14 @@ from failproof_es.engine.reviews import finished_evaluations
 from failproof_es.report.agreement import agreement
 from failproof_es.report.summary import JudgeAgreement
 from failproof_es.run import Run
+from failproof_es.store.reader import find
 
 
 def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreement, ...]:
     """Everything that can be compared within these runs, taken together."""
+    judges = max(len(run.started.judges) for run in runs)
+    if judges < 2 and not list(find(connection, topics=("Reviewed",), limit=1)):
+        return ()  # nobody to be compared: the runs need not be read for it
     comparison = Comparison()
     for run in runs:
         for evaluation in finished_evaluations(connection, recorded_evaluations(connection, run)):
