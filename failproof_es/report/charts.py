@@ -101,7 +101,7 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
         }
         for row in intervals
     ]
-    height = len(names) * (ROW if len(series) == 1 else 10 + 16 * len(series))
+    height = len(names) * (ROW if len(series) == 1 else 10 + 19 * len(series))
     place: dict[str, Any] = {"y": _name_axis(_values(names))}
     if len(series) > 1:
         place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=_values(series)))
