@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
 from typing import Any, Literal
@@ -45,6 +45,8 @@ class Run:
     gates: Mapping[str, Any] | None = None
     validation: RunValidated | None = None
     sealed: bool = False
+    limits: Mapping[str, LimitChanged] = field(default_factory=dict)
+    """The last change of each server's limit."""
 
     @property
     def started(self) -> RunStarted:
@@ -89,7 +91,9 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, sealed=True)
         case RunValidated():
             return replace(run, validation=event)
-        case CaseSkipped() | LimitChanged():
+        case LimitChanged():
+            return replace(run, limits={**run.limits, event.server: event})
+        case CaseSkipped():
             return run
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")

@@ -134,8 +134,10 @@ class Driver:
                                code_version=code_version())  # fmt: skip
         await self._targets.open()
         changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
-        for gate in self._targets.gates.values():
+        for server, gate in self._targets.gates.items():
             gate.on_change = changes.put_nowait
+            if last := self._run.limits.get(server):
+                gate.restore(last.limit_after, last.held_until)
         recording = asyncio.create_task(self._record_limits(journal, changes), name="limits")
         try:
             with _calm_collector():

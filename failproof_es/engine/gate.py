@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from failproof_es.configuration.schema import Model
@@ -42,45 +42,60 @@ class Gate:
         self._limit = Limit.open(ceiling)
         self._in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._held_back: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self.on_change: Callable[[LimitChange], None] = lambda change: None
 
-    async def enter(self) -> float | None:
-        """Wait until a request may go; returns when that is, or `None` once the run stops."""
-        while not self._closed and not self._is_free():
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            await waiter
+    def restore(self, allowed: int, held_until: datetime | None) -> None:
+        """Begin where another drive of the run left off, with a hold only if it still runs."""
+        self._limit = replace(self._limit, allowed=max(1, min(allowed, self._limit.ceiling)))
+        left_s = (held_until - datetime.now(UTC)).total_seconds() if held_until else 0.0
+        if left_s > 0:
+            self._limit = self._limit.hold(time.monotonic(), left_s)
+            self._wake_when_released()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request could enter now without waiting."""
+        return self._in_flight < self._limit.allowed and self._limit.held_until is None
+
+    async def enter(self) -> bool:
+        """Wait until a request may be prepared; false once the run stops."""
+        while not self._closed and not self.is_open:
+            await self._woken(self._waiting)
         if self._closed:
-            return None
+            return False
         self._in_flight += 1
-        return time.monotonic()
+        return True
 
-    async def released(self) -> None:
-        """Wait while the server wants nothing: a hold may begin after a request has entered."""
-        while self._limit.held_until is not None:
-            await asyncio.sleep(max(0.0, self._limit.held_until - time.monotonic()))
-            self._release()
+    async def released(self) -> float | None:
+        """Wait, right before the request goes, while the server wants nothing.
 
-    def answered(self, entered: float) -> None:
-        """The request that entered then has its answer."""
+        A hold may begin after a request has entered. Returns when the request goes, by the
+        monotonic clock, or `None` where the run stops before it may.
+        """
+        while not self._closed and self._limit.held_until is not None:
+            await self._woken(self._held_back)
+        return None if self._limit.held_until is not None else time.monotonic()
+
+    def answered(self, sent_at: float) -> None:
+        """The request that was sent then has its answer."""
         before = self._limit
         if before.allowed < before.ceiling:
-            self._limit = before.answer(entered)
+            self._limit = before.answer(sent_at)
             if self._limit.allowed != before.allowed:
                 self._changed(before, "recovered", None)
 
-    def refused(self, entered: float, status: int | None, retry_after_s: float | None) -> None:
-        """The request that entered then met an error that may pass."""
+    def refused(self, sent_at: float, status: int | None, retry_after_s: float | None) -> None:
+        """The request that was sent then met an error that is the server's complaint."""
         before, now = self._limit, time.monotonic()
         if status == _RATE_LIMITED:
-            self._limit = self._limit.rate_limited(entered, now)
+            self._limit = self._limit.rate_limited(sent_at, now)
         if retry_after_s:
             self._limit = self._limit.hold(now, retry_after_s)
             self._wake_when_released()
-        held_now = before.held_until is None and self._limit.held_until is not None
-        if held_now or self._limit.allowed != before.allowed:
+        if self._limit.holds_longer_than(before) or self._limit.allowed != before.allowed:
             reason: Reason = "rate_limited" if status == _RATE_LIMITED else "retry_after"
             self._changed(before, reason, retry_after_s)
 
@@ -98,11 +113,19 @@ class Gate:
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _is_free(self) -> bool:
-        return self._in_flight < self._limit.allowed and self._limit.held_until is None
+    @staticmethod
+    async def _woken(queue: deque[asyncio.Future[None]]) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        queue.append(waiter)
+        await waiter
 
     def _wake(self, *, everyone: bool = False) -> None:
-        free = self._limit.allowed - self._in_flight if self._limit.held_until is None else 0
+        held = self._limit.held_until is not None
+        while self._held_back and (everyone or not held):
+            waiter = self._held_back.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+        free = 0 if held else self._limit.allowed - self._in_flight
         while self._waiting and (everyone or free > 0):
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -112,7 +135,8 @@ class Gate:
     def _wake_when_released(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        assert self._limit.held_until is not None
+        if self._closed or self._limit.held_until is None:
+            return
         left_s = max(0.0, self._limit.held_until - time.monotonic())
         self._timer = asyncio.get_running_loop().call_later(left_s, self._release)
 
@@ -142,4 +166,6 @@ class Gate:
 
 def server_of(model: Model) -> str:
     """Which server a model stands on: models that share one share its limits."""
-    return model.base_url or f"{model.provider}:{model.class_ or model.model}"
+    if model.base_url is None:
+        return f"{model.provider}:{model.class_ or model.model}"
+    return model.base_url.rstrip("/")

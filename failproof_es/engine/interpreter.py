@@ -134,8 +134,10 @@ class Interpreter:
                 if self.stop.is_set():
                     break
                 target = self._target(key, action)
-                entered = await target.gate.enter()
-                if entered is None:
+                if not target.gate.is_open:  # nobody knows for how long
+                    await self._record(decided)
+                    decided = []
+                if not await target.gate.enter():
                     break
                 try:
                     request = self._request(stamp, state, case, action, target)
@@ -143,7 +145,6 @@ class Interpreter:
                     state = evolve(state, request)
                     decided = []
                     events = await self._exchange(key, stamp, state, request, target)
-                    _tell(target.gate, entered, events[-1])
                 finally:
                     target.gate.leave()
             else:
@@ -179,14 +180,8 @@ class Interpreter:
     ) -> EvaluationEvent:
         match action:
             case DeclareLost(request):
-                return AttemptLost(
-                    **stamp(state),
-                    purpose=request.purpose,
-                    judge=request.judge,
-                    turn=request.turn,
-                    attempt=request.attempt,
-                    reason="sent by a process that ended before it recorded an outcome",
-                )
+                reason = "sent by a process that ended before it recorded an outcome"
+                return _lost(stamp, state, request, reason)
             case Classify(transcript):
                 classification = self.dialect.classify(case, transcript)
                 return Classified(
@@ -279,8 +274,24 @@ class Interpreter:
     ) -> list[EvaluationEvent]:
         """One attempt and its outcome. The request is on record already.
 
-        An answer of another model than was asked is recorded whole, and as an error.
+        An answer of another model than was asked is recorded whole, and as an error. A request
+        that a stop finds held back by its server is never sent, and lost.
         """
+        sent_at = await target.gate.released()
+        if sent_at is None:
+            return [_lost(stamp, state, request, "not sent: stopped while the server held it back")]
+        events = await self._attempt(key, stamp, state, request, target)
+        _tell(target.gate, sent_at, events[-1])
+        return events
+
+    async def _attempt(
+        self,
+        key: EvaluationKey,
+        stamp: _Stamp,
+        state: Evaluation,
+        request: RequestSent,
+        target: Target,
+    ) -> list[EvaluationEvent]:
         prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
         try:
             answer = await target.provider.send(prepared, self._listener(key, request))
@@ -374,12 +385,23 @@ class Interpreter:
             self.observe(event)
 
 
-def _tell(gate: Gate, entered: float, outcome: EvaluationEvent) -> None:
+def _tell(gate: Gate, sent_at: float, outcome: EvaluationEvent) -> None:
     """Let the gate know how the server bore the request."""
     if isinstance(outcome, ResponseReceived):
-        gate.answered(entered)
-    elif isinstance(outcome, ErrorRecorded) and outcome.disposition == "transient":
-        gate.refused(entered, outcome.status, outcome.retry_after_s)
+        gate.answered(sent_at)
+    elif isinstance(outcome, ErrorRecorded) and outcome.disposition != "final":
+        gate.refused(sent_at, outcome.status, outcome.retry_after_s)
+
+
+def _lost(stamp: _Stamp, state: Evaluation, request: RequestSent, reason: str) -> AttemptLost:
+    return AttemptLost(
+        **stamp(state),
+        purpose=request.purpose,
+        judge=request.judge,
+        turn=request.turn,
+        attempt=request.attempt,
+        reason=reason,
+    )
 
 
 class _Stamp:

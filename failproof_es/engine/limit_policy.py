@@ -13,6 +13,8 @@ Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
 _STEPS = 20
 """Growing from nothing to the ceiling takes so many rounds of answers."""
+_LONGER_S = 1.0
+"""A hold that ends later by less than this is still the same one: nothing to record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,12 @@ class Limit:
         until = now + retry_after_s
         return replace(self, held_until=until if self.held_until is None
                        else max(self.held_until, until))  # fmt: skip
+
+    def holds_longer_than(self, before: Limit) -> bool:
+        """Whether there is a hold where there was none, or one that ends a good deal later."""
+        if self.held_until is None:
+            return False
+        return before.held_until is None or self.held_until - before.held_until >= _LONGER_S
 
     def released(self, now: float) -> Limit:
         """The limit without its hold, once that is over."""

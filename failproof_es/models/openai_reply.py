@@ -36,9 +36,11 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     429: ("rate_limited", "transient"),
 }
 _PASSING_CODES = frozenset({"408", "429", "500", "502", "503", "504", "529"})
-_SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,6})?")
+_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 LONGEST_WAIT_S = 86_400.0
-"""Nobody waits longer for a `Retry-After`: the error is final then, never asked earlier."""
+"""No run waits longer for a `Retry-After`: it is paused then, and nothing is asked earlier."""
+_FURTHEST_S = 366 * 86_400.0
+"""What is further away than a year is read as a year: clocks can't be reckoned with beyond."""
 _OVERLOAD_WORDS = (
     "overload",
     "rate_limit",
@@ -63,19 +65,28 @@ def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3)."""
+    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
+
+    A date is one of the server's clock: it is taken against the reply's own `Date`, and
+    against `now` only where there is none.
+    """
     value = headers.get("retry-after", "").strip()
-    if not value:
-        return None
     if _SECONDS.fullmatch(value):
-        return float(value)
+        return min(float(value), _FURTHEST_S)
+    moment = _http_date(value)
+    if moment is None:
+        return None
+    said_at = _http_date(headers.get("date", "")) or now
+    return min(max(0.0, (moment - said_at).total_seconds()), _FURTHEST_S)
+
+
+def _http_date(value: str) -> datetime | None:
+    """A date in any of the three forms of RFC 9110 § 5.6.7."""
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 class StreamedDocument(Protocol):
@@ -112,7 +123,7 @@ class HttpReply:
         message, disposition = flaw.message, flaw.disposition
         if disposition == "transient" and (wait_s or 0.0) > LONGEST_WAIT_S:
             message = f"{message} (asks to wait {wait_s:.0f} s, longer than a day)"
-            disposition = "final"
+            disposition = "halting"
         return ModelError(
             flaw.kind, message, disposition, status=self.status, headers=self.headers,
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,

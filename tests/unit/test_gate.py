@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 
-from failproof_es.engine.gate import Gate, LimitChange
+from failproof_es.configuration.schema import Model
+from failproof_es.engine.gate import Gate, LimitChange, server_of
 
 
 def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list[LimitChange]:
@@ -23,7 +25,8 @@ def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list
 
 
 async def entered(gate: Gate) -> float:
-    at = await gate.enter()
+    assert await gate.enter()
+    at = await gate.released()
     assert at is not None
     return at
 
@@ -43,7 +46,7 @@ def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves()
         await asyncio.sleep(0.02)
         assert not next_one.done()
         gate.leave()
-        assert await next_one is not None
+        assert await next_one
 
     assert at_a_gate(work) == []
 
@@ -118,7 +121,83 @@ def test_a_stop_lets_nobody_wait() -> None:
         waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
         await asyncio.sleep(0.02)
         gate.close()
-        assert await asyncio.gather(*waiting) == [None, None, None]
-        assert await gate.enter() is None
+        assert await asyncio.gather(*waiting) == [False, False, False]
+        assert not await gate.enter()
 
     at_a_gate(work)
+
+
+def test_a_stop_lets_nobody_send_who_is_held_back_and_everybody_else() -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        assert await gate.enter()
+        gate.refused(first, 503, 60.0)
+        held_back = asyncio.create_task(gate.released())
+        await asyncio.sleep(0.02)
+        gate.close()
+        assert await held_back is None
+
+    async def unheld(gate: Gate) -> None:
+        assert await gate.enter()
+        gate.close()
+        assert await gate.released() is not None
+
+    at_a_gate(work)
+    at_a_gate(unheld)
+
+
+def test_a_request_counts_as_sent_when_it_goes_not_when_it_entered() -> None:
+    """Else a 429 to what went after the halving would not halve again."""
+
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        assert await gate.enter()
+        gate.refused(first, 429, 0.05)
+        second = await gate.released()
+        assert second is not None and second > first
+        gate.refused(second, 429, None)
+
+    changes = at_a_gate(work)
+    assert [(c.limit_before, c.limit_after) for c in changes] == [(4, 2), (2, 2), (2, 1)]
+
+
+def test_a_hold_that_gets_longer_by_a_second_is_a_change_by_less_it_is_not() -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        for wait_s in (60.0, 60.5, 63.0):
+            gate.refused(first, 503, wait_s)
+
+    assert [change.retry_after_s for change in at_a_gate(work)] == [60.0, 63.0]
+
+
+def test_a_503_with_a_retry_after_holds_and_does_not_halve() -> None:
+    async def work(gate: Gate) -> None:
+        gate.refused(await entered(gate), 503, 60.0)
+
+    (held,) = at_a_gate(work)
+    assert (held.limit_before, held.limit_after, held.reason) == (4, 4, "retry_after")
+
+
+def test_a_restored_hold_that_still_runs_holds_and_one_that_is_over_does_not() -> None:
+    async def still_runs(gate: Gate) -> None:
+        began = time.monotonic()
+        gate.restore(1, datetime.now(UTC) + timedelta(seconds=0.2))
+        await entered(gate)
+        assert time.monotonic() - began >= 0.19
+        assert await stays_out(gate)
+
+    async def is_over(gate: Gate) -> None:
+        gate.restore(2, datetime.now(UTC) - timedelta(seconds=1))
+        await entered(gate)
+        await entered(gate)
+        assert await stays_out(gate)
+
+    assert [change.reason for change in at_a_gate(still_runs)] == ["released"]
+    assert at_a_gate(is_over) == []
+
+
+def test_a_slash_at_the_end_makes_no_other_server() -> None:
+    def server(base_url: str) -> str:
+        return server_of(Model(provider="openai", model="m", base_url=base_url))
+
+    assert server("http://here/v1/") == server("http://here/v1") != server("http://there/v1")

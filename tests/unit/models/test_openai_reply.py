@@ -15,6 +15,7 @@ from failproof_es.models.openai_reply import HttpReply, kept_headers, read_reply
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.waiting import LONGEST_S, wait_s
 
+YEAR_S = 366 * 86_400.0
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
 
@@ -112,6 +113,11 @@ def test_what_a_status_means(status: int, kind: str, disposition: str) -> None:
         ("1.5", 1.5),
         ("Sat, 21 Nov 2026 12:00:30 GMT", 30.0),
         ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("Saturday, 21-Nov-26 12:00:30 GMT", 30.0),
+        ("Sat Nov 21 12:00:30 2026", 30.0),
+        ("1000000000000", YEAR_S),
+        ("9" * 400, YEAR_S),
+        ("Sat, 21 Nov 9999 12:00:30 GMT", YEAR_S),
         ("soon", None),
         ("²", None),
         ("-3", None),
@@ -122,8 +128,23 @@ def test_retry_after_in_both_forms(value: str, seconds: float | None) -> None:
     assert retry_after_s({"retry-after": value}, NOW) == seconds
 
 
-def test_who_asks_for_more_than_a_day_is_not_asked_again() -> None:
-    assert failure(b"", 429, {"retry-after": "86401"}).disposition == "final"
+def test_a_date_is_taken_against_the_clock_of_the_server_that_wrote_it() -> None:
+    headers = {
+        "retry-after": "Fri, 20 Nov 2026 09:00:30 GMT",
+        "date": "Fri, 20 Nov 2026 09:00:00 GMT",
+    }
+    assert retry_after_s(headers, NOW) == 30.0
+
+
+def test_an_unreadable_date_of_the_server_leaves_our_own_clock() -> None:
+    headers = {"retry-after": "Sat, 21 Nov 2026 12:00:30 GMT", "date": "today"}
+    assert retry_after_s(headers, NOW) == 30.0
+
+
+@pytest.mark.parametrize("longer", ["86401", "1000000000000", "9" * 400])
+def test_who_asks_for_more_than_a_day_halts_the_run(longer: str) -> None:
+    error = failure(b"", 429, {"retry-after": longer})
+    assert error.disposition == "halting" and "longer than a day" in error.message
     assert failure(b"", 429, {"retry-after": "86400"}).disposition == "transient"
 
 
