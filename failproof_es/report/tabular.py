@@ -16,7 +16,7 @@ _HEADINGS = (
     *("dimension", "name", "model", "passed", "total", "clusters", "rate"),
     *("low", "high", "confidence", "method"),
 )
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def json_pieces(report: Report) -> Iterator[bytes]:
@@ -51,7 +51,7 @@ def _cell(value: object) -> str:
     """A value as a cell; text that a spreadsheet would run gets a quote before it."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and value.lstrip().startswith(_FORMULA):
         return f"'{value}"
     return str(value)
 
