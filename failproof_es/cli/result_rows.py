@@ -62,7 +62,8 @@ def rows_of(
     """Those of some evaluations that have begun, in the dialect's own JSON shape or `shape`.
 
     A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
-    here, where the prices are known; a cost that is not known stays null.
+    here, where the prices are known; a cost that is not known stays null. One with room for
+    the run's number (`run_id`, specification 003 § 3) gets that.
     """
     as_result = shape_of(run.started.dialect, shape)
     price = price_of(run.started)
@@ -72,4 +73,6 @@ def rows_of(
             row = as_result(recorded.case, state)
             if "cost_usd" in (metrics := row.get("metrics", {})):
                 metrics["cost_usd"] = price(recorded.key.model_key, state.usage)
+            if row.get("run_id", "") is None:
+                row["run_id"] = run.started.run_number
             yield row

@@ -18,6 +18,8 @@ import pytest
 
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.opened import open_benchmark
+from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.result_rows import result_rows
 from failproof_es.engine import replay
 from failproof_es.models.weights import SMOLLM2, location
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
@@ -161,6 +163,9 @@ def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending
     with store.connect() as connection:
         run = resolve_run(connection, "1")
         rows = list(find(connection, run_id=run))
+        results = list(result_rows(RecordedRun.read(connection, run)))
+    assert [result["run_id"] for result in results] == [1] * 2 * TASKS
+    assert {result["status"] for result in results} == {"JUDGEMENT_COMPLETED"}
     finals = Counter(row.stream_id for row in rows if row.topic == "Scored")
     assert sorted(finals.values()) == [1] * 2 * TASKS
     assert set(answered_requests(rows).values()) == {1}

@@ -25,8 +25,8 @@ def status(evaluation: Evaluation) -> Status:
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The `Result` as far as it has come (specification 003 § 3).
 
-    `result_id` and `run_id` are null: they are numbers that the evaluation does not know,
-    whoever does fills them in.
+    `result_id` and `run_id` are null: the evaluation does not know these numbers. Whoever
+    does fills them in.
     """
     score, ended = evaluation.score, evaluation.abandoned
     return {
