@@ -10,19 +10,18 @@ from failproof_es.report.html_blocks import (
     Block,
     Column,
     Facts,
-    Fold,
     Heading,
     Items,
     Mark,
     Page,
     Paragraph,
-    Quotation,
     Section,
     Table,
 )
+from failproof_es.report.html_comparison import comparison
+from failproof_es.report.html_failures import failures_told
 from failproof_es.report.html_results import (
     RATE_COLUMNS,
-    comparison,
     cost_and_latency,
     failures_by,
     rate_cells,
@@ -38,7 +37,6 @@ _CHECKED = {
     False: "NOT COMPLETE: the record is not what it must be",
     None: "not yet: the run has not ended",
 }
-_SEVERE = ("S0", "S1")
 
 
 def page_of(report: Report, failures: Iterable[ToldFailure]) -> Page:
@@ -64,7 +62,7 @@ def page_of(report: Report, failures: Iterable[ToldFailure]) -> Page:
             Section("comparison", "Comparison", comparison(report)),
             Section("limitations", "Limitations", (Items(report.limitations),)),
             Section("integrity", "Integrity", _integrity(report)),
-            Section("failures", "Every failure", _failures(report, failures)),
+            Section("failures", "Every failure", failures_told(report, failures)),
         ),
         footer="One file that loads nothing and runs nothing. Text of cases and models is shown "
         "as it was written; characters that hide, reorder or command are shown as escapes.",
@@ -332,66 +330,3 @@ def _integrity(report: Report) -> Iterator[Block]:
             ),
         )
     )
-
-
-def _failures(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block]:
-    if not report.failures:
-        yield Paragraph("Nothing that was scored failed.")
-        return
-    yield Paragraph(
-        f"{len(report.failures):,} evaluations failed, the most severe first. On paper a "
-        "transcript stands where its fold was open.",
-        note=True,
-    )
-    for told in failures:
-        yield _fold(told)
-
-
-def _fold(told: ToldFailure) -> Fold:
-    failed = told.failed
-    return Fold(
-        _named(told),
-        (*_severity(failed.severity), Mark(failed.primary or "not classified")),
-        (
-            Facts(
-                (
-                    ("suite", failed.suite),
-                    ("category", failed.category),
-                    ("why it failed", failed.reason or "the check says no more"),
-                    ("evaluation", str(failed.evaluation_id)),
-                )
-            ),
-            *(
-                Quotation(
-                    spoken.role if spoken.reply is None else failed.series,
-                    spoken.text,
-                    reply=spoken.reply is not None,
-                )
-                for spoken in told.spoken
-            ),
-            *(
-                Quotation(f"Judge {verdict.judge}", verdict.problem or _json(verdict.verdict))
-                for verdict in told.verdicts
-            ),
-            Fold(
-                "The case as it stood in its file", (), (Quotation("JSON", _json(told.document)),)
-            ),
-        ),
-    )
-
-
-def _named(told: ToldFailure) -> str:
-    failed, title = told.failed, told.document.get("title")
-    name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
-    repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
-    return f"{name} · {failed.series}{repetition}"
-
-
-def _severity(severity: str | None) -> tuple[Mark, ...]:
-    if severity is None:
-        return ()
-    return (Mark(severity, "bad" if severity in _SEVERE else "doubt"),)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
