@@ -7,7 +7,7 @@ visibly shortened. Every number must be finite, every sequence hold something.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
@@ -15,16 +15,23 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from failproof_es.report.charts_svg import RAMP, SERIES, colour, drawn
-from failproof_es.visible import one_line, shortened
+from failproof_es.report.charts_frame import (
+    ROW,
+    beside,
+    chart_of,
+    cycled,
+    finished,
+    hues,
+    labels_of,
+    legend_of,
+    name_axis,
+    names_of,
+    roles,
+    values_of,
+    written,
+)
+from failproof_es.report.charts_svg import RAMP, colour
 
-WIDTH = 420
-ROW = 24
-NAME_LENGTH = 36
-FONT = "Liberation Sans"
-"""As wide as Arial and Helvetica, so that the page may use whichever a reader has."""
-SLACK = 20
-"""Room, in pixels, for a reader's font that is wider after all."""
 PAIR_LENGTH = 56
 CURVE_POINTS = 400
 LOG_FROM_RATIO = 50
@@ -86,8 +93,8 @@ class Difference:
 
 def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Markup:
     """A dot and its interval for each name and series, names downwards as given."""
-    names = _names(row.name for row in intervals)
-    series = _names(row.series for row in intervals)
+    names = names_of(row.name for row in intervals)
+    series = names_of(row.series for row in intervals)
     rows = [
         {
             "name": names[row.name],
@@ -102,11 +109,11 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
         for row in intervals
     ]
     height = len(names) * (ROW if len(series) == 1 else 10 + 19 * len(series))
-    place: dict[str, Any] = {"y": _name_axis(_values(names))}
+    place: dict[str, Any] = {"y": name_axis(values_of(names))}
     if len(series) > 1:
-        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=_values(series)))
-    base = _chart(rows).encode(**place)
-    hue = alt.Color("series:N", scale=_hues(series), legend=_legend(series))
+        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=values_of(series)))
+    base = chart_of(rows).encode(**place)
+    hue = alt.Color("series:N", scale=hues(series), legend=legend_of(series))
     bars = base.mark_rule(strokeWidth=2).encode(
         x=alt.X(
             "low:Q",
@@ -121,38 +128,38 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x="rate:Q",
         color=hue,
-        shape=alt.Shape("series:N", scale=_cycled(series, _SHAPES), legend=_legend(series)),
+        shape=alt.Shape("series:N", scale=cycled(series, _SHAPES), legend=legend_of(series)),
         description="says:N",
     )
-    counts = _beside(base, "count:N")
-    return _finished(alt.layer(bars, dots, counts), label, height=height)
+    counts = beside(base, "count:N")
+    return finished(alt.layer(bars, dots, counts), label, height=height)
 
 
 def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
     """Failures where rows and columns meet, `k/n` in each cell; where nothing was asked, a dash."""
-    rows = _names(cell.row for cell in cells)
-    columns = _names(cell.column for cell in cells)
+    rows = names_of(cell.row for cell in cells)
+    columns = names_of(cell.column for cell in cells)
     at = {(cell.row, cell.column): cell for cell in cells}
     values = [_heat_value(rows[r], columns[c], at.get((r, c))) for r in rows for c in columns]
-    base = _chart(values).encode(
-        y=_name_axis(_values(rows)),
+    base = chart_of(values).encode(
+        y=name_axis(values_of(rows)),
         x=alt.X(
             "column:N",
             title=None,
-            scale=alt.Scale(domain=_values(columns)),
+            scale=alt.Scale(domain=values_of(columns)),
             axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False),
         ),
         description="says:N",
     )
     steps = [str(step) for step in range(RAMP)]
     grounds = base.mark_rect(stroke=colour("line"), strokeWidth=1).encode(
-        fill=alt.Fill("step:N", scale=_roles(steps, "ramp"), legend=None)
+        fill=alt.Fill("step:N", scale=roles(steps, "ramp"), legend=None)
     )
     texts = base.mark_text(fontSize=12).encode(
         text="count:N",
-        color=alt.Color("step:N", scale=_roles(steps, "on-ramp"), legend=None),
+        color=alt.Color("step:N", scale=roles(steps, "on-ramp"), legend=None),
     )
-    return _finished(
+    return finished(
         alt.layer(grounds, texts).resolve_scale(color="independent"),
         label,
         width=max(92 * len(columns), 120),
@@ -162,7 +169,7 @@ def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
 
 def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
     """What fraction was answered within how many milliseconds, one stepped line a series."""
-    series = _names(curve.series for curve in curves)
+    series = names_of(curve.series for curve in curves)
     values = [
         {"series": series[curve.series], "ms": ms, "fraction": fraction, "order": order}
         for curve in curves
@@ -172,7 +179,7 @@ def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
     apart = min(times) > 0 and max(times) / min(times) >= LOG_FROM_RATIO
     steps = _one_two_five(min(times), max(times)) if apart else None
     lines = (
-        _chart(values)
+        chart_of(values)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X(
@@ -189,54 +196,52 @@ def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
                 scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(format=".0%", tickCount=5),
             ),
-            color=alt.Color("series:N", scale=_hues(series), legend=_legend(series)),
+            color=alt.Color("series:N", scale=hues(series), legend=legend_of(series)),
             strokeDash=alt.StrokeDash(
-                "series:N", scale=_cycled(series, _DASHES), legend=_legend(series)
+                "series:N", scale=cycled(series, _DASHES), legend=legend_of(series)
             ),
             order="order:Q",
         )
     )
-    return _finished(lines, label, height=200)
+    return finished(lines, label, height=200)
 
 
 def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
     """One bar an amount, the amount written beside it."""
-    labels = _labels([bar.name for bar in amounts])
+    labels = labels_of([bar.name for bar in amounts])
     values = [
         {
             "name": name,
             "value": bar.value,
-            "written": _written(bar.written),
-            "says": f"{name}: {_written(bar.written)}",
+            "written": written(bar.written),
+            "says": f"{name}: {written(bar.written)}",
         }
         for name, bar in zip(labels, amounts, strict=True)
     ]
-    base = _chart(values).encode(y=_name_axis(labels))
+    base = chart_of(values).encode(y=name_axis(labels))
     lengths = base.mark_bar(height=12, color=colour("series-0")).encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(tickCount=5)), description="says:N"
     )
-    return _finished(
-        alt.layer(lengths, _beside(base, "written:N")), label, height=ROW * len(amounts)
-    )
+    return finished(alt.layer(lengths, beside(base, "written:N")), label, height=ROW * len(amounts))
 
 
 def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
     """Paired differences with their intervals about a line at none."""
-    labels = _labels([row.name for row in differences], PAIR_LENGTH)
+    labels = labels_of([row.name for row in differences], PAIR_LENGTH)
     values = [
         {
             "name": name,
             "difference": row.difference,
             "low": row.low,
             "high": row.high,
-            "written": _written(row.written),
-            "says": f"{name}: {_written(row.written)}",
+            "written": written(row.written),
+            "says": f"{name}: {written(row.written)}",
         }
         for name, row in zip(labels, differences, strict=True)
     ]
     reach = max(0.05, *(max(abs(row.low), abs(row.high)) for row in differences))
     reach = min(1.0, ceil(reach * 20) / 20)
-    base = _chart(values).encode(y=_name_axis(labels))
+    base = chart_of(values).encode(y=name_axis(labels))
     spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(
         x=alt.X(
             "low:Q",
@@ -251,58 +256,15 @@ def difference_forest(differences: Sequence[Difference], *, label: str, axis: st
         x="difference:Q", shape=alt.value("diamond"), description="says:N"
     )
     none = (
-        _chart([{"none": 0}])
+        chart_of([{"none": 0}])
         .mark_rule(strokeDash=[4, 3], color=colour("muted"), aria=False)
         .encode(x="none:Q")
     )
-    return _finished(
-        alt.layer(none, spans, dots, _beside(base, "written:N")),
+    return finished(
+        alt.layer(none, spans, dots, beside(base, "written:N")),
         label,
         height=ROW * len(differences),
     )
-
-
-def _chart(values: list[dict[str, Any]]) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=values))
-
-
-def _finished(
-    chart: alt.LayerChart | alt.FacetChart | alt.Chart,
-    label: str,
-    *,
-    height: int,
-    width: int = WIDTH,
-) -> Markup:
-    muted, line, ink = colour("muted"), colour("line"), colour("ink")
-    whole = (
-        chart.properties(width=width, height=height, padding=SLACK)
-        .configure(background="transparent", font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=muted,
-            titleColor=muted,
-            gridColor=line,
-            domainColor=line,
-            tickColor=line,
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelLimit=0,
-            labelFlush=False,
-        )
-        .configure_axisY(labelColor=ink)
-        .configure_legend(
-            labelColor=ink,
-            labelFontSize=12,
-            labelLimit=0,
-            symbolSize=140,
-            columnPadding=SLACK,
-            symbolStrokeColor=ink,
-            orient="top",
-            title=None,
-        )
-    )
-    return drawn(whole, label)
 
 
 def _heat_value(row: str, column: str, cell: HeatCell | None) -> dict[str, str]:
@@ -320,63 +282,6 @@ def _heat_value(row: str, column: str, cell: HeatCell | None) -> dict[str, str]:
     }
 
 
-def _name_axis(labels: list[str]) -> alt.Y:
-    return alt.Y(
-        "name:N",
-        title=None,
-        scale=alt.Scale(domain=labels),
-        axis=alt.Axis(domain=False, ticks=False, labelPadding=8),
-    )
-
-
-def _beside(base: alt.Chart, field: str) -> alt.Chart:
-    """What is written to the right of the drawing, on the line it belongs to."""
-    texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
-    placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
-    return placed
-
-
-def _hues(series: dict[str, str]) -> alt.Scale:
-    return _roles(_values(series), "series", SERIES)
-
-
-def _roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
-    hues = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
-    return alt.Scale(domain=values, range=hues)
-
-
-def _cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
-    each = [kinds[index % len(kinds)] for index in range(len(series))]
-    return alt.Scale(domain=_values(series), range=each)
-
-
-def _legend(series: dict[str, str]) -> alt.Legend | None:
-    return alt.Legend(columns=3) if len(series) > 1 else None
-
-
-def _values(names: dict[str, str]) -> list[str]:
-    return list(names.values())
-
-
-def _names(names: Iterable[str]) -> dict[str, str]:
-    """How each of the names is shown."""
-    distinct = list(dict.fromkeys(names))
-    return dict(zip(distinct, _labels(distinct), strict=True))
-
-
-def _labels(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Each as it is shown: on one line, bounded, and told apart from all the others."""
-    shown: dict[str, None] = {}
-    for name in names:
-        text = candidate = shortened(one_line(name), length)
-        number = 2
-        while candidate in shown:
-            candidate = f"{text} ({number})"
-            number += 1
-        shown[candidate] = None
-    return list(shown)
-
-
 def _one_two_five(low: float, high: float) -> list[float]:
     """The steps 1, 2, 5, 10, 20, ... that `low` and `high` lie between."""
     steps: list[float] = []
@@ -385,10 +290,6 @@ def _one_two_five(low: float, high: float) -> list[float]:
     first = max(index for index, step in enumerate(steps) if step <= low)
     last = min(index for index, step in enumerate(steps) if step >= high)
     return steps[first : last + 1]
-
-
-def _written(text: str) -> str:
-    return shortened(one_line(text), NAME_LENGTH)
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -1,0 +1,133 @@
+"""What all pictures of the report have in common: their frame, their axes, how names are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup
+
+from failproof_es.report.charts_svg import RAMP, SERIES, colour, drawn
+from failproof_es.visible import one_line, shortened
+
+WIDTH = 420
+ROW = 24
+NAME_LENGTH = 36
+FONT = "Liberation Sans"
+"""As wide as Arial and Helvetica, so that the page may use whichever a reader has."""
+SLACK = 20
+"""Room, in pixels, for a reader's font that is wider after all."""
+
+
+def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
+    """A chart of these rows, which stand in it: nothing is fetched."""
+    return alt.Chart(alt.InlineData(values=values))
+
+
+def finished(
+    chart: alt.LayerChart | alt.FacetChart | alt.Chart,
+    label: str,
+    *,
+    height: int,
+    width: int = WIDTH,
+) -> Markup:
+    """The chart in the report's frame, drawn. `label` says it in words; sizes are in pixels."""
+    muted, line, ink = colour("muted"), colour("line"), colour("ink")
+    whole = (
+        chart.properties(width=width, height=height, padding=SLACK)
+        .configure(background="transparent", font=FONT)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=muted,
+            titleColor=muted,
+            gridColor=line,
+            domainColor=line,
+            tickColor=line,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelLimit=0,
+            labelFlush=False,
+        )
+        .configure_axisY(labelColor=ink)
+        .configure_legend(
+            labelColor=ink,
+            labelFontSize=12,
+            labelLimit=0,
+            symbolSize=140,
+            columnPadding=SLACK,
+            symbolStrokeColor=ink,
+            orient="top",
+            title=None,
+        )
+    )
+    return drawn(whole, label)
+
+
+def name_axis(labels: list[str]) -> alt.Y:
+    """The field `name` downwards, in this order."""
+    return alt.Y(
+        "name:N",
+        title=None,
+        scale=alt.Scale(domain=labels),
+        axis=alt.Axis(domain=False, ticks=False, labelPadding=8),
+    )
+
+
+def beside(base: alt.Chart, field: str) -> alt.Chart:
+    """What is written to the right of the drawing, on the line it belongs to."""
+    texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
+    placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
+    return placed
+
+
+def hues(series: dict[str, str]) -> alt.Scale:
+    """A colour for each series; after the last one the first again."""
+    return roles(values_of(series), "series", SERIES)
+
+
+def roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
+    """The roles `role-0`, `role-1`, ... for these values, `distinct` of them in turn."""
+    each = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
+    return alt.Scale(domain=values, range=each)
+
+
+def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
+    """A shape or a dash for each series, in turn."""
+    each = [kinds[index % len(kinds)] for index in range(len(series))]
+    return alt.Scale(domain=values_of(series), range=each)
+
+
+def legend_of(series: dict[str, str]) -> alt.Legend | None:
+    """A legend where there is more than one series to tell apart."""
+    return alt.Legend(columns=3) if len(series) > 1 else None
+
+
+def values_of(names: dict[str, str]) -> list[str]:
+    """The names as they are shown, in order."""
+    return list(names.values())
+
+
+def names_of(names: Iterable[str]) -> dict[str, str]:
+    """How each of the names is shown."""
+    distinct = list(dict.fromkeys(names))
+    return dict(zip(distinct, labels_of(distinct), strict=True))
+
+
+def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Each as it is shown: on one line, bounded, and told apart from all the others."""
+    shown: dict[str, None] = {}
+    for name in names:
+        text = candidate = shortened(one_line(name), length)
+        number = 2
+        while candidate in shown:
+            candidate = f"{text} ({number})"
+            number += 1
+        shown[candidate] = None
+    return list(shown)
+
+
+def written(text: str) -> str:
+    """A short text as it is shown beside a mark."""
+    return shortened(one_line(text), NAME_LENGTH)
