@@ -1,9 +1,14 @@
-"""Show a run's progress on stderr: a live table on a terminal, plain lines elsewhere."""
+"""Show a run's progress on stderr: a live table on a terminal, lines elsewhere.
+
+The lines are plain text for people, or JSON objects where the output is for programs.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -13,11 +18,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from failproof_es.cli.progress_state import ModelProgress, ProgressState
+from failproof_es.cli.progress_json import json_line
+from failproof_es.cli.progress_state import ModelProgress, ProgressState, RateLimit
 from failproof_es.cli.sanitise import one_line, shortened
 
 REPAINTS_PER_SECOND = 4
-PLAIN_LINE_EVERY_S = 10.0
+LINE_EVERY_S = 10.0
 
 _COLUMNS = (
     "done",
@@ -29,6 +35,7 @@ _COLUMNS = (
     "rate/s",
     "cost",
     "left",
+    "limit",
 )
 
 
@@ -45,13 +52,15 @@ class Progress(Protocol):
     ) -> None: ...
 
 
-def progress_for(state: ProgressState, *, quiet: bool) -> Progress:
-    """The way to show `state` that fits where stderr goes."""
+def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
+    """The way to show `state` that fits where stderr goes and who reads it."""
     if quiet:
         return Silence()
+    if as_json:
+        return Lines(state, json_line)
     console = Console(stderr=True, highlight=False)
     live = sys.stderr.isatty() and not console.is_dumb_terminal
-    return LiveTable(state, console) if live else PlainLines(state)
+    return LiveTable(state, console) if live else Lines(state, plain_line)
 
 
 class Silence:
@@ -88,17 +97,23 @@ class LiveTable:
         self._live.__exit__(kind, error, trace)
 
 
-class PlainLines:
-    """One line every ten seconds, and one at the end: for log files and pipes."""
+class Lines:
+    """One line every ten seconds, and one at the end: for log files, pipes and programs."""
 
-    def __init__(self, state: ProgressState, every_s: float = PLAIN_LINE_EVERY_S) -> None:
+    def __init__(
+        self,
+        state: ProgressState,
+        line: Callable[[ProgressState], str],
+        every_s: float = LINE_EVERY_S,
+    ) -> None:
         self._state = state
+        self._line = line
         self._every_s = every_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
-        plain_line(self._state)  # the first sample that later rates are measured from
+        self._line(self._state)  # the first sample that later rates are measured from
         self._thread.start()
         return self
 
@@ -113,7 +128,7 @@ class PlainLines:
 
     def _write(self) -> None:
         if self._state.models:
-            print(plain_line(self._state), file=sys.stderr, flush=True)  # noqa: T201
+            print(self._line(self._state), file=sys.stderr, flush=True)  # noqa: T201
 
 
 def progress_table(state: ProgressState) -> Table:
@@ -125,6 +140,8 @@ def progress_table(state: ProgressState) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for key, model in list(state.models.items()):
         table.add_row(Text(one_line(key)), *_cells(state, model))
+    if judges := _judges(state):
+        table.caption, table.caption_justify = Text(judges), "left"
     return table
 
 
@@ -136,6 +153,8 @@ def plain_line(state: ProgressState) -> str:
         done = cells.pop("done")
         facts = ", ".join(f"{name} {value}" for name, value in cells.items())
         parts.append(f"{shortened(one_line(key), 60)}: {done} done, {facts}")
+    if judges := _judges(state):
+        parts.append(judges)
     run = f"run {state.run_number}: " if state.run_number else ""
     return run + ("; ".join(parts) or "starting")
 
@@ -146,13 +165,40 @@ def _cells(state: ProgressState, model: ModelProgress) -> list[str]:
         f"{model.finished}/{model.planned}",
         str(model.passed),
         str(model.refused),
-        str(model.abandoned),
+        _errors(model),
         str(model.retries),
         str(len(model.in_flight)),
         "-" if pace.per_second is None else f"{pace.per_second:.1f}",
         f"${model.cost_usd:.4f}" if model.cost_usd else "-",
         "-" if pace.seconds_left is None else duration(pace.seconds_left),
+        limit_text(state.rate_limit(model.key)),
     ]
+
+
+def _errors(model: ModelProgress) -> str:
+    if not model.abandoned or model.error_rate is None:
+        return "0"
+    return f"{model.abandoned} ({model.error_rate:.1%})"
+
+
+def _judges(state: ProgressState) -> str:
+    """What is to be said of the servers that only judges stand on; empty where nothing is."""
+    limits = state.judge_limits().items()
+    return "; ".join(f"{shortened(one_line(k), 60)}: limit {limit_text(v)}" for k, v in limits)
+
+
+def limit_text(limit: RateLimit) -> str:
+    """`24/100` of the requests that may go at once, and how long the server wants none."""
+    if limit.allowed is None:
+        return "-"
+    of = "" if limit.ceiling is None else f"/{limit.ceiling}"
+    held = f", held {_brief(limit.held_s)}" if limit.held_until is not None else ""
+    return f"{limit.allowed}{of}{held}"
+
+
+def _brief(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    return f"{whole} s" if whole < 60 else duration(whole)
 
 
 def duration(seconds: float) -> str:

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.events import (
@@ -15,6 +16,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    LimitChanged,
     RequestSent,
     ResponseReceived,
     RunStarted,
@@ -40,6 +42,7 @@ OBSERVED = tuple(
         Classified,
         Scored,
         EvaluationAbandoned,
+        LimitChanged,
     )
 )
 """The topics that say something about progress."""
@@ -70,6 +73,11 @@ class ModelProgress:
         """Evaluations that have their one final result."""
         return self.scored + self.abandoned + self.carried_over
 
+    @property
+    def error_rate(self) -> float | None:
+        """The share of this run's own finished evaluations that ended without a score."""
+        return share(self.abandoned, self.scored + self.abandoned)
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -77,6 +85,18 @@ class Pace:
 
     per_second: float | None
     seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """How many requests a server takes at once, of how many, and until when it wants none."""
+
+    allowed: int | None
+    """`None` where neither the run nor its server has said so."""
+    ceiling: int | None
+    held_until: datetime | None
+    held_s: float
+    """The seconds of `held_until` that are left, 0 where nothing is held."""
 
 
 Pricing = Callable[[RunStarted], Price]
@@ -87,14 +107,22 @@ class ProgressState:
     """Fold events into a row per model. `observe` is cheap; `pace` is asked at each repaint."""
 
     def __init__(
-        self, pricing: Pricing | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        pricing: Pricing | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.models: dict[str, ModelProgress] = {}
+        self.run_id: UUID | None = None
         self.run_number: int | None = None
         self.name: str | None = None
         self._pricing = pricing
         self._price: Price | None = None
         self._clock = clock
+        self._now = now
+        self._ceiling: int | None = None
+        self._limits: dict[str, LimitChanged] = {}
+        """By the key of each model and judge that the server serves."""
         self._samples: dict[str, deque[tuple[float, int]]] = {}
 
     def observe(self, event: Event) -> None:
@@ -120,6 +148,9 @@ class ProgressState:
                 self._model(event.model_key).abandoned += 1
             case CarriedOver():
                 self._model(event.model_key).carried_over += 1
+            case LimitChanged():
+                # a new one, because who shows it does so from another thread
+                self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
             case RunStarted():
                 self._begin(event)
 
@@ -139,13 +170,31 @@ class ProgressState:
         per_second = done / elapsed
         return Pace(per_second, max(model.planned - model.finished, 0) / per_second)
 
+    def rate_limit(self, key: str) -> RateLimit:
+        """What the server of this model, or of `judge:KEY`, allows now."""
+        last = self._limits.get(key)
+        if last is None:
+            return RateLimit(self._ceiling, self._ceiling, None, 0.0)
+        left_s = (last.held_until - self._now()).total_seconds() if last.held_until else 0.0
+        held_until = last.held_until if left_s > 0 else None
+        return RateLimit(last.limit_after, self._ceiling, held_until, max(left_s, 0.0))
+
+    def judge_limits(self) -> dict[str, RateLimit]:
+        """Those of the judges whose server serves no model under test and has complained."""
+        return {
+            key: self.rate_limit(key)
+            for key, last in self._limits.items()
+            if key not in self.models and self.models.keys().isdisjoint(last.models)
+        }
+
     @staticmethod
     def _is_enough(sample: tuple[float, int], finished: int, now: float) -> bool:
         """Whether the rate can be measured from `sample` on, without what came before it."""
         return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
 
     def _begin(self, event: RunStarted) -> None:
-        self.run_number, self.name = event.run_number, event.name
+        self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
+        self._ceiling = event.configuration.get("execution", {}).get("parallel_workers")
         self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
@@ -161,3 +210,8 @@ class ProgressState:
             return
         price = self._price(event.judge or model.key, event.usage) if self._price else None
         model.cost_usd = None if price is None else model.cost_usd + price
+
+
+def share(part: int, whole: int) -> float | None:
+    """From 0 to 1; `None` where there is nothing to have a part of."""
+    return part / whole if whole else None

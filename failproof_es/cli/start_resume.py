@@ -73,7 +73,8 @@ def start(
 
     Everything that can be wrong with the configuration, the suites and the models is
     checked before the first request. With --json the last line of stdout is one object:
-    run_id, run_number, status, counts, gates, exit_code.
+    run_id, run_number, status, counts, gates, exit_code; and progress is one JSON object a
+    line on stderr.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
@@ -135,7 +136,7 @@ def _carry_out(
     output_format: Format,
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
-    progress = progress_for(state, quiet=quiet)
+    progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
         Keeper(store) as keeper,
         Follower(store.projections_url) as follower,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,6 +11,7 @@ from failproof_es.events import (
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
+    LimitChanged,
     ModelSnapshot,
     RequestSent,
     ResponseReceived,
@@ -32,7 +33,7 @@ def started(*keys: str, planned: int) -> RunStarted:
         name="smoke",
         run_number=3,
         attempt=1,
-        configuration={},
+        configuration={"execution": {"parallel_workers": 100}},
         configuration_digest="0" * 64,
         models=tuple(ModelSnapshot(key=key, provider="openai", model=key) for key in keys),
         suites=(),
@@ -43,6 +44,24 @@ def started(*keys: str, planned: int) -> RunStarted:
         packages={},
         who="someone",
         where="somewhere",
+    )
+
+
+def limited(
+    *keys: str, allowed: int, held_s: float | None = None, server: str = "http://here/v1"
+) -> LimitChanged:
+    return LimitChanged(
+        originator_id=RUN,
+        originator_version=2,
+        run_id=RUN,
+        timestamp=NOON,
+        server=server,
+        models=keys,
+        limit_before=100,
+        limit_after=allowed,
+        reason="rate_limited",
+        retry_after_s=held_s,
+        held_until=None if held_s is None else NOON + timedelta(seconds=held_s),
     )
 
 

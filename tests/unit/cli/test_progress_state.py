@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import orjson
 import pytest
 
-from failproof_es.cli.progress import duration, plain_line, progress_table
+from failproof_es.cli.progress import duration, limit_text, plain_line, progress_table
+from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
 from failproof_es.events import Event
 from tests.unit.cli.samples import (
+    NOON,
     abandoned,
     answered,
     classified,
     failed,
+    limited,
     lost,
     scored,
     sent,
@@ -32,7 +36,7 @@ class Clock:
 
 
 def after(events: Iterable[Event]) -> ProgressState:
-    state = ProgressState(clock=Clock())
+    state = ProgressState(clock=Clock(), now=lambda: NOON)
     for event in events:
         state.observe(event)
     return state
@@ -150,3 +154,65 @@ def test_a_plain_line_holds_no_control_sequence_whatever_the_model_is_called() -
 
 def test_the_table_has_a_row_per_model() -> None:
     assert progress_table(after([started("a", "b", planned=2)])).row_count == 2
+
+
+def test_the_limit_of_a_server_is_shown_at_each_model_that_it_serves() -> None:
+    state = after([started("a", "b", planned=2), limited("a", "judge:j", allowed=24, held_s=2.5)])
+    assert limit_text(state.rate_limit("a")) == "24/100, held 3 s"
+    assert limit_text(state.rate_limit("b")) == "100/100"
+    assert "limit 24/100, held 3 s; b: " in plain_line(state)
+
+
+def test_a_hold_that_is_over_is_not_shown_although_no_event_says_so() -> None:
+    """A run that was stopped during a hold has none that does."""
+    state = after([started("a", planned=2), limited("a", allowed=24, held_s=-1)])
+    assert limit_text(state.rate_limit("a")) == "24/100"
+
+
+def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> None:
+    state = after([started("a", planned=2)])
+    assert progress_table(state).caption is None
+    state.observe(limited("judge:j", allowed=1, held_s=61, server="http://there/v1"))
+    assert plain_line(state).endswith("; judge:j: limit 1/100, held 1:01")
+    assert "judge:j" in str(progress_table(state).caption)
+    assert progress_object(state)["details"]["judges"][0]["judge"] == "j"
+
+
+def test_the_error_rate_is_of_what_this_run_itself_finished() -> None:
+    state = after([started("a", planned=9), *(scored(n, 1) for n in range(3)), abandoned(3)])
+    assert row(state).error_rate == 0.25
+    assert "errors 1 (25.0%)" in plain_line(state)
+    assert row(after([started("a", planned=9)])).error_rate is None
+
+
+def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
+    events = [started("a", "b\x1b", planned=4), sent(1), failed(1), sent(1, attempt=2)]
+    state = after([*events, abandoned(2), limited("a", allowed=24, held_s=3)])
+    line = json_line(state)
+    assert "\n" not in line and "\x1b" not in line
+    said = orjson.loads(line)
+    assert (said["event"], said["test_run_id"]) == ("progress", str(state.run_id))
+    assert said["timestamp"].endswith("Z")
+    details = said["details"]
+    assert (details["planned"], details["finished"], details["errors"]) == (4, 1, 1)
+    assert details["error_rate"] == 1.0 and details["seconds_left"] is None
+    assert details["models"][0] == {
+        "model": "a",
+        "planned": 2,
+        "finished": 1,
+        "scored": 0,
+        "passed": 0,
+        "refused": 0,
+        "carried_over": 0,
+        "errors": 1,
+        "error_rate": 1.0,
+        "retries": 1,
+        "in_flight": 1,
+        "per_second": None,
+        "cost_usd": 0.0,
+        "seconds_left": None,
+        "limit": 24,
+        "ceiling": 100,
+        "held_until": "2026-01-01T12:00:03Z",
+    }
+    assert (details["models"][1]["limit"], details["models"][1]["held_until"]) == (100, None)
