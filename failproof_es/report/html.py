@@ -85,7 +85,7 @@ def _gates(gates: tuple[Gate, ...]) -> Iterator[Block]:
             Column("limit"),
             Column("measured"),
             Column("of"),
-            Column("", "text"),
+            Column("verdict", "text"),
             Column("because", "text"),
         ),
         tuple(
