@@ -109,8 +109,8 @@ def _significance(p: float) -> Mark | str:
 def _signed_ends(interval: Interval | None, *, share: bool) -> str:
     if interval is None:
         return "–"
-    low, high = _signed(interval.low, share=share), _signed(interval.high, share=share)
-    return f"{low.removesuffix(' points')} to {high}"
+    low, high = (_signed(end, share=share) for end in (interval.low, interval.high))
+    return f"{low} to {high}".replace(" points", "")
 
 
 def _count_or_dash(count: int | None) -> str:
