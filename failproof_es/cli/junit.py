@@ -7,9 +7,12 @@ cases, too. What XML 1.0 has no way to write, and what hides, is shown as an esc
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
@@ -28,6 +31,9 @@ from failproof_es.visible import lines, one_line, shortened
 LONGEST_TEXT = 4_000
 """How many characters of one answer the file shows; the log holds all of it."""
 _LONGEST_ATTRIBUTE = 400
+_HELD = 1_000_000
+_OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+"""By their tag, how a suite counts them."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,50 +57,73 @@ def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
 
 
 def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:
-    """The file's bytes, UTF-8, a suite at a time: the largest one is what memory holds."""
+    """The file's bytes, UTF-8. What is large waits in temporary files, not in memory."""
     names = [f"run {run.started.run_number} {run.started.name}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
     for run in runs:
         number = "" if len(runs) == 1 else f", run {run.started.run_number}"
-        for suite, evaluations in groupby(run.evaluations(), lambda each: each.case.suite_id):
-            cases = [_test_case(each) for each in evaluations]
-            yield _written(_suite(suite + number, run, cases))
-        if gates := run.run.gates:
-            cases = [_gate(*each) for each in gates.items()]
-            yield _written(_suite("gates" + number, run, cases))
+        with ExitStack() as stack:
+            suites: dict[str, _Suite] = {}
+            for recorded in run.evaluations():
+                name = recorded.case.suite_id + number
+                if name not in suites:
+                    suites[name] = _Suite(name, run, stack.enter_context(_spool()))
+                suites[name].add(_test_case(recorded))
+            for suite in suites.values():
+                yield from suite.pieces()
+            if run.run.gates:
+                gates = _Suite("gates" + number, run, stack.enter_context(_spool()))
+                for gate in run.run.gates.items():
+                    gates.add(_gate(*gate))
+                yield from gates.pieces()
     yield b"</testsuites>\n"
 
 
-def _suite(name: str, run: RecordedRun, cases: list[ET.Element]) -> ET.Element:
-    counts = {
-        "tests": len(cases),
-        **{f"{kind}s": _having(kind, cases) for kind in ("failure", "error")},
-        "skipped": _having("skipped", cases),
-    }
-    suite = ET.Element(
-        "testsuite",
-        {
-            "name": _attribute(name),
-            "timestamp": run.started.timestamp.strftime("%Y-%m-%dT%H:%M:%S"),
-            "hostname": _attribute(run.started.where),
-            **{key: str(count) for key, count in counts.items()},
-            "time": f"{sum(float(case.get('time', 0)) for case in cases):.3f}",
-        },
-    )
-    properties = ET.SubElement(suite, "properties")
-    for key, value in (
-        ("run_id", run.run_id),
-        ("configuration_digest", run.started.configuration_digest),
-        ("code_version", run.started.code_version),
-    ):
-        ET.SubElement(properties, "property", name=key, value=_attribute(str(value)))
-    suite.extend(cases)
-    return suite
+def _spool() -> SpooledTemporaryFile[bytes]:
+    return SpooledTemporaryFile(max_size=_HELD)
 
 
-def _having(kind: str, cases: list[ET.Element]) -> int:
-    return sum(case.find(kind) is not None for case in cases)
+@dataclass(slots=True)
+class _Suite:
+    """A suite's test cases, written down as they come: its counts stand before them."""
+
+    name: str
+    run: RecordedRun
+    written: SpooledTemporaryFile[bytes]
+    counts: Counter[str] = field(default_factory=Counter)
+    time_s: float = 0.0
+
+    def add(self, case: ET.Element) -> None:
+        self.counts["tests"] += 1
+        self.counts.update(outcome.tag for outcome in case if outcome.tag in _OUTCOMES)
+        self.time_s += float(case.get("time", 0))
+        ET.indent(case, level=1)
+        self.written.write(b"  " + ET.tostring(case, encoding="unicode").encode() + b"\n")
+
+    def pieces(self) -> Iterator[bytes]:
+        started = self.run.started
+        attributes = {
+            "name": _attribute(self.name),
+            "timestamp": started.timestamp.strftime("%Y-%m-%dT%H:%M:%S"),
+            "hostname": _attribute(started.where),
+            "tests": self.counts["tests"],
+            **{name: self.counts[tag] for tag, name in _OUTCOMES.items()},
+            "time": f"{self.time_s:.3f}",
+        }
+        head = "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())
+        yield f"<testsuite{head}>\n  <properties>\n".encode()
+        for name, said in (
+            ("run_id", started.originator_id),
+            ("configuration_digest", started.configuration_digest),
+            ("code_version", started.code_version),
+        ):
+            value = quoteattr(_attribute(str(said)))
+            yield f'    <property name="{name}" value={value} />\n'.encode()
+        yield b"  </properties>\n"
+        self.written.seek(0)
+        yield from self.written
+        yield b"</testsuite>\n"
 
 
 def _test_case(recorded: RecordedEvaluation) -> ET.Element:
@@ -142,8 +171,3 @@ def _outcome(case: ET.Element, outcome: str, kind: str, reason: str) -> None:
 
 def _attribute(text: str) -> str:
     return one_line(shortened(text, _LONGEST_ATTRIBUTE))
-
-
-def _written(element: ET.Element) -> bytes:
-    ET.indent(element)
-    return ET.tostring(element, encoding="unicode").encode() + b"\n"

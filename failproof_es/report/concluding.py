@@ -58,6 +58,8 @@ def _missed(gate: Gate) -> str:
 
 
 def _brief(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -38,10 +38,14 @@ def pieces(page: Page) -> Iterator[bytes]:
 
 
 def text(value: object) -> str:
-    """Data as a piece of a line: no markup, no link, nothing that hides."""
+    """Data as a line of its own: no markup, no link, no list, nothing that hides."""
+    return _OPENING.sub(r"\1\\\2", inline(value))
+
+
+def inline(value: object) -> str:
+    """Data inside of a line: no markup, no link, nothing that hides."""
     escaped = _MARKUP.sub(r"\\\1", one_line(value))
-    unlinked = _LINK.sub(r"\1\\\2", escaped)
-    return _OPENING.sub(r"\1\\\2", unlinked)
+    return _LINK.sub(r"\1\\\2", escaped)
 
 
 def _lines(page: Page) -> Iterator[str]:
@@ -49,7 +53,7 @@ def _lines(page: Page) -> Iterator[str]:
     yield ""
     yield text(page.kicker)
     yield ""
-    yield f"**{text(page.verdict)}**"
+    yield f"**{inline(page.verdict)}**"
     yield ""
     for each in page.beside_verdict:
         yield f"- {text(each)}"
@@ -74,13 +78,13 @@ def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
 def _block(block: Block) -> Iterator[str]:
     match block:
         case Paragraph():
-            yield f"*{text(block.text)}*" if block.note else text(block.text)
+            yield f"*{inline(block.text)}*" if block.note else text(block.text)
         case Heading():
             yield f"### {text(block.text)}"
         case Items():
             yield from (f"- {text(each)}" for each in block.texts)
         case Facts():
-            yield from (f"- **{text(name)}**: {text(value)}" for name, value in block.facts)
+            yield from (f"- **{inline(name)}**: {inline(value)}" for name, value in block.facts)
         case Table():
             yield from _table(block)
         case Quotation():
@@ -92,7 +96,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f"**{text(table.caption)}**"
+    yield f"**{inline(table.caption)}**"
     yield ""
     yield _row(column.heading for column in table.columns)
     yield _rule(column.align == "number" for column in table.columns)
@@ -101,7 +105,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _row(cells: Iterable[Cell]) -> str:
-    shown = (text(cell.text if isinstance(cell, Mark) else cell) or " " for cell in cells)
+    shown = (inline(cell.text if isinstance(cell, Mark) else cell) or " " for cell in cells)
     return f"| {' | '.join(shown)} |"
 
 

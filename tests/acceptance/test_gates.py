@@ -38,7 +38,7 @@ def configured(folder: Path, *models: dict[str, Any], **sections: Any) -> None:
     cases = [
         {
             "case_id": f"case-{n}",
-            "suite_id": "even" if n < CASES // 2 else "odd",
+            "suite_id": "odd" if n % 2 else "even",
             "prompt": f"Say number {n}",
             "expected_response": f"number {n}",
         }
@@ -147,8 +147,8 @@ def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
     resumed = invoke(store.url, "resume", "2", "--quiet", cwd=tmp_path)
     assert resumed.exit_code == 3, resumed.output
     assert gates(store, 2) == whole
-    assert whole["min_accuracy_by_suite.even"] == {
-        "limit": 0.8, "measured": 7 / 9, "of": 9, "met": False,
+    assert whole["min_accuracy_by_suite.odd"] == {
+        "limit": 0.9, "measured": 7 / 9, "of": 9, "met": False,
     }  # fmt: skip
 
 
@@ -164,11 +164,11 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
         suite.get("name"): [int(suite.get(key, "")) for key in ("tests", "failures", "errors")]
         for suite in root
     }
-    assert counts == {"even": [10, 1, 1], "odd": [10, 1, 0], "gates": [2, 1, 0]}
+    assert counts == {"even": [10, 1, 0], "odd": [10, 1, 1], "gates": [2, 1, 0]}
     (error,) = root.iter("error")
     assert "\\x00\\x1b[31m" in error.get("message", "")
     failed = [case for case in root.iter("testcase") if case.find("failure") is not None]
-    assert [case.get("name") for case in failed] == ["case-1", "case-12", "min_accuracy"]
+    assert [case.get("name") for case in failed] == ["case-12", "case-1", "min_accuracy"]
     assert failed[0].findtext("system-out") == "nothing \\x07\\u202e]]>"
 
     again = invoke(store.url, "results", "1", "--junit", "again.xml", "--json", cwd=tmp_path)
