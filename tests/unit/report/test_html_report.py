@@ -15,7 +15,6 @@ from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
 from failproof_es.report.html import page_of
 from failproof_es.report.html_page import pieces
-from failproof_es.statistics import compare_outcomes, rate
 from failproof_es.report.summary import (
     Asked,
     Comparison,
@@ -35,6 +34,7 @@ from failproof_es.report.summary import (
     Verdict,
 )
 from failproof_es.report.transcripts import ToldFailure
+from failproof_es.statistics import compare_outcomes, rate
 from tests.harmless_html import hostile, objections
 
 MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
