@@ -106,6 +106,8 @@ class MockServer:
             return _reply(*_BODIES[fault])
         if fault == "http429":
             return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "1"})
+        if fault == "nextweek":
+            return _reply(429, b'{"error": {"message": "quota"}}', {"Retry-After": "604800"})
         if fault == "length":
             return _answer("mock", "You said: cut", finish_reason="length")
         if fault == "othermodel":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
@@ -24,6 +25,9 @@ from failproof_es.cli.sanitise import one_line, shortened
 
 REPAINTS_PER_SECOND = 4
 LINE_EVERY_S = 10.0
+SAMPLE_EVERY_S = 1.0
+"""A rate is measured between samples, and before the run has begun there is no model to take
+one of."""
 
 _COLUMNS = (
     "done",
@@ -113,7 +117,6 @@ class Lines:
         self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
 
     def __enter__(self) -> Self:
-        self._line(self._state)  # the first sample that later rates are measured from
         self._thread.start()
         return self
 
@@ -123,8 +126,13 @@ class Lines:
         self._write()
 
     def _tick(self) -> None:
-        while not self._ended.wait(self._every_s):
-            self._write()
+        due = time.monotonic() + self._every_s
+        while not self._ended.wait(min(SAMPLE_EVERY_S, self._every_s)):
+            if time.monotonic() >= due:
+                due += self._every_s
+                self._write()
+            else:
+                self._line(self._state)
 
     def _write(self) -> None:
         if self._state.models:
