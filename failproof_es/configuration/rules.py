@@ -119,11 +119,17 @@ def _variables(value: Any, at: Location = ()) -> Iterator[tuple[Location, str]]:
 
 _TAKEN = {
     "openai": ("base_url", "api_key_env"),
+    "anthropic": ("base_url", "api_key_env"),
     "local": (),
     "python": ("class", "api_key_env"),
 }
 _OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
-_NEEDED = {"openai": ("base_url",), "local": (), "python": ("class",)}
+_NEEDED = {
+    "openai": ("base_url",),
+    "anthropic": ("api_key_env",),
+    "local": (),
+    "python": ("class",),
+}
 
 
 def _check_model(model: Model, at: Location, error: Report) -> None:
@@ -147,12 +153,26 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
         found.append(
             ("stream", "means nothing to provider `python`: it answers whole", "take it out")
         )
+    if model.provider == "anthropic":
+        found += _anthropic_problems(model)
     for name in sorted(_OWN_PLACE & set(model.parameters)):
         found.append(
             ("parameters", f"may not hold `{name}`", "what is asked of whom stands in its own key")
         )
     if model.base_url is not None:
         found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
+    return found
+
+
+def _anthropic_problems(model: Model) -> list[tuple[str, str, str | None]]:
+    """What the Messages API does not take, or this program does not speak of it."""
+    found: list[tuple[str, str, str | None]] = []
+    if model.stream:
+        found.append(("stream", "is not spoken to provider `anthropic`", "take it out"))
+    if model.seed is not None:
+        found.append(("seed", "means nothing to provider `anthropic`", "take it out"))
+    if model.temperature > 1:
+        found.append(("temperature", "may be at most 1 for provider `anthropic`", None))
     return found
 
 

@@ -31,7 +31,7 @@ class TestRun(Section):
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
-    provider: Literal["openai", "local", "python"]
+    provider: Literal["openai", "anthropic", "local", "python"]
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None

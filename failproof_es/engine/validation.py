@@ -188,7 +188,12 @@ def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
     if "messages" not in document:
         return all(turn.content in document.get("prompt", "") for turn in messages)
     sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
-    return sent == [(turn.role, turn.content) for turn in messages]
+    asked = [(turn.role, turn.content) for turn in messages]
+    if "system" in document:  # Anthropic's place for it
+        system = [content for role, content in asked if role == "system"]
+        asked = [turn for turn in asked if turn[0] != "system"]
+        return sent == asked and document["system"] == "\n\n".join(system)
+    return sent == asked
 
 
 def _shown(value: Any) -> str:

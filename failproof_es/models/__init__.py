@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
+from failproof_es.models.anthropic import BASE_URL, AnthropicProvider
 from failproof_es.models.local import LocalProvider
 from failproof_es.models.openai import OpenAIProvider
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
@@ -31,6 +32,9 @@ def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provi
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
     if model.provider == "python":
         return PythonProvider(model, timeout_ms=timeout_ms)
+    if model.provider == "anthropic":
+        base_url = model.base_url or BASE_URL
+        return AnthropicProvider(model, base_url, timeout_ms=timeout_ms, connections=connections)
     if model.base_url is None:
         raise InvalidInput.because(f"model {model.model}: provider `openai` needs `base_url`")
     return OpenAIProvider(model, model.base_url, timeout_ms=timeout_ms, connections=connections)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from failproof_es.models.event_stream import EventStream
-from failproof_es.models.openai_reply import Flaw, flaw_of_error
+from failproof_es.models.http_reply import Flaw, flaw_of_error
 
 _DONE = "[DONE]"
 

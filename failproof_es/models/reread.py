@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.events import ResponseReceived
-from failproof_es.models.openai_reply import Flaw, HttpReply, read_reply, read_streamed
+from failproof_es.models import anthropic_reply
+from failproof_es.models.http_reply import Flaw, HttpReply
+from failproof_es.models.openai_reply import read_reply, read_streamed
 from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import Answer, ModelError
 
-_OVER_HTTP = frozenset({"openai", "local"})
+_OVER_HTTP = frozenset({"openai", "local", "anthropic"})
 _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
 
 
@@ -33,7 +35,7 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
     if provider not in _OVER_HTTP or response.redactions:
         return None
     try:
-        answer = _read_again(response)
+        answer = _read_again(provider, response)
     except (ModelError, Flaw) as error:
         return Misread("body", "an answer", error.message)
     for field in _READ:
@@ -43,10 +45,12 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
     return None
 
 
-def _read_again(response: ResponseReceived) -> Answer:
+def _read_again(provider: str, response: ResponseReceived) -> Answer:
     encoded = response.body_encoding == "base64"
     body = b64decode(response.body) if encoded else response.body.encode("utf-8")
     reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
+    if provider == "anthropic":
+        return anthropic_reply.read_reply(reply)
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return read_reply(reply)
     stream = StreamedReply()

@@ -11,8 +11,9 @@ import pytest
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ToolCall
+from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.openai import OpenAIProvider
-from failproof_es.models.openai_reply import HttpReply, read_reply, read_streamed
+from failproof_es.models.openai_reply import read_reply, read_streamed
 from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import Answer, Form, ModelError
 from failproof_es.models.python import PythonProvider

@@ -1,0 +1,57 @@
+"""Anthropic's Messages API over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.models.anthropic_reply import read_reply
+from failproof_es.models.http import HttpProvider
+from failproof_es.models.http_reply import HttpReply
+from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+
+BASE_URL = "https://api.anthropic.com/v1"
+_API_VERSION = "2023-06-01"
+_BETWEEN_SYSTEM_TURNS = "\n\n"
+
+
+class AnthropicProvider(HttpProvider):
+    """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
+
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+        """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
+        model = self._model
+        system = [turn.content for turn in messages if turn.role == "system"]
+        body: dict[str, Any] = {
+            "model": model.model,
+            "max_tokens": model.max_tokens,
+            "temperature": model.temperature,
+            **({"system": _BETWEEN_SYSTEM_TURNS.join(system)} if system else {}),
+            "messages": [
+                {"role": turn.role, "content": turn.content}
+                for turn in messages
+                if turn.role != "system"
+            ],
+        }
+        if form.tools:
+            body["tools"] = [_stub(name) for name in form.tools]
+        return PreparedRequest(
+            f"{self._base_url}/messages", orjson.dumps({**body, **model.parameters}), form.tools
+        )
+
+    def _headers(self, key: str | None) -> dict[str, str]:
+        version = {"anthropic-version": _API_VERSION}
+        return version if key is None else {**version, "x-api-key": key}
+
+    def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
+        return read_reply(reply)
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    return {"name": name, "description": f"The tool {name}.", "input_schema": schema}

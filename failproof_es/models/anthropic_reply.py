@@ -1,0 +1,83 @@
+"""What Anthropic's Messages API answered: an `Answer`, or the `ModelError` it really is. Pure."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import orjson
+
+from failproof_es.events import ToolCall, Usage
+from failproof_es.models.http_reply import (
+    Flaw,
+    HttpReply,
+    count_or_none,
+    read_document,
+    require_no_error,
+    text_or_none,
+)
+from failproof_es.models.protocol import Answer
+
+_FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+"""In the words that the other protocols use; one that is not known stays as it is."""
+
+
+def read_reply(reply: HttpReply) -> Answer:
+    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+    return read_document(reply, partial(_answer, reply))
+
+
+def _answer(reply: HttpReply, document: Any) -> Answer:
+    """Raises `Flaw`."""
+    document = require_no_error(document)
+    content = document.get("content")
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise Flaw("malformed_response", "`content` is not a list of blocks", "transient")
+    texts = [block.get("text") for block in content if block.get("type") == "text"]
+    if not all(isinstance(text, str) for text in texts):
+        raise Flaw("malformed_response", "a text block holds no text", "transient")
+    calls = tuple(_call(block) for block in content if block.get("type") == "tool_use")
+    reason = text_or_none(document.get("stop_reason"))
+    if not texts and not calls and reason != "refusal":
+        raise Flaw("missing_content", "the message has no text", "transient")
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text="".join(str(text) for text in texts),
+        latency_ms=reply.latency_ms,
+        finish_reason=None if reason is None else _FINISH_REASONS.get(reason, reason),
+        tool_calls=calls,
+        model=text_or_none(document.get("model")),
+        provider_request_id=reply.headers.get("request-id") or text_or_none(document.get("id")),
+        usage=_usage(document.get("usage")),
+    )
+
+
+def _call(block: dict[str, Any]) -> ToolCall:
+    name, given = block.get("name"), block.get("input")
+    if not isinstance(name, str) or not isinstance(given, dict):
+        raise Flaw("malformed_response", "a tool call has no name or no input", "transient")
+    arguments = orjson.dumps(given).decode()
+    return ToolCall(id=text_or_none(block.get("id")), name=name, arguments=arguments)
+
+
+def _usage(usage: Any) -> Usage:
+    """Input counts what was read from a cache and written to one, as elsewhere."""
+    if not isinstance(usage, dict):
+        return Usage()
+    fresh = count_or_none(usage.get("input_tokens"))
+    read = count_or_none(usage.get("cache_read_input_tokens")) or 0
+    written = count_or_none(usage.get("cache_creation_input_tokens")) or 0
+    return Usage(
+        input_tokens=None if fresh is None else fresh + read + written,
+        output_tokens=count_or_none(usage.get("output_tokens")),
+        cached_input_tokens=read,
+    )

@@ -1,0 +1,232 @@
+"""Asking a model over HTTP: one request, sent as prepared, and everything that comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import aiohttp
+import httpx
+import orjson
+from httpx_aiohttp import AiohttpTransport
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
+from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
+from failproof_es.problems import InvalidInput
+
+_CHECK_TIMEOUT_S = 10.0
+_SHOWN_MODELS = 5
+_PIECE_BYTES = 2**18
+
+
+@dataclass(slots=True)
+class _Came:
+    """What has come of a reply so far."""
+
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+    stream: StreamedReply | None = None
+    first_token_ms: float | None = None
+
+    def reply(self, latency_ms: float) -> HttpReply:
+        return HttpReply(
+            self.status or 0,
+            self.headers,
+            bytes(self.body),
+            latency_ms,
+            datetime.now(UTC),
+            self.first_token_ms,
+        )
+
+
+_LOST = (TimeoutError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError)
+"""What becomes of a reply that doesn't arrive; the transport lets some of its own through."""
+
+
+class HttpProvider(ABC):
+    """One model behind a base URL. Sends each request once; what a protocol is, is abstract."""
+
+    def __init__(self, model: Model, base_url: str, *, timeout_ms: int, connections: int) -> None:
+        self._model = model
+        self._base_url = base_url.rstrip("/")
+        self._timeout_s = timeout_ms / 1000
+        self._connections = connections
+        self._client: httpx.AsyncClient | None = None
+
+    @abstractmethod
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+        """The exact bytes to be sent."""
+
+    @abstractmethod
+    def _headers(self, key: str | None) -> dict[str, str]:
+        """What every request says of itself; the key, where there is one."""
+
+    @abstractmethod
+    def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
+        """The answer in a complete reply. Raises `ModelError`."""
+
+    async def open(self) -> None:  # noqa: B027  # there is nothing to override it for
+        """Nothing to start: connections are opened as they are needed."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One attempt. Raises `ModelError`, with every byte that came."""
+        began = time.perf_counter()
+        came = _Came()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._exchange(request, came, began, on_text)
+        except InvalidInput as error:  # the key is gone since the check
+            raise ModelError("authentication", str(error), "halting") from error
+        except Flaw as flaw:
+            raise came.reply(_ms_since(began)).error(flaw) from None
+        except _LOST as error:
+            if _timed_out(error):
+                kind, message = "timeout", f"no answer within {self._timeout_s:g} s"
+            else:
+                kind, message = "connection", _reason(error)
+            raise ModelError(
+                kind, message, "transient", status=came.status, headers=came.headers,
+                body=bytes(came.body) or None, latency_ms=_ms_since(began),
+            ) from error  # fmt: skip
+        reply = came.reply(_ms_since(began))
+        return self._read(reply, came.stream)
+
+    async def _exchange(
+        self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
+    ) -> None:
+        """Send, and take what comes as it comes."""
+        async with self._http().stream(
+            "POST",
+            request.endpoint,
+            content=_content(request.body),
+            headers={
+                "content-type": "application/json",
+                "content-length": str(len(request.body)),
+                **self._headers(self._key()),
+            },
+        ) as reply:
+            came.status, came.headers = reply.status_code, kept_headers(reply.headers)
+            if reply.status_code == 200 and _is_event_stream(reply):
+                came.stream = StreamedReply()
+            async for piece in reply.aiter_bytes():
+                came.body += piece
+                if came.stream is not None and (text := came.stream.feed(piece)):
+                    if came.first_token_ms is None:
+                        came.first_token_ms = round(_ms_since(began), 3)
+                    if on_text is not None:
+                        on_text(text)
+
+    async def check(self) -> str | None:
+        """Ask for the list of models: is the server there, and does it take the key?"""
+        headers = self._headers(self._key())
+        where = f"{self._base_url}/models"
+        try:
+            reply = await self._http().get(where, headers=headers, timeout=_CHECK_TIMEOUT_S)
+        except httpx.HTTPError as error:
+            late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
+            raise self._unreachable(late if _timed_out(error) else _reason(error)) from None
+        if reply.status_code in (401, 403):
+            variable = self._model.api_key_env
+            raise InvalidInput.because(
+                f"model {self._model.model}: {self._base_url} refuses the key "
+                f"(HTTP {reply.status_code})",
+                remedy=f"check the key in {variable}"
+                if variable
+                else "name the environment variable that holds the key in `api_key_env`",
+            )
+        return self._remark(reply)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            limits = httpx.Limits(
+                max_connections=self._connections, max_keepalive_connections=self._connections
+            )
+            self._client = httpx.AsyncClient(
+                transport=AiohttpTransport(limits=limits),
+                timeout=httpx.Timeout(self._timeout_s),
+                follow_redirects=False,
+                trust_env=False,
+            )
+        return self._client
+
+    def _key(self) -> str | None:
+        variable = self._model.api_key_env
+        if variable is None:
+            return None
+        key = os.environ.get(variable, "")
+        if not key:
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key of {self._base_url}",
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} holds what no "
+                "HTTP header can carry",
+                remedy="does it hold a line break, or a character that is not ASCII?",
+            )
+        return key
+
+    def _unreachable(self, why: str) -> InvalidInput:
+        return InvalidInput.because(
+            f"model {self._model.model}: {self._base_url} cannot be reached: {why}",
+            remedy="is the server running, and is `base_url` right?",
+        )
+
+    def _remark(self, reply: httpx.Response) -> str | None:
+        name = self._model.model
+        try:
+            listed = [entry["id"] for entry in orjson.loads(reply.content)["data"]]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return f"{self._base_url} does not list its models: {name} was not looked up"
+        if name in listed:
+            return None
+        shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
+        return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
+    """The body, a large one in pieces: sent at once it would hold up every other request."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(body), _PIECE_BYTES):
+            yield body[start : start + _PIECE_BYTES]
+
+    return body if len(body) <= _PIECE_BYTES else pieces()
+
+
+def _is_event_stream(reply: httpx.Response) -> bool:
+    """A server may answer whole although it was asked to stream, and says so here."""
+    content_type: str = reply.headers.get("content-type", "")
+    return content_type.lower().startswith("text/event-stream")
+
+
+def _ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000
+
+
+def _timed_out(error: Exception) -> bool:
+    """Whether time ran out. The transport calls a refused connection a time-out, too."""
+    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+
+
+def _reason(error: Exception) -> str:
+    """What happened to the connection, by the name of the error that it met first."""
+    return f"{type(error.__cause__ or error).__name__}: {error}"
