@@ -75,11 +75,17 @@ def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met()
     assert judged["min_accuracy_by_suite.misspelt"]["measured"] is None
 
 
-@pytest.mark.parametrize(("limit", "met"), [(0.5, True), (0.49, False)])
+def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
+    counted = tally((a_case("down"), abandoned()), (a_case("up"), scored(1.0)))
+    gate = only(judge_gates(Gates(min_accuracy_by_suite={"down": 0.0}), counted))
+    assert gate == {"limit": 0.0, "measured": None, "of": 0, "met": False}
+
+
+@pytest.mark.parametrize(("limit", "met"), [(0.25, True), (0.24, False)])
 def test_errors_are_counted_of_what_was_planned(limit: float, met: bool) -> None:
-    counted = tally((a_case(), scored(1.0)), (a_case(), abandoned()))
+    counted = tally((a_case(), scored(1.0)), (a_case(), abandoned()), planned=4)
     gate = only(judge_gates(Gates(max_error_rate=limit), counted))
-    assert gate == {"limit": limit, "measured": 0.5, "of": 2, "met": met}
+    assert gate == {"limit": limit, "measured": 0.25, "of": 4, "met": met}
 
 
 def failures(severities: Sequence[str], *finished: tuple[Case, Evaluation]) -> dict[str, Any]:
