@@ -32,6 +32,7 @@ from failproof_es.engine.conversation import conversation
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.problems import Problems
+from failproof_es.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"
@@ -41,7 +42,6 @@ _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
 COLUMNS = ("evaluation_id", "suite", "case", "model", "repetition", "item", "text", *_ANSWERS)
 
-_FORMULA = frozenset("=+-@＝＋－＠'")
 _LONGEST_CELL = 30_000
 """Spreadsheets cut a cell off at 32,767 characters without a word."""
 
@@ -108,16 +108,6 @@ def _row(cells: Sequence[str]) -> bytes:
     line = io.StringIO(newline="")
     csv.writer(line).writerow(cells)
     return line.getvalue().encode("utf-8")
-
-
-def escaped(cell: str) -> str:
-    """The cell as no spreadsheet takes it for a formula; `unescaped` gives it back."""
-    return f"'{cell}" if cell.lstrip()[:1] in _FORMULA else cell
-
-
-def unescaped(cell: str) -> str:
-    """The cell as it was before `escaped`."""
-    return cell[1:] if cell[:1] == "'" and cell[1:].lstrip()[:1] in _FORMULA else cell
 
 
 # -- reading -------------------------------------------------------------------------------

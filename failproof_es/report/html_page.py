@@ -16,7 +16,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from failproof_es.report.html_blocks import Page
+from failproof_es.report.page_blocks import Page
 from failproof_es.visible import marked_lines, one_line
 
 

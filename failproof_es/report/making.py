@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.recorded import Connection, read_run
+from failproof_es.engine.spending import costs_of, usage_sum
 from failproof_es.events import ModelSnapshot, RunSealed, Usage
-from failproof_es.models.prices import PriceBook, Rates
 from failproof_es.report import analysis
 from failproof_es.report.concluding import limitations, verdict
-from failproof_es.report.observations import Observation, observations, plus
+from failproof_es.report.observations import Observation, observations
 from failproof_es.report.reviewed import agreements
 from failproof_es.report.summary import Asked, Cost, Gate, Report
 from failproof_es.run import Run
 from failproof_es.store.reader import find
-
-_MILLION = 1_000_000
 
 
 def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
@@ -133,22 +131,13 @@ def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
     answers: Counter[str] = Counter()
     for each in of:
         for key, usage in each.usage.items():
-            used[key] = plus(used.get(key), usage)
+            used[key] = usage_sum(used.get(key), usage)
             answers[key] += each.answers[key]
-    book = PriceBook.of(run.started.configuration)
+    costs = costs_of(run.started, used)
     for model in (*run.started.models, *run.started.judges):
         if model.key in used:
-            usage = used[model.key]
-            cost = _cost(book.rates(model, run.started.timestamp), usage)
+            usage, cost = used[model.key], costs[model.key]
             yield Cost(
                 run.started.run_number, model.key, answers[model.key],
-                usage.input_tokens, usage.output_tokens, cost,
+                usage.input_tokens, usage.output_tokens, None if cost is None else float(cost),
             )  # fmt: skip
-
-
-def _cost(rates: Rates | None, usage: Usage) -> float | None:
-    if rates is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    cached = usage.cached_input_tokens or 0
-    total = (usage.input_tokens - cached) * rates.input + cached * rates.cached_input
-    return float((total + usage.output_tokens * rates.output) / _MILLION)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
+from failproof_es.engine.spending import usage_sum
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived, Usage
 from failproof_es.run import Run
@@ -139,25 +140,10 @@ def _used(history: Sequence[Event]) -> dict[str, Usage]:
     for event in history:
         if isinstance(event, ResponseReceived):
             key = event.judge or event.model_key
-            used[key] = plus(used.get(key), event.usage)
+            used[key] = usage_sum(used.get(key), event.usage)
     return used
 
 
 def _answers(history: Sequence[Event]) -> dict[str, int]:
     answered = (event for event in history if isinstance(event, ResponseReceived))
     return Counter(event.judge or event.model_key for event in answered)
-
-
-def plus(before: Usage | None, usage: Usage) -> Usage:
-    """The sum of two; unknown once is unknown in sum: a part is not the whole."""
-
-    def total(one: int | None, other: int | None) -> int | None:
-        return None if one is None or other is None else one + other
-
-    if before is None:
-        return usage
-    return Usage(
-        input_tokens=total(before.input_tokens, usage.input_tokens),
-        output_tokens=total(before.output_tokens, usage.output_tokens),
-        cached_input_tokens=(before.cached_input_tokens or 0) + (usage.cached_input_tokens or 0),
-    )

@@ -11,12 +11,12 @@ import orjson
 
 from failproof_es.events import Record
 from failproof_es.report.summary import Group, Report
+from failproof_es.spreadsheet import escaped
 
 _HEADINGS = (
     *("dimension", "name", "model", "passed", "total", "clusters", "rate"),
     *("low", "high", "confidence", "method"),
 )
-_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
 def json_pieces(report: Report) -> Iterator[bytes]:
@@ -48,12 +48,9 @@ def _values(group: Group) -> tuple[object, ...]:
 
 
 def _cell(value: object) -> str:
-    """A value as a cell; text that a spreadsheet would run gets a quote before it."""
     if value is None:
         return ""
-    if isinstance(value, str) and value.lstrip().startswith(_FORMULA):
-        return f"'{value}"
-    return str(value)
+    return escaped(value) if isinstance(value, str) else str(value)
 
 
 def _line(cells: tuple[str, ...]) -> bytes:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from failproof_es.engine.recorded import Connection
 from failproof_es.report import html_page, markdown, tabular
-from failproof_es.report.html import page_of
 from failproof_es.report.making import make_report
+from failproof_es.report.page import page_of
 from failproof_es.report.transcripts import told_failures
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")

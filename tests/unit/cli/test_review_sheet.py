@@ -18,7 +18,7 @@ from failproof_es.cli.review_answers import (
     tags,
     valid,
 )
-from failproof_es.cli.review_sheet import escaped, opinions, read_sheet, unescaped
+from failproof_es.cli.review_sheet import opinions, read_sheet
 from failproof_es.cli.review_sheet import sheet as written_sheet
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.engine.recorded import RecordedEvaluation
@@ -26,6 +26,7 @@ from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
 from failproof_es.evaluation import Evaluation, Score
 from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
+from failproof_es.spreadsheet import escaped, unescaped
 from tests.unit.test_review_comparison import CASE, KEY, review
 
 FILE = Path("r.csv")

@@ -64,7 +64,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
         ("judge: {provider: openai, model: m, base_url: 'ftp://x'}", "judge.base_url", "http"),
         ("judge: {provider: local, model: m, base_url: 'http://x'}", "judge.base_url", "nothing"),
         (
-            "judge: {provider: anthropic, model: m}",
+            "judge: {provider: gemini, model: m}",
             "judge.provider",
             "'openai', 'local' or 'python'",
         ),

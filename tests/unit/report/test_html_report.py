@@ -13,8 +13,8 @@ import pytest
 
 from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
-from failproof_es.report.html import page_of
 from failproof_es.report.html_page import pieces
+from failproof_es.report.page import page_of
 from failproof_es.report.summary import (
     Asked,
     Comparison,

@@ -32,7 +32,9 @@ def test_what_was_not_counted_is_empty_and_not_zero() -> None:
     assert (row["rate"], row["low"], row["high"], row["method"]) == ("", "", "", "")
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", "＝1+1"])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", "＝1+1"]
+)
 def test_a_name_that_is_a_formula_stays_text(name: str) -> None:
     (row,) = rows(Group("category", name, name, rate([True])))
     assert row["name"] == row["model"] == f"'{name}"

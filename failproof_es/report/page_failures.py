@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from failproof_es.report.html_blocks import Block, Facts, Fold, Mark, Paragraph, Quotation
+from failproof_es.report.page_blocks import Block, Facts, Fold, Mark, Paragraph, Quotation
 from failproof_es.report.summary import Report
 from failproof_es.report.transcripts import ToldFailure
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from failproof_es.report.html_blocks import (
+from failproof_es.report.page_blocks import (
     Block,
     Column,
     Facts,
@@ -18,9 +18,9 @@ from failproof_es.report.html_blocks import (
     Section,
     Table,
 )
-from failproof_es.report.html_comparison import comparison
-from failproof_es.report.html_failures import failures_told
-from failproof_es.report.html_results import (
+from failproof_es.report.page_comparison import comparison
+from failproof_es.report.page_failures import failures_told
+from failproof_es.report.page_results import (
     RATE_COLUMNS,
     cost_and_latency,
     failures_by,

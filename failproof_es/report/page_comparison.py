@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
-from failproof_es.report.html_blocks import (
+from failproof_es.report.page_blocks import (
     Block,
     Cell,
     Column,
@@ -16,7 +16,7 @@ from failproof_es.report.html_blocks import (
     Paragraph,
     Table,
 )
-from failproof_es.report.html_results import MOST_ROWS_DRAWN
+from failproof_es.report.page_results import MOST_ROWS_DRAWN
 from failproof_es.report.summary import Comparison, Report
 from failproof_es.statistics import Interval
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
-from failproof_es.report.html_blocks import (
+from failproof_es.report.page_blocks import (
     Block,
     Cell,
     Column,
