@@ -168,7 +168,8 @@ class ProgressState:
         if elapsed < ENOUGH_SECONDS or done < ENOUGH_FINISHED:
             return Pace(None, 0.0 if model.planned and model.finished >= model.planned else None)
         per_second = done / elapsed
-        return Pace(per_second, max(model.planned - model.finished, 0) / per_second)
+        left_s = max(model.planned - model.finished, 0) / per_second
+        return Pace(per_second, left_s + (self.rate_limit(key).held_s if left_s else 0.0))
 
     def rate_limit(self, key: str) -> RateLimit:
         """What the server of this model, or of `judge:KEY`, allows now."""

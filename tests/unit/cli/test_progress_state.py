@@ -134,6 +134,21 @@ def test_a_model_that_answers_nothing_any_more_slows_down_and_keeps_a_pace() -> 
     assert state.pace("a") == Pace(0.25, 320.0)
 
 
+def test_the_time_that_a_server_holds_back_comes_on_top_of_what_is_left() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock, now=lambda: NOON)
+    for event in (started("a", planned=30), limited("a", allowed=50, held_s=7)):
+        state.observe(event)
+    state.pace("a")
+    for case in range(20):
+        state.observe(scored(case, 1))
+    clock.now += 10
+    assert state.pace("a") == Pace(2.0, 5.0 + 7.0)
+    for case in range(20, 30):
+        state.observe(scored(case, 1))
+    assert state.pace("a").seconds_left == 0.0
+
+
 def test_nothing_is_left_when_all_is_done() -> None:
     state = after([started("a", planned=1), scored(1, 1)])
     assert state.pace("a").seconds_left == 0.0

@@ -66,7 +66,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
         (
             "judge: {provider: gemini, model: m}",
             "judge.provider",
-            "'openai', 'local' or 'python'",
+            "'openai', 'anthropic', 'local' or 'python'",
         ),
         ("output: {database: {enabled: false}}", "output.database.enabled", "True"),
         ("output: {database: {real_time: false}}", "output.database.real_time", "True"),
