@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import traceback
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
-from typing import Any
-from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
 from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools, StructuresJudgement
+from failproof_es.engine.attempt_events import (
+    Stamp,
+    attempt_lost,
+    error_recorded,
+    response_received,
+)
 from failproof_es.engine.gate import Gate
 from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor
@@ -41,9 +42,7 @@ from failproof_es.evaluation import (
     next_action,
 )
 from failproof_es.events import (
-    AttemptLost,
     Classified,
-    Encoding,
     ErrorRecorded,
     EvaluationAbandoned,
     EvaluationEvent,
@@ -53,12 +52,10 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     Scored,
-    ToolCall,
 )
 from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import (
     FREE,
-    Answer,
     Form,
     ModelError,
     PreparedRequest,
@@ -110,7 +107,7 @@ class Interpreter:
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
-        stamp = _Stamp(key)
+        stamp = Stamp(key)
         state = fold(history)
         decided: list[EvaluationEvent] = []
         """Events that follow from what is on record: recorded with the next append."""
@@ -162,7 +159,7 @@ class Interpreter:
 
     async def _follow(
         self,
-        stamp: _Stamp,
+        stamp: Stamp,
         state: Evaluation,
         case: Case,
         action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
@@ -173,7 +170,7 @@ class Interpreter:
 
     def _consequence(
         self,
-        stamp: _Stamp,
+        stamp: Stamp,
         state: Evaluation,
         case: Case,
         action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
@@ -181,7 +178,7 @@ class Interpreter:
         match action:
             case DeclareLost(request):
                 reason = "sent by a process that ended before it recorded an outcome"
-                return _lost(stamp, state, request, reason)
+                return attempt_lost(stamp, state, request, reason)
             case Classify(transcript):
                 classification = self.dialect.classify(case, transcript)
                 return Classified(
@@ -234,7 +231,7 @@ class Interpreter:
         return self.judges[action.judge]
 
     def _request(
-        self, stamp: _Stamp, state: Evaluation, case: Case, action: Send, target: Target
+        self, stamp: Stamp, state: Evaluation, case: Case, action: Send, target: Target
     ) -> RequestSent:
         prepared = target.provider.prepare(action.messages, self._form(state, case, action))
         return RequestSent(
@@ -267,7 +264,7 @@ class Interpreter:
     async def _exchange(
         self,
         key: EvaluationKey,
-        stamp: _Stamp,
+        stamp: Stamp,
         state: Evaluation,
         request: RequestSent,
         target: Target,
@@ -279,7 +276,11 @@ class Interpreter:
         """
         sent_at = await target.gate.released()
         if sent_at is None:
-            return [_lost(stamp, state, request, "not sent: stopped while the server held it back")]
+            return [
+                attempt_lost(
+                    stamp, state, request, "not sent: stopped while the server held it back"
+                )
+            ]
         events = await self._attempt(key, stamp, state, request, target)
         _tell(target.gate, sent_at, events[-1])
         return events
@@ -287,7 +288,7 @@ class Interpreter:
     async def _attempt(
         self,
         key: EvaluationKey,
-        stamp: _Stamp,
+        stamp: Stamp,
         state: Evaluation,
         request: RequestSent,
         target: Target,
@@ -296,77 +297,17 @@ class Interpreter:
         try:
             answer = await target.provider.send(prepared, self._listener(key, request))
         except ModelError as error:
-            return [self._error(stamp, state, request, error)]
-        response = self._response(stamp, state, request, answer)
+            return [error_recorded(stamp, state, request, error, self.redactor)]
+        response = response_received(stamp, state, request, answer, self.redactor)
         try:
             require_model(target.model.model, target.model.version, answer.model)
         except ModelError as error:
-            return [response, self._error(stamp, evolve(state, response), request, error)]
+            after = evolve(state, response)
+            return [response, error_recorded(stamp, after, request, error, self.redactor)]
         return [response]
 
     def _listener(self, key: EvaluationKey, request: RequestSent) -> Callable[[str], None] | None:
         return partial(self.on_text, key, request) if self.on_text else None
-
-    def _response(
-        self, stamp: _Stamp, state: Evaluation, request: RequestSent, answer: Answer
-    ) -> ResponseReceived:
-        scrub = self.redactor.scrubbing()
-        body, encoding = _as_text(scrub.data("body", answer.body))
-        return ResponseReceived(
-            **stamp(state),
-            purpose=request.purpose,
-            judge=request.judge,
-            turn=request.turn,
-            attempt=request.attempt,
-            status=answer.status,
-            headers=scrub.values("headers", answer.headers),
-            body=body,
-            body_encoding=encoding,
-            text=scrub.text("text", answer.text),
-            tool_calls=tuple(
-                ToolCall(
-                    id=scrub.optional("tool_calls", call.id),
-                    name=scrub.text("tool_calls", call.name),
-                    arguments=scrub.text("tool_calls", call.arguments),
-                )
-                for call in answer.tool_calls
-            ),
-            refusal=scrub.optional("refusal", answer.refusal),
-            finish_reason=scrub.optional("finish_reason", answer.finish_reason),
-            model=scrub.optional("model", answer.model),
-            provider_request_id=scrub.optional("provider_request_id", answer.provider_request_id),
-            usage=answer.usage,
-            latency_ms=round(answer.latency_ms, 3),
-            first_token_ms=answer.first_token_ms,
-            redactions=scrub.record(),
-        )
-
-    def _error(
-        self, stamp: _Stamp, state: Evaluation, request: RequestSent, error: ModelError
-    ) -> ErrorRecorded:
-        scrub = self.redactor.scrubbing()
-        body: str | None = None
-        encoding: Encoding = "utf-8"
-        if error.body is not None:
-            body, encoding = _as_text(scrub.data("body", error.body))
-        return ErrorRecorded(
-            **stamp(state),
-            purpose=request.purpose,
-            judge=request.judge,
-            turn=request.turn,
-            attempt=request.attempt,
-            kind=error.kind,
-            message=scrub.text("message", error.message),
-            disposition=error.disposition,
-            stack_trace=scrub.text("stack_trace", "".join(traceback.format_exception(error))),
-            status=error.status,
-            headers=scrub.values("headers", error.headers),
-            body=body,
-            body_encoding=encoding,
-            retry_after_s=error.retry_after_s,
-            latency_ms=error.latency_ms,
-            redactions=scrub.record(),
-        )
 
     async def _wait(self, action: Send) -> None:
         """Wait before an attempt after an error, or until the run is stopped."""
@@ -391,41 +332,3 @@ def _tell(gate: Gate, sent_at: float, outcome: EvaluationEvent) -> None:
         gate.answered(sent_at)
     elif isinstance(outcome, ErrorRecorded) and outcome.disposition != "final":
         gate.refused(sent_at, outcome.status, outcome.retry_after_s)
-
-
-def _lost(stamp: _Stamp, state: Evaluation, request: RequestSent, reason: str) -> AttemptLost:
-    return AttemptLost(
-        **stamp(state),
-        purpose=request.purpose,
-        judge=request.judge,
-        turn=request.turn,
-        attempt=request.attempt,
-        reason=reason,
-    )
-
-
-class _Stamp:
-    """What every event of one evaluation says about itself."""
-
-    def __init__(self, key: EvaluationKey) -> None:
-        self._key = key
-        self._evaluation_id: UUID = key.evaluation_id
-
-    def __call__(self, state: Evaluation) -> dict[str, Any]:
-        return {
-            "originator_id": self._evaluation_id,
-            "originator_version": state.version + 1,
-            "run_id": self._key.run_id,
-            "timestamp": datetime.now(UTC),
-            "prompt_id": self._key.prompt_id,
-            "model_key": self._key.model_key,
-            "repetition": self._key.repetition,
-        }
-
-
-def _as_text(body: bytes) -> tuple[str, Encoding]:
-    """Bytes as JSON can hold them, losing none."""
-    try:
-        return body.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        return b64encode(body).decode("ascii"), "base64"

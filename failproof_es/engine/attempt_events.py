@@ -1,0 +1,126 @@
+"""The events that an attempt leaves behind: what came of it, whole, with secrets replaced."""
+
+from __future__ import annotations
+
+import traceback
+from base64 import b64encode
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.engine.redaction import Redactor
+from failproof_es.evaluation import Evaluation, EvaluationKey
+from failproof_es.events import (
+    AttemptLost,
+    Encoding,
+    ErrorRecorded,
+    RequestSent,
+    ResponseReceived,
+    ToolCall,
+)
+from failproof_es.models.protocol import Answer, ModelError
+
+
+class Stamp:
+    """What every event of one evaluation says about itself."""
+
+    def __init__(self, key: EvaluationKey) -> None:
+        self._key = key
+        self._evaluation_id: UUID = key.evaluation_id
+
+    def __call__(self, state: Evaluation) -> dict[str, Any]:
+        """The fields of the event that follows `state`."""
+        return {
+            "originator_id": self._evaluation_id,
+            "originator_version": state.version + 1,
+            "run_id": self._key.run_id,
+            "timestamp": datetime.now(UTC),
+            "prompt_id": self._key.prompt_id,
+            "model_key": self._key.model_key,
+            "repetition": self._key.repetition,
+        }
+
+
+def response_received(
+    stamp: Stamp, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
+) -> ResponseReceived:
+    """The whole answer, known secrets replaced, and what was read from it."""
+    scrub = redactor.scrubbing()
+    body, encoding = _as_text(scrub.data("body", answer.body))
+    return ResponseReceived(
+        **stamp(state),
+        purpose=request.purpose,
+        judge=request.judge,
+        turn=request.turn,
+        attempt=request.attempt,
+        status=answer.status,
+        headers=scrub.values("headers", answer.headers),
+        body=body,
+        body_encoding=encoding,
+        text=scrub.text("text", answer.text),
+        tool_calls=tuple(
+            ToolCall(
+                id=scrub.optional("tool_calls", call.id),
+                name=scrub.text("tool_calls", call.name),
+                arguments=scrub.text("tool_calls", call.arguments),
+            )
+            for call in answer.tool_calls
+        ),
+        refusal=scrub.optional("refusal", answer.refusal),
+        finish_reason=scrub.optional("finish_reason", answer.finish_reason),
+        model=scrub.optional("model", answer.model),
+        provider_request_id=scrub.optional("provider_request_id", answer.provider_request_id),
+        usage=answer.usage,
+        latency_ms=round(answer.latency_ms, 3),
+        first_token_ms=answer.first_token_ms,
+        redactions=scrub.record(),
+    )
+
+
+def error_recorded(
+    stamp: Stamp, state: Evaluation, request: RequestSent, error: ModelError, redactor: Redactor
+) -> ErrorRecorded:
+    """The attempt's error with all that came of it, known secrets replaced."""
+    scrub = redactor.scrubbing()
+    body: str | None = None
+    encoding: Encoding = "utf-8"
+    if error.body is not None:
+        body, encoding = _as_text(scrub.data("body", error.body))
+    return ErrorRecorded(
+        **stamp(state),
+        purpose=request.purpose,
+        judge=request.judge,
+        turn=request.turn,
+        attempt=request.attempt,
+        kind=error.kind,
+        message=scrub.text("message", error.message),
+        disposition=error.disposition,
+        stack_trace=scrub.text("stack_trace", "".join(traceback.format_exception(error))),
+        status=error.status,
+        headers=scrub.values("headers", error.headers),
+        body=body,
+        body_encoding=encoding,
+        retry_after_s=error.retry_after_s,
+        latency_ms=error.latency_ms,
+        redactions=scrub.record(),
+    )
+
+
+def attempt_lost(stamp: Stamp, state: Evaluation, request: RequestSent, reason: str) -> AttemptLost:
+    """The request has no outcome and will not get one."""
+    return AttemptLost(
+        **stamp(state),
+        purpose=request.purpose,
+        judge=request.judge,
+        turn=request.turn,
+        attempt=request.attempt,
+        reason=reason,
+    )
+
+
+def _as_text(body: bytes) -> tuple[str, Encoding]:
+    """Bytes as JSON can hold them, losing none."""
+    try:
+        return body.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return b64encode(body).decode("ascii"), "base64"
