@@ -40,7 +40,8 @@ def case_files(
 def _files(
     named: str, suffixes: Sequence[str], bases: Sequence[Path], field: str, problems: Problems
 ) -> list[Path]:
-    wanted = " or ".join(suffixes)
+    *others, last = suffixes
+    wanted = f"{', '.join(others)} or {last}" if others else last
     if not named.strip() or "\0" in named:
         problems.error("the path is empty or holds a NUL character", field=field)
         return []

@@ -108,8 +108,14 @@ def test_a_bad_suite_is_told_with_its_place(name: str, tmp_path: Path) -> None:
 
 PATHS = {
     "no such file": ("absent.jsonl", ["no such file or folder: absent.jsonl", "check the path"]),
-    "a pattern without a match": ("*.jsonl", ["'*.jsonl' matches no .jsonl or .toml file"]),
-    "a folder without a suite": (".", ["the folder holds no .jsonl or .toml file"]),
+    "a pattern without a match": (
+        "*.jsonl",
+        ["'*.jsonl' matches no .jsonl, .json, .yaml, .yml or .toml file"],
+    ),
+    "a folder without a suite": (
+        ".",
+        ["the folder holds no .jsonl, .json, .yaml, .yml or .toml file"],
+    ),
     "an empty path": ("", ["the path is empty"]),
     "a path under a file": ("file/suite.jsonl", ["no such file or folder"]),
 }
@@ -424,7 +430,8 @@ def test_the_latest_run_of_an_empty_log_is_told(
 def test_a_limit_beyond_all_events_is_no_limit(recorded_log: RecordedLog, tmp_path: Path) -> None:
     done = invoke(recorded_log.url, "log", "--limit", "9" * 30, cwd=tmp_path)
     assert done.exit_code == 0, done.stderr
-    assert len(done.stdout.splitlines()) == recorded_log.fingerprint()[0] + 1
+    everything = invoke(recorded_log.url, "log", cwd=tmp_path).stdout
+    assert done.stdout == everything and len(everything.splitlines()) > 10
 
 
 # -- databases -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from failproof_es.case import Case
 from failproof_es.dialects.command import Command
 from failproof_es.evaluation import Classification, Transcript
+from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
 
@@ -80,7 +81,9 @@ def test_a_wrong_option_sends_nothing(
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 2 and said in done.output
     with store.connect() as connection:
-        assert connection.execute("SELECT count(*) FROM failproof.stored_events").fetchone() == (0,)
+        *_, last = find(connection)
+        runs = list(find(connection, topics=["RunStarted", "RequestSent"]))
+    assert last.topic == "ValidationFailed" and not runs
 
 
 def test_parsers_keep_no_answer_waiting(

@@ -200,7 +200,7 @@ def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_pa
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 1
     assert "failed: not one evaluation was answered" in done.stderr
-    assert topics(store) == ["RunStarted", "RunFailed", "RunSealed"]
+    assert topics(store) == ["RunStarted", "RunFailed", "RunValidated", "RunSealed"]
     again = invoke(store.url, "resume", "latest", cwd=tmp_path)
     assert again.exit_code == 1
     assert "has ended: failed; nothing was sent" in again.stderr
@@ -233,7 +233,7 @@ def test_an_error_that_all_would_meet_halts_the_run_until_it_is_mended(
     counts = asked(mock_url)
     assert [counts[prompt] for prompt in prompts] == [1, 2, *[1] * 20]
     assert topics(store) == [
-        *("RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunSealed")
+        *("RunStarted", "RunPaused", "RunResumed", "RunCompleted", "RunValidated", "RunSealed")
     ]
 
 

@@ -88,7 +88,7 @@ def test_commands_planted_everywhere_leave_no_trace(
                     {"provider": "openai", "base_url": model_server.base_url, "model": "tiny"}
                 ],
                 "prompts": {"path": "dataset.toml"},
-                "output": {"file": {"path": "results.jsonl"}},
+                "output": {"file": {"path": "{timestamp}_results.jsonl"}},
             }
         )
     )
