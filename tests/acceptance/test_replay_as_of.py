@@ -22,7 +22,7 @@ def as_auditor(url: str) -> str:
     return url.replace("//postgres@", f"//{AUDITOR}@").replace(f"//{WRITER}@", f"//{AUDITOR}@")
 
 
-@pytest.mark.parametrize("position", [5, 12])
+@pytest.mark.parametrize("position", [10, 15])
 def test_an_answer_about_the_past_names_its_tree(
     recorded_log: RecordedLog, position: int, tmp_path: Path
 ) -> None:
