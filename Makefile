@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, git and make. Nothing has to be activated or exported.
 #   make quickstart   set up and evaluate a real model
-#   make test         set up and run every check
+#   make test         set up and run every check, the same each time
+#   make search       look for new counterexamples to the properties, at random
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -8,7 +9,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test lint benchmarks clean
+.PHONY: quickstart test search lint benchmarks clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -22,6 +23,10 @@ quickstart: .venv/weights
 test: lint .venv/weights
 	@echo "make: pytest"
 	@$(BIN)/python -m pytest -q --ignore=tests/benchmarks
+
+search: .venv/dev .venv/weights
+	@echo "make: pytest, properties only, random examples"
+	@$(BIN)/python -m pytest -q --ignore=tests/benchmarks -m hypothesis --hypothesis-profile=search
 
 lint: .venv/dev
 	@echo "make: ruff, mypy, lint-imports"
