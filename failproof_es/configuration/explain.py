@@ -46,7 +46,15 @@ def _plain(
         )
     if detail["type"] == "literal_error":
         return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
-    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", None
+    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", _quoted(detail)
+
+
+def _quoted(detail: ErrorDetails) -> str | None:
+    """How to write a text that YAML takes for a number or a truth."""
+    if detail["type"] != "string_type" or not isinstance(detail["input"], int | float):
+        return None
+    text = _shown(detail["input"])
+    return f"""put it in quotes: '{text}', after --set "'{text}'" because a shell takes one pair"""
 
 
 def _unknown_key(name: str, location: Location, owner: type[BaseModel]) -> tuple[str, str | None]:
@@ -83,7 +91,11 @@ def _shown(value: Any) -> str:
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, str) and _LOOKS_SECRET.search(value):
         return "what looks like a key"
+    if value is None:
+        return "empty"
     text = repr(value) if isinstance(value, str) else str(value)
+    if isinstance(value, bool):  # as YAML writes it
+        text = text.lower()
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -2,56 +2,98 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, located, parse_yaml
+from failproof_es.configuration.yaml_tree import (
+    DEEPEST,
+    Location,
+    YamlTree,
+    dotted,
+    located,
+    parse_yaml,
+)
 from failproof_es.problems import Problems
 
 _FROM = Path("--set")
-_REMEDY = "write it like --set execution.parallel_workers=8 or --set models[0].temperature=0.5"
+_REMEDY = "write it like --set execution.parallel_workers=8 or --set models.0.temperature=0.5"
+_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> None:
     """Put each setting in its place in `tree`. A value is YAML: `8`, `null`, `[a, b]`.
 
+    An entry of a list is named by its number, counted from 0: `models.0` or `models[0]`.
     Keys that are not there yet are added - whether they exist the schema says - entries of
     lists are not. What can't be put anywhere is an error in `problems`.
     """
     for setting in settings:
         written, equals, text = setting.partition("=")
-        location = located(written)
-        if not equals or not location:
+        location = _with_entries(tree.value, located(written))
+        if not equals or not 0 < len(location) <= DEEPEST:
             problems.error(f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY)
             continue
         field = dotted(location)
-        if location in tree.overridden:
-            problems.error("is set twice", path=_FROM, field=field, remedy="keep one of them")
+        if earlier := [each for each in tree.overridden if each[: len(location)] == location]:
+            first = min(earlier, key=len)
+            wrong = "is set twice" if first == location else f"would replace {dotted(first)}"
+            problems.error(wrong, path=_FROM, field=field, remedy="keep one of them")
         elif not text.strip():
             problems.error("has no value", path=_FROM, field=field, remedy="write null or ''")
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
-            if wrong := _put(tree.value, location, value.value):
-                problems.error(wrong, path=_FROM, field=field)
+            if misfit := _put(tree, location, value.value):
+                problems.error(misfit, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
 
 
-def _put(values: Any, location: Location, value: Any) -> str | None:
-    """Put `value` at `location` in nested dicts and lists; what is wrong when it can't be."""
+def _with_entries(values: Any, location: Location) -> Location:
+    """`location` with a number wherever a step such as `0` names an entry of a list."""
+    steps: list[str | int] = []
+    for step in location:
+        if isinstance(values, list) and isinstance(step, str) and _NUMBER.fullmatch(step):
+            step = int(step)
+        steps.append(step)
+        values = _inside(values, step)
+    return tuple(steps)
+
+
+def _inside(values: Any, step: str | int) -> Any:
+    """What stands at `step` of a mapping or a list; `None` where nothing does."""
+    if isinstance(values, dict):
+        return values.get(step)
+    if isinstance(values, list) and isinstance(step, int) and step < len(values):
+        return values[step]
+    return None
+
+
+def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
+    """Put `value` at `location` in `tree`; what is wrong when it can't be."""
+    values = tree.value
     for depth, step in enumerate(location):
-        where = dotted(location[:depth])
-        if isinstance(step, int):
-            if not isinstance(values, list):
-                return f"{where} is not a list"
-            if step >= len(values):
-                return f"{where} has {len(values)} entries: there is no [{step}]"
-        elif not isinstance(values, dict):
-            return f"{where} is not a mapping"
+        if misfit := _misfit(values, step, dotted(location[:depth])):
+            return misfit
         if depth == len(location) - 1:
             values[step] = value
         else:
             if isinstance(step, str) and values.get(step) is None:
                 values[step] = {}
+                tree.overridden.add(location[: depth + 1])
             values = values[step]
     return None
+
+
+def _misfit(values: Any, step: str | int, where: str) -> str | None:
+    """Why `step` leads nowhere in `values`, which stand at `where`."""
+    if isinstance(values, list):
+        entries = "1 entry" if len(values) == 1 else f"{len(values)} entries"
+        if isinstance(step, str):
+            return f"{where} is a list of {entries}: name one by its number, such as {where}.0"
+        if step >= len(values):
+            return f"{where} has {entries}, counted from 0: there is no {where}.{step}"
+        return None
+    if isinstance(values, dict) and isinstance(step, str):
+        return None
+    return f"{where} is not a {'list' if isinstance(step, int) else 'mapping'}"

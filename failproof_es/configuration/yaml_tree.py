@@ -22,7 +22,7 @@ Location = tuple[str | int, ...]
 
 _STEP = re.compile(r"\.?([^.\[\]=\s]+)|\[(\d{1,6})\]")
 _LARGEST = 1_000_000
-_DEEPEST = 50
+DEEPEST = 50
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ def parse_yaml(path: Path, text: str, problems: Problems) -> YamlTree | None:
         depth = 0
         for event in _yaml().parse(text):
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-            if depth > _DEEPEST:
+            if depth > DEEPEST:
                 line = event.start_mark.line + 1
                 problems.error("is nested too deeply to be YAML of ours", path=path, line=line)
                 return None

@@ -57,14 +57,29 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
     [
         ("execution.parallel_worker=9", "execution.parallel_worker", "did you mean `parallel_work"),
         ("execution.parallel_workers=x", "execution.parallel_workers", "integer"),
-        ("models[1].model=x", "models[1].model", "1 entries: there is no [1]"),
-        ("models.first=x", "models.first", "models is not a mapping"),
+        (
+            "test_run.name=2024",
+            "test_run.name",
+            "a valid string; it is 2024 (put it in quotes: '2024'",
+        ),
+        (
+            "test_run.name=true",
+            "test_run.name",
+            "a valid string; it is true (put it in quotes: 'true'",
+        ),
+        ("models[1].model=x", "models[1].model", "1 entry, counted from 0: there is no models.1"),
+        ("models.1.model=x", "models[1].model", "1 entry, counted from 0: there is no models.1"),
+        ("models.first=x", "models.first", "name one by its number, such as models.0"),
+        ("models.-1.model=x", "models.-1.model", "name one by its number, such as models.0"),
+        ("models.0.model.0=x", "models[0].model.0", "models[0].model is not a mapping"),
+        ("models.9999999.model=x", "models.9999999.model", "name one by its number"),
         ("prompts[0]=x", "prompts[0]", "prompts is not a list"),
         ("test_run.name.first=x", "test_run.name.first", "test_run.name is not a mapping"),
         ("execution.parallel_workers=", "execution.parallel_workers", "no value"),
         ("execution.parallel_workers", None, "is not key.path=value"),
         ("=3", None, "is not key.path=value"),
         ("models[x].model=3", None, "is not key.path=value"),
+        (".".join(["prompts.options", *"a" * 60]) + "=3", None, "is not key.path=value"),
         ("models[0].parameters=&a {}", None, "anchors"),
         ("models[0].api_key=sk-s3cr3t", "models[0].api_key", "keys do not belong"),
     ],
@@ -90,6 +105,45 @@ def test_all_problems_of_the_file_and_of_the_settings_are_said_at_once(tmp_path:
         ("--set", "execution.repetitions", "input should"),
         (str(tmp_path / "run.yaml"), "jugde", "is not a kno"),
     }
+
+
+def test_an_entry_of_a_list_is_named_by_its_number_which_no_shell_reads_as_a_pattern(
+    tmp_path: Path,
+) -> None:
+    two = TEXT.replace("smollm2}", "smollm2}\n  - {provider: local, model: other.gguf}")
+    rules = "prompts.options.decision=[{label: a, F: {at_least: 0.5}}, {label: b}]"
+    loaded = load(
+        tmp_path,
+        "models.0.temperature=0",
+        "models.1.parameters.stop=[a, b]",
+        rules,
+        "prompts.options.decision.0.F.at_least=0.9",
+        "gates.min_accuracy_by_suite.2024=0.5",
+        text=two,
+    )
+    resolved = loaded.resolved()
+    assert [each["temperature"] for each in resolved["models"]] == [0.0, 0.0]
+    assert resolved["models"][1]["parameters"] == {"stop": ["a", "b"]}
+    assert resolved["prompts"]["options"]["decision"][0] == {"label": "a", "F": {"at_least": 0.9}}
+    assert resolved["gates"]["min_accuracy_by_suite"] == {"2024": 0.5}
+    bracketed = load(tmp_path, "models[1].seed=7", text=two)
+    assert bracketed.digest() == load(tmp_path, "models.1.seed=7", text=two).digest()
+
+
+def test_both_ways_to_name_an_entry_are_the_same_place(tmp_path: Path) -> None:
+    (twice,) = problems_of(tmp_path, "models[0].seed=1", "models.0.seed=2")
+    assert (twice.field, twice.message) == ("models[0].seed", "is set twice")
+    (swallowed,) = problems_of(tmp_path, "models.0.seed=1", "models=[]")
+    assert (swallowed.field, swallowed.message) == ("models", "would replace models[0].seed")
+
+
+def test_what_a_setting_began_and_left_unfinished_is_blamed_on_the_setting(tmp_path: Path) -> None:
+    for setting, field in (
+        ("judge.provider=local", "judge.model"),
+        ("judges.0.provider=local", "judges"),
+    ):
+        (problem,) = problems_of(tmp_path, setting)
+        assert (problem.path, problem.field) == (Path("--set"), field)
 
 
 @given(st.lists(st.from_regex(r"[a-zA-Z_]\w{0,5}", fullmatch=True) | st.integers(0, 999)))
