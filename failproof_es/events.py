@@ -79,7 +79,10 @@ class OperationEvent(Event):
 
 
 class ConfigurationResolved(OperationEvent):
-    """A configuration was read, defaults filled in; secrets stand in it by name only."""
+    """A configuration was read, defaults filled in; secrets stand in it by name only.
+
+    `path` is its file; of a run that is branched, the run and the position that it is taken from.
+    """
 
     path: str
     configuration: dict[str, Any]

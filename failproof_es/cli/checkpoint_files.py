@@ -27,6 +27,7 @@ from failproof_es.cli.results_file import (
     run_id_in,
     write_lines,
 )
+from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.recorded import read_evaluations
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
@@ -39,7 +40,6 @@ from failproof_es.events import (
 from failproof_es.store.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 
-_FINAL = ("Scored", "EvaluationAbandoned", "CarriedOver")
 _BREATH_S = 0.2
 """At least this long between two looks at the log."""
 
@@ -74,7 +74,7 @@ class Checkpoints:
             find(
                 self._run.connection,
                 run_id=self._run.run_id,
-                topics=_FINAL,
+                topics=FINAL,
                 after=self._position,
                 limit=count,
             )

@@ -8,22 +8,30 @@ also what had begun. To the run that it is branched from nothing is written.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import configuration_from_resolved
+from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects import dialect_named
+from failproof_es.engine.carried_over import FINAL
+from failproof_es.engine.collections import read_cases
 from failproof_es.engine.driver import Driver, Observe
+from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.lifecycle import Say, prices_of
 from failproof_es.engine.outcome import Outcome
-from failproof_es.engine.recorded import read_run
+from failproof_es.engine.preflight import all_of, require_gates
+from failproof_es.engine.preflight_record import Passed, Resolved, on_record
+from failproof_es.engine.recorded import read_chunk, read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.run import Run
+from failproof_es.run import Run, planned_evaluations
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
 from failproof_es.store.store import Store
@@ -42,16 +50,21 @@ async def branch(
     """Begin a run that goes on from where another one stood at `position`, and drive it.
 
     The other one may be going, paused or over. Raises `InvalidInput` when the position lies
-    outside of it, or when its models cannot be reached; otherwise as `start` does.
+    outside of it, or when something stands against the new one, which is on record as it is
+    of a run that is started; otherwise as `start` does.
     """
     with store.connect() as connection:
         source = read_run(connection, run_id)
         _require_within(connection, source, position)
-    targets = Targets(configuration_from_resolved(source.started.configuration))
+    configuration = configuration_from_resolved(_resolved(source))
+    targets = Targets(configuration)
     try:
-        for remark in await targets.check():
-            say(remark)
         new_id = uuid4()
+        said = f"run {source.started.run_number} at position {position}"
+        resolved = Resolved(said, _resolved(source), source.started.configuration_digest)
+        checked = _check(store, source, position, configuration, targets)
+        for remark in (await on_record(store, new_id, resolved, targets, checked)).remarks:
+            say(remark)
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             started = await asyncio.to_thread(_begin, store, new_id, source, position)
@@ -60,13 +73,18 @@ async def branch(
                 f"run {started.run_number} goes on from run {source.started.run_number} as it "
                 f"stood at position {position}"
             )
-            configuration = configuration_from_resolved(started.configuration)
             driver = Driver(
                 store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
             )
             return await driver.drive(resumed=False)
     finally:
         await targets.close()
+
+
+def _resolved(source: Run) -> dict[str, Any]:
+    """The other's configuration, as that of a run of its own."""
+    resolved = source.started.configuration
+    return {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
 
 
 def _require_within(connection: Connection, source: Run, position: int) -> None:
@@ -89,13 +107,40 @@ def _require_within(connection: Connection, source: Run, position: int) -> None:
         raise InvalidInput([Problem(said, field="--at", remedy=remedy)])
 
 
+async def _check(
+    store: Store, source: Run, position: int, configuration: Configuration, targets: Targets
+) -> Passed[None]:
+    """Check what a configuration that was good once needs anew: its models, its gates."""
+    gates = asyncio.to_thread(require_gates, store, configuration)
+    _, remarks = await all_of(gates, targets.check())
+    estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
+    await asyncio.to_thread(_estimate, store, source, position, estimates)
+    return Passed(None, (), remarks, estimates.as_json())
+
+
+def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> None:
+    """Count what is left to be asked: all that was not finished at that position."""
+    of = source.started
+    models = [model.key for model in of.models]
+    repetitions = int(of.configuration["execution"]["repetitions"])
+    with store.connect() as connection:
+        finals = find(connection, run_id=of.originator_id, topics=FINAL, up_to=position)
+        finished = {row.stream_id for row in finals}
+        for chunk in range(source.chunks):
+            digests = read_chunk(connection, of.originator_id, chunk)
+            for digest, case in zip(digests, read_cases(connection, digests), strict=True):
+                planned = planned_evaluations(of.originator_id, [digest], models, repetitions)
+                left = Counter(
+                    key.model_key for key in planned if key.evaluation_id not in finished
+                )
+                if left:
+                    estimates.add(case, left)
+
+
 def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted:
     """Put the new run on record with the other's whole plan, in one transaction."""
     of = source.started
-    configuration = {
-        **of.configuration,
-        "test_run": {**of.configuration["test_run"], "id": None, "timestamp": None},
-    }
+    configuration = _resolved(source)
     own: dict[str, Any] = {
         "originator_id": run_id,
         "run_id": run_id,

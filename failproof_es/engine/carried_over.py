@@ -19,6 +19,9 @@ from failproof_es.events import Branch, CarriedOver, EvaluationAbandoned, Event,
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.reader import Connection, RecordedEvent, read_streams
 
+FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
+"""What ends the stream of an evaluation."""
+
 
 def carry_over(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]

@@ -11,28 +11,18 @@ from failproof_es.configuration.loading import LoadedConfiguration, configuratio
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.driver import Driver, Observe
+from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
-from failproof_es.engine.operations import Operation, record_operations
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, store_plan
-from failproof_es.engine.preflight import Estimates, check
+from failproof_es.engine.preflight import check
+from failproof_es.engine.preflight_record import Passed, Resolved, on_record
 from failproof_es.engine.recorded import read_run
-from failproof_es.engine.redaction import Redactor
 from failproof_es.engine.targets import Targets
-from failproof_es.events import (
-    CaseSkipped,
-    CasesPlanned,
-    ConfigurationResolved,
-    Event,
-    RunStarted,
-    ValidationFailed,
-    ValidationPassed,
-    ValidationStarted,
-)
+from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.models.prices import PriceBook
-from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
 from failproof_es.store.store import Price, Store
@@ -129,39 +119,26 @@ async def _plan(
     loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
-    redact = Redactor(targets.secret_variables()).scrubbing()
-
-    async def record(*operations: Operation) -> None:
-        await asyncio.to_thread(record_operations, store, run_id, operations)
-
-    resolved = {"path": str(loaded.path), "configuration": loaded.resolved()}
-    digest = {"configuration_digest": loaded.digest()}
-    await record((ConfigurationResolved, resolved | digest), (ValidationStarted, {}))
-    try:
-        checked = await check(loaded, store, targets)
-        dialect = checked.source.dialect
-        estimates = Estimates(dialect, loaded, targets)
-        plan = await asyncio.to_thread(
-            store_plan, store, checked.source, checked.found, estimates.add
-        )
-    except InvalidInput as error:
-        problems = [loaded.placed(each) for each in error.problems]
-        told = tuple(redact.text("problems", str(each)) for each in problems)
-        await record((ValidationFailed, {"problems": told}))
-        raise InvalidInput(problems) from None
-    for remark in checked.remarks:
+    resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
+    passed = await on_record(store, run_id, resolved, targets, _checked(loaded, store, targets))
+    dialect, plan = passed.found
+    for remark in passed.remarks:
         say(remark)
     for warning in plan.warnings:
         say(f"warning: {warning}")
     for skipped in plan.skipped:
         say(f"skipped: {skipped}")
-    passed = {
-        "warnings": tuple(str(each) for each in plan.warnings),
-        "remarks": tuple(redact.text("remarks", each) for each in checked.remarks),
-        "estimate": estimates.as_json(),
-    }
-    await record((ValidationPassed, passed))
     return dialect, plan
+
+
+async def _checked(
+    loaded: LoadedConfiguration, store: Store, targets: Targets
+) -> Passed[tuple[Dialect, Plan]]:
+    checked = await check(loaded, store, targets)
+    dialect = checked.source.dialect
+    estimates = Estimates(dialect, loaded.configuration, targets)
+    plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
+    return Passed((dialect, plan), plan.warnings, checked.remarks, estimates.as_json())
 
 
 def _run_id(configuration: Configuration) -> UUID:

@@ -22,11 +22,18 @@ from failproof_es.store import ledger
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
-from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.commands import (
+    asked,
+    invoke,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
 from tests.integration.projections.world import rows as projected_rows
 
 CASES = 12
 FINAL = ("Scored", "EvaluationAbandoned")
+CHECKED = ["ConfigurationResolved", "ValidationStarted", "ValidationPassed", "RunStarted"]
 
 
 @pytest.fixture
@@ -65,6 +72,12 @@ def log(store: Store, run: int, *topics: str) -> list[RecordedEvent]:
 
 def results(store: Store, folder: Path, run: int) -> list[dict[str, Any]]:
     shown = invoke(store.url, "results", run, "--format", "jsonl", cwd=folder)
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def trail(store: Store, folder: Path, run: int | str) -> list[dict[str, Any]]:
+    shown = invoke(store.url, "audit", run, "--format", "jsonl", cwd=folder)
+    assert shown.exit_code == 0, shown.output
     return [json.loads(line) for line in shown.stdout.splitlines()]
 
 
@@ -243,6 +256,41 @@ def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
     done = invoke(store.url, "results", 2, cwd=folder)
     assert done.exit_code == 1
     assert f"what it carries over is not what stream {source} holds" in done.stderr
+
+
+def test_it_is_checked_like_a_run_that_is_started_and_its_audit_trail_says_so(
+    store: Store, folder: Path
+) -> None:
+    start(store, folder)
+    position = middle(store, 1)
+    assert branch(store, folder, 1, position).exit_code == 0
+    old, new = (trail(store, folder, run) for run in (1, 2))
+    assert [each["event"] for each in new][:4] == [each["event"] for each in old][:4] == CHECKED
+    resolved, _, passed, _ = (each["details"] for each in new[:4])
+    assert resolved["path"] == f"run 1 at position {position}"
+    assert resolved["configuration_digest"] == old[0]["details"]["configuration_digest"]
+    left = CASES - 5
+    assert passed["estimate"]["cases"] == passed["estimate"]["evaluations"] == left
+    assert passed["estimate"]["requests"] == passed["estimate"]["models"][0]["requests"] == left
+
+
+def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_record(
+    store: Store, folder: Path
+) -> None:
+    with mock_server(latency_ms=0) as url:
+        configuration = orjson.loads((folder / "run.yaml").read_bytes())
+        configuration["models"][0]["base_url"] = url
+        (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
+        start(store, folder)
+    before = log(store, 1)
+    done = branch(store, folder, 1, middle(store, 1))
+    assert done.exit_code == 2 and "cannot be reached" in done.stderr
+    with store.connect() as connection:
+        [failed] = find(connection, topics=("ValidationFailed",))
+    refused = trail(store, folder, failed.payload()["about"])
+    assert [each["event"] for each in refused] == [*CHECKED[:2], "ValidationFailed"]
+    assert "cannot be reached" in refused[-1]["details"]["problems"][0]
+    assert log(store, 1) == before
 
 
 @pytest.mark.parametrize(

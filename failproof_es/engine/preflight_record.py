@@ -1,0 +1,78 @@
+"""The check before a run, on record: what was resolved, that it began, and how it ended.
+
+It stands beside the run (`operations`), so what failed its check has a trail and no run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from failproof_es.engine.operations import Operation, record_operations
+from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.targets import Targets
+from failproof_es.events import (
+    ConfigurationResolved,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
+)
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A configuration as it is to be run, and the file or the run that it was taken from."""
+
+    path: str
+    configuration: dict[str, Any]
+    configuration_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passed(Generic[T]):
+    """What a check found that nothing stands against, and what is to be said of it."""
+
+    found: T
+    warnings: Sequence[Problem]
+    remarks: Sequence[str]
+    estimate: dict[str, Any]
+
+
+async def on_record(
+    store: Store, run_id: UUID, resolved: Resolved, targets: Targets, check: Awaitable[Passed[T]]
+) -> Passed[T]:
+    """Carry out the check of the run that is to have this id, every step of it on record.
+
+    Raises `InvalidInput` as `check` does.
+    """
+    redact = Redactor(targets.secret_variables()).scrubbing()
+
+    async def record(*operations: Operation) -> None:
+        await asyncio.to_thread(record_operations, store, run_id, operations)
+
+    fields = {
+        "path": resolved.path,
+        "configuration": resolved.configuration,
+        "configuration_digest": resolved.configuration_digest,
+    }
+    await record((ConfigurationResolved, fields), (ValidationStarted, {}))
+    try:
+        passed = await check
+    except InvalidInput as error:
+        told = tuple(redact.text("problems", str(each)) for each in error.problems)
+        await record((ValidationFailed, {"problems": told}))
+        raise
+    said = {
+        "warnings": tuple(str(each) for each in passed.warnings),
+        "remarks": tuple(redact.text("remarks", each) for each in passed.remarks),
+        "estimate": passed.estimate,
+    }
+    await record((ValidationPassed, said))
+    return passed
