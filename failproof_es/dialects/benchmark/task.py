@@ -35,8 +35,8 @@ def defects(document: dict[str, Any]) -> Iterator[Finding]:
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
     for name in OPTIONAL_TEXTS:
-        if name in document:
-            yield from _text(document, (), name, {}, ())
+        if name in document or name in inside:
+            yield from _text(document, (), name, inside, (EXPECTED,))
     if isinstance(answers, dict):
         for name in ANSWER_TEXTS:
             yield from _text(answers, (EXPECTED,), name, document, ())
@@ -45,12 +45,9 @@ def defects(document: dict[str, Any]) -> Iterator[Finding]:
 
 
 def unknown_keys(document: dict[str, Any]) -> Iterator[Location]:
-    """Where there are keys that no task has; a misplaced one is a defect, not unknown."""
-    answers = document.get(EXPECTED)
-    known = {*_TASK_KEYS, *ANSWER_TEXTS}
-    yield from ((key,) for key in document if key not in known)
-    if isinstance(answers, dict):
-        yield from ((EXPECTED, key) for key in answers if key not in known)
+    """Where a document without defects has keys that mean nothing there."""
+    yield from ((key,) for key in document if key not in _TASK_KEYS)
+    yield from ((EXPECTED, key) for key in document[EXPECTED] if key not in ANSWER_TEXTS)
 
 
 def _text(

@@ -87,6 +87,10 @@ DEFECTS = {
         GOOD.replace("  pass_option", "pass_option"),
         "8: pass_option: stands beside `expected_answer`, not inside it",
     ),
+    "category too deep": (
+        GOOD.replace("category: Knowledge\n", "").replace(INNER, INNER + "  category: Knowledge\n"),
+        "8: expected_answer.category: stands inside `expected_answer`, not beside it",
+    ),
     "all of them not deep enough": (
         GOOD.replace("expected_answer:\n" + INNER, INNER.replace("  ", "")),
         "5: most_expected: stands outside `expected_answer`, which is missing",
@@ -165,6 +169,16 @@ def test_an_unknown_key_is_kept_and_said_once(tmp_path: Path) -> None:
     assert case.document["input_text"] == "Look up."
     assert [problem.field for problem in problems.warnings] == ["input_text"]
     assert problems.errors == []
+
+
+def test_a_key_that_stands_a_second_time_where_it_means_nothing_is_said(tmp_path: Path) -> None:
+    again = GOOD.replace(INNER, INNER + "  question: Or this?\n  note: x\n") + "pass_option: Red.\n"
+    (case,), problems = load(tmp_path, a_yaml=again)
+    assert case.expectation["question"] == "What colour is the sky?"
+    assert case.expectation["pass_option"] == "A colour."
+    assert [problem.field for problem in problems.warnings] == [
+        "pass_option", "expected_answer.question", "expected_answer.note",
+    ]  # fmt: skip
 
 
 def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path) -> None:
