@@ -22,6 +22,7 @@ Disposition = Literal["transient", "final", "halting"]
 ReviewVerdict = Literal["pass", "fail", "unclear"]
 ItemVerdict = Literal["met", "not_met"]
 Severity = Literal["S0", "S1", "S2", "S3"]
+FileKind = Literal["results", "checkpoint", "report", "export", "evidence", "review_sheet"]
 
 
 class Record(BaseModel):
@@ -110,7 +111,9 @@ class ValidationFailed(OperationEvent):
 class FileWritten(OperationEvent):
     """A file was put where people look for it, whole."""
 
-    kind: Literal["results", "checkpoint", "report"]
+    schema_version: ClassVar[int] = 2
+
+    kind: FileKind
     path: str
     bytes: int
     sha256: str

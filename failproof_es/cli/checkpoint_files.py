@@ -22,11 +22,11 @@ from failproof_es.cli.results_file import (
     checkpoint_path,
     file_output,
     metadata,
-    record_file,
     results_path,
     run_id_in,
     write_lines,
 )
+from failproof_es.cli.written_files import record_file
 from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.recorded import read_evaluations
 from failproof_es.evaluation import EvaluationKey
@@ -92,7 +92,7 @@ class Checkpoints:
         header = {"metadata": {**metadata(self._run), "status": "running"}}
         rows = rows_of(self._run, evaluations)
         written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
-        record_file(self._store, self._run.run_id, "checkpoint", path, written)
+        record_file(self._store, [self._run.run_id], "checkpoint", path, written)
 
 
 class CheckpointWriter:

@@ -11,9 +11,10 @@ from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.signing_key import read_public_key
 from failproof_es.cli.errors import ExitCode
-from failproof_es.cli.output import say, write_file
+from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
+from failproof_es.cli.written_files import write_recorded
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
@@ -41,7 +42,8 @@ def export(run: str, output: Path, no_checkpoint: bool) -> None:
                 checkpoint_and_keep(connection)
         with psycopg.connect(store.auditor_url, autocommit=True) as connection:
             try:
-                written = write_file(output, lines_of(connection, run_id))
+                lines = lines_of(connection, run_id)
+                written = write_recorded(store, [run_id], "evidence", output, lines)
             except EvidenceError as error:
                 raise InvalidInput.because(
                     f"run {run} cannot be exported: {error}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
@@ -15,10 +15,12 @@ from failproof_es.case import prompt_id
 from failproof_es.cli.output import Column, Format, format_option, print_rows, write_file
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.written_files import record_file
 from failproof_es.engine.recorded import read_chunk
 from failproof_es.problems import Problems
 from failproof_es.store.collections import COLLECTIONS, documents
 from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.whole_file import Written
 
 SHAPES = {
     "promptguard": "the four collections of specification 001, as JSON Lines for ArangoDB",
@@ -66,8 +68,11 @@ def export(
         connection.read_only = True
         with connection.transaction():
             chosen = _chosen(connection, runs)
-            written = list(_write(connection, chosen, folder))
-    print_rows(written, _WRITTEN, output_format)
+            files = list(_write(connection, chosen, folder))
+        for file in files:
+            run_ids = [run.run_id for run in chosen]
+            record_file(store, run_ids, "export", file.path, file.written)
+    print_rows(map(_row, files), _WRITTEN, output_format)
 
 
 def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> Path:
@@ -101,9 +106,20 @@ def _chosen(connection: Connection, references: Sequence[str]) -> list[RecordedR
     return found
 
 
-def _write(
-    connection: Connection, runs: Sequence[RecordedRun], folder: Path
-) -> Iterator[dict[str, Any]]:
+class _File(NamedTuple):
+    """A collection that was written."""
+
+    collection: str
+    documents: int
+    path: Path
+    written: Written
+
+
+def _row(file: _File) -> dict[str, Any]:
+    return {"collection": file.collection, "documents": file.documents, "file": str(file.path)}
+
+
+def _write(connection: Connection, runs: Sequence[RecordedRun], folder: Path) -> Iterator[_File]:
     """Write each collection; yields what was written. Raises `InvalidInput` where it can't be."""
     ids = [run.run_id for run in runs]
     prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
@@ -111,8 +127,8 @@ def _write(
     for collection in COLLECTIONS:
         path = folder / f"{moment}_{collection}.jsonl"
         counted = _Counted(documents(connection, collection, ids, prompts))
-        write_file(path, counted)
-        yield {"collection": collection, "documents": counted.count, "file": str(path)}
+        written = write_file(path, counted)
+        yield _File(collection, counted.count, path, written)
 
 
 def _planned(run: RecordedRun) -> Iterator[UUID]:

@@ -19,10 +19,9 @@ from xml.sax.saxutils import quoteattr
 
 import click
 
-from failproof_es.cli.output import write_file
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.results_file import record_file
 from failproof_es.cli.suite_table import gate_line
+from failproof_es.cli.written_files import write_recorded
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation
 from failproof_es.store.store import Store
@@ -51,9 +50,7 @@ def junit_option(command: F) -> F:
 
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
     """Write the file and put on record that it was written. Raises `InvalidInput`."""
-    written = write_file(path, junit(runs))
-    for run in runs:
-        record_file(store, run.run_id, "report", path, written)
+    write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))
 
 
 def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:

@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from failproof_es.cli.junit import junit_option, write_junit
-from failproof_es.cli.output import say, write_file
+from failproof_es.cli.output import say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.engine.operations import record_operations
-from failproof_es.events import FileWritten
+from failproof_es.cli.written_files import write_recorded
 from failproof_es.store.reader import resolve_run
 
 FORMATS = ("html", "md", "json", "csv")
@@ -35,7 +34,7 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
     Prints the path of the file. Every rate has its counts, its interval and its method;
     what models wrote is shown as it is and obeyed nowhere.
     """
-    from failproof_es.report.writing import document_of, file_name
+    from failproof_es.report.documents import document_of, file_name
 
     with session().open_store() as store, store.connect() as connection:
         run_ids = [resolve_run(connection, run) for run in runs]
@@ -47,9 +46,6 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
                 click.echo(piece, nl=False)
             return
         path = Path(file_name(name, document)) if output is None else output
-        written = write_file(path, pieces)
-        for run_id in run_ids:
-            file = {"kind": "report", "path": str(path.absolute()), **written._asdict()}
-            record_operations(store, run_id, [(FileWritten, file)])
+        written = write_recorded(store, run_ids, "report", path, pieces)
     say(f"{written.bytes:,} bytes, SHA-256 {written.sha256}")
     click.echo(path)

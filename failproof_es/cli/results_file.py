@@ -10,15 +10,13 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import orjson
 
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
+from failproof_es.cli.written_files import record_file
 from failproof_es.configuration.schema import FileOutput
-from failproof_es.engine.operations import record_operations
-from failproof_es.events import FileWritten
 from failproof_es.store.store import Store
 from failproof_es.whole_file import Written, write_whole
 
@@ -37,7 +35,7 @@ def write_results_file(store: Store, run: RecordedRun) -> Path | None:
         return None
     path = results_path(output.path, run)
     written = write_lines(path, {"metadata": metadata(run)}, result_rows(run))
-    record_file(store, run.run_id, "results", path, written)
+    record_file(store, [run.run_id], "results", path, written)
     return path
 
 
@@ -68,12 +66,6 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
 def checkpoint_path(path: Path, number: int) -> Path:
     """Where the checkpoint file of that number stands beside the results file."""
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
-
-
-def record_file(store: Store, run_id: UUID, kind: str, path: Path, written: Written) -> None:
-    """Put on record that the file stands there."""
-    file = {"kind": kind, "path": str(path.absolute()), **written._asdict()}
-    record_operations(store, run_id, [(FileWritten, file)])
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Written:

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from failproof_es.assurance.keeper import Keeper
-from failproof_es.cli.output import Format, format_option, print_json, say, write_file
+from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, Group, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.review_answers import NotAnAnswer, name
 from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
+from failproof_es.cli.written_files import write_recorded
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.identity import who
 from failproof_es.engine.recorded import read_evaluations
@@ -148,7 +149,8 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
             if again or reviewer not in each.latest()
         )
         unblind = unblind or only == "failures"
-        write_file(file, sheet(chosen, dialect, reviewer, unblind=unblind))
+        rows = sheet(chosen, dialect, reviewer, unblind=unblind)
+        write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
     say(f"{file}: fill it in, then `failproof-es review import {run} {file}`")
 
 

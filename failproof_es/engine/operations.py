@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from eventsourcing.persistence import IntegrityError
+import psycopg
+from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from failproof_es.case import operations_id
 from failproof_es.engine.identity import where, who
@@ -19,11 +20,17 @@ from failproof_es.events import OperationEvent
 from failproof_es.store.reader import read_streams
 from failproof_es.store.store import Store
 
+_READ_ONLY = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
+
 Operation = tuple[type[OperationEvent], dict[str, Any]]
 
 
+class ReadOnly(Exception):
+    """This user of the database, or the database itself, may only read; nothing was recorded."""
+
+
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
-    """Append what was done, in order, after what is there already."""
+    """Append what was done, in order, after what is there already. Raises `ReadOnly`."""
     stream = operations_id(run_id)
     while True:
         with store.connect() as connection:
@@ -45,4 +52,8 @@ def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation
             store.log.events.put(events)
         except IntegrityError:
             continue  # somebody else was first: follow them
+        except (PersistenceError, psycopg.Error) as error:
+            if isinstance(error, _READ_ONLY) or isinstance(error.__cause__, _READ_ONLY):
+                raise ReadOnly(str(error)) from error
+            raise
         return

@@ -51,6 +51,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
     ("AttemptLost", 1): _which_judge,
+    ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
 

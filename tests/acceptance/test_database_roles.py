@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import psycopg
@@ -75,6 +76,37 @@ def test_an_auditor_reads_what_the_administrator_reads(
 def told(output: str) -> list[str]:
     """What is told, but for what the database enforces: on an administrator it is less."""
     return [" ".join(line.split()) for line in output.splitlines() if line[:9] != "database "]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "1", "-o", "file"),
+        ("results", "1", "--junit", "file"),
+        ("review", "export", "1", "file"),
+        ("evidence", "export", "1", "--no-checkpoint", "-o", "file"),
+    ],
+    ids=" ".join,
+)
+def test_an_auditor_has_every_file_and_is_told_that_it_is_not_on_record(
+    command: tuple[str, ...], recorded_log: RecordedLog, auditor: str, tmp_path: Path
+) -> None:
+    before = recorded_log.fingerprint()
+    done = invoke(as_user(recorded_log.url, auditor), *command, cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "not on record: this database user may only read" in done.stderr
+    assert (tmp_path / "file").stat().st_size > 0
+    assert recorded_log.fingerprint() == before
+
+
+def test_where_the_database_itself_is_read_only_files_are_written_all_the_same(
+    recorded_log: RecordedLog, tmp_path: Path
+) -> None:
+    options = "-c default_transaction_read_only=on"
+    url = f"{recorded_log.url}{'&' if '?' in recorded_log.url else '?'}options={quote(options)}"
+    done = invoke(url, "report", "1", "-o", "file", cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "not on record" in done.stderr and (tmp_path / "file").stat().st_size > 0
 
 
 def test_an_auditor_starts_nothing(
