@@ -11,7 +11,7 @@ from failproof_es.cli.output import Column, print_table
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.engine.review_comparison import Comparison
 from failproof_es.engine.reviews import ReviewedEvaluation
-from failproof_es.report.reviewed import agreements_in
+from failproof_es.report.judge_agreement import agreements_in
 
 _REVIEWERS = (
     Column("reviewer", "reviewer"),

@@ -9,8 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from failproof_es.report.observations import Observation
-from failproof_es.report.summary import (
+from failproof_es.report.content import (
     Comparison,
     Dimension,
     Distribution,
@@ -23,6 +22,7 @@ from failproof_es.report.summary import (
     Refusals,
     Stability,
 )
+from failproof_es.report.observations import Observation
 from failproof_es.statistics import (
     Interval,
     Paired,

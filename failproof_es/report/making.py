@@ -11,10 +11,10 @@ from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
 from failproof_es.events import ModelSnapshot, RunSealed, Usage
 from failproof_es.report import analysis
-from failproof_es.report.concluding import limitations, verdict
+from failproof_es.report.conclusions import limitations, verdict
+from failproof_es.report.content import Asked, Cost, Gate, Report
+from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
-from failproof_es.report.reviewed import agreements
-from failproof_es.report.summary import Asked, Cost, Gate, Report
 from failproof_es.run import Run
 from failproof_es.store.reader import find
 

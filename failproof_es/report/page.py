@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
+from failproof_es.report.content import Asked, Funnel, Gate, Report
 from failproof_es.report.page_blocks import (
     Block,
     Column,
@@ -27,7 +28,6 @@ from failproof_es.report.page_results import (
     rate_cells,
     results,
 )
-from failproof_es.report.summary import Asked, Funnel, Gate, Report
 from failproof_es.report.transcripts import ToldFailure
 from failproof_es.report.wording import percent
 

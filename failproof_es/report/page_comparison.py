@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
+from failproof_es.report.content import Comparison, Report
 from failproof_es.report.page_blocks import (
     Block,
     Cell,
@@ -17,7 +18,6 @@ from failproof_es.report.page_blocks import (
     Table,
 )
 from failproof_es.report.page_results import MOST_ROWS_DRAWN
-from failproof_es.report.summary import Comparison, Report
 from failproof_es.statistics import Interval
 
 ALPHA = 0.05

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from failproof_es.report.content import Report
 from failproof_es.report.page_blocks import Block, Facts, Fold, Mark, Paragraph, Quotation
-from failproof_es.report.summary import Report
 from failproof_es.report.transcripts import ToldFailure
 
 _SEVERE = ("S0", "S1")

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
+from failproof_es.report.content import (
+    Cost,
+    Distribution,
+    Group,
+    HeatCell,
+    Measure,
+    Report,
+)
 from failproof_es.report.page_blocks import (
     Block,
     Cell,
@@ -14,14 +22,6 @@ from failproof_es.report.page_blocks import (
     Heading,
     Paragraph,
     Table,
-)
-from failproof_es.report.summary import (
-    Cost,
-    Distribution,
-    Group,
-    HeatCell,
-    Measure,
-    Report,
 )
 from failproof_es.report.wording import percent, usd
 from failproof_es.statistics import Interval, Rate

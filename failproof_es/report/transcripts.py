@@ -12,7 +12,7 @@ from failproof_es.engine.conversation import Spoken, conversation
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, read_evaluations
 from failproof_es.evaluation import EvaluationKey, JudgeVerdict
 from failproof_es.events import EvaluationEvent
-from failproof_es.report.summary import Failed
+from failproof_es.report.content import Failed
 from failproof_es.store.reader import read_streams
 
 _WINDOW = 50

@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from failproof_es.events import Finding
+from failproof_es.report.json_csv import json_pieces
 from failproof_es.report.json_schema import text
-from failproof_es.report.tabular import json_pieces
-from tests.unit.report.test_html_report import full_report
+from tests.unit.report.test_page import full_report
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
 

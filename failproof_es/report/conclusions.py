@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.report.analysis import BY_CATEGORY
+from failproof_es.report.content import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import Observation
-from failproof_es.report.summary import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.wording import percent, told
 from failproof_es.statistics import Rate, rate
 

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.report.charts import Bar, bars
-from failproof_es.report.html_page import pieces, quoted
 from failproof_es.report.page_blocks import (
     LONGEST_TEXT,
     Column,
@@ -27,6 +26,7 @@ from failproof_es.report.page_blocks import (
     Section,
     Table,
 )
+from failproof_es.report.page_html import pieces, quoted
 from tests.harmless_html import hostile, objections
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from failproof_es.events import Record
-from failproof_es.report.summary import Group, Report
+from failproof_es.report.content import Group, Report
 from failproof_es.spreadsheet import escaped
 
 _HEADINGS = (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.recorded import Connection
-from failproof_es.report import html_page, markdown, tabular
+from failproof_es.report import json_csv, page_html, page_markdown
 from failproof_es.report.making import make_report
 from failproof_es.report.page import page_of
 from failproof_es.report.transcripts import told_failures
@@ -26,11 +26,11 @@ def document_of(
     report = make_report(connection, run_ids)
     name = report.asked[0].name
     if document == "json":
-        return name, tabular.json_pieces(report)
+        return name, json_csv.json_pieces(report)
     if document == "csv":
-        return name, tabular.csv_pieces(report)
+        return name, json_csv.csv_pieces(report)
     page = page_of(report, told_failures(connection, report.failures))
-    return name, html_page.pieces(page) if document == "html" else markdown.pieces(page)
+    return name, page_html.pieces(page) if document == "html" else page_markdown.pieces(page)
 
 
 def file_name(name: str, document: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from failproof_es.engine.recorded import Connection, recorded_evaluations
 from failproof_es.engine.review_comparison import Between, Comparison, Pair
 from failproof_es.engine.reviews import finished_evaluations
-from failproof_es.report.agreement import agreement
-from failproof_es.report.summary import JudgeAgreement
+from failproof_es.report.content import JudgeAgreement
+from failproof_es.report.kappa import agreement
 from failproof_es.run import Run
 from failproof_es.store.reader import find
 

@@ -13,9 +13,7 @@ import pytest
 
 from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
-from failproof_es.report.html_page import pieces
-from failproof_es.report.page import page_of
-from failproof_es.report.summary import (
+from failproof_es.report.content import (
     Asked,
     Comparison,
     Cost,
@@ -33,6 +31,8 @@ from failproof_es.report.summary import (
     Stability,
     Verdict,
 )
+from failproof_es.report.page import page_of
+from failproof_es.report.page_html import pieces
 from failproof_es.report.transcripts import ToldFailure
 from failproof_es.statistics import compare_outcomes, rate
 from tests.harmless_html import hostile, objections

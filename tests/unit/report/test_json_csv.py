@@ -8,10 +8,10 @@ from io import StringIO
 
 import pytest
 
-from failproof_es.report.summary import Group
-from failproof_es.report.tabular import csv_pieces
+from failproof_es.report.content import Group
+from failproof_es.report.json_csv import csv_pieces
 from failproof_es.statistics import rate
-from tests.unit.report.test_html_report import empty_report
+from tests.unit.report.test_page import empty_report
 
 
 def rows(*groups: Group) -> list[dict[str, str]]:

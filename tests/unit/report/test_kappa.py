@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from failproof_es.report.agreement import FEWEST_CLUSTERS, agreement
+from failproof_es.report.kappa import FEWEST_CLUSTERS, agreement
 
 Pairs = list[tuple[str, str]]
 
