@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,46 @@ def test_the_audit_trail_tells_a_run_from_its_configuration_to_its_files(
     shown = invoke(store.url, "audit", "latest", cwd=tmp_path).stdout
     assert "FileWritten" in shown and "\x1b" not in shown
     assert invoke(store.url, "verify", cwd=tmp_path).exit_code == 0
+
+
+WHY: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **dict.fromkeys(("RunStarted", "RunResumed"), lambda details: bool(details["who"])),
+    **dict.fromkeys(("ErrorRecorded", "EvaluationAbandoned"), lambda details: details["kind"]),
+    **dict.fromkeys(("LimitChanged", "RunPaused"), lambda details: details["reason"]),
+    **dict.fromkeys(("RunCompleted", "RunValidated", "RunSealed"), lambda details: None),
+    "RetrySent": lambda details: details["attempt"],
+}
+"""What the trail says of why, who, or for which time, by event."""
+
+
+def test_the_trail_tells_every_retry_limit_and_pause_and_who_went_on(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    faults = ("http500*1", "http429*1", "http401*1", "http400")
+    cases = [
+        {"case_id": fault, "suite_id": "s", "prompt": f"audited [fault:{fault}]",
+         "expected_response": "audited"}
+        for fault in faults
+    ]  # fmt: skip
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(tmp_path, mock_url, execution={"parallel_workers": 1, "retry_delay_ms": 1})
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 1
+    assert invoke(store.url, "resume", "latest", "--quiet", cwd=tmp_path).exit_code == 0
+    trail = audit(store, "latest", tmp_path)
+    told = [record for record in trail if record["event"] != "FileWritten"]
+    lived = told[[record["event"] for record in told].index("RunStarted") :]
+    assert [(record["event"], WHY[record["event"]](record["details"])) for record in lived] == [
+        ("RunStarted", True),
+        ("ErrorRecorded", "server_error"), ("RetrySent", 2),
+        ("ErrorRecorded", "rate_limited"), ("LimitChanged", "rate_limited"),
+        ("LimitChanged", "released"), ("RetrySent", 2),
+        ("ErrorRecorded", "authentication"), ("RunPaused", "mock: HTTP 401: wrong key"),
+        ("RunResumed", True), ("RetrySent", 2),
+        ("ErrorRecorded", "bad_request"), ("EvaluationAbandoned", "bad_request"),
+        ("RunCompleted", None), ("RunValidated", None), ("RunSealed", None),
+    ]  # fmt: skip
+    times = [record["timestamp"] for record in trail]
+    assert times == sorted(times)
 
 
 def test_the_projection_holds_what_the_command_prints(
