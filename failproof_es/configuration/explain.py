@@ -36,29 +36,34 @@ def _plain(
 ) -> tuple[str, str | None]:
     context = detail.get("ctx", {})
     if detail["type"] == "extra_forbidden":
-        return _unknown_key(name, location, schema)
+        return _unknown_key(detail, name, location, schema)
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
-    if _SECRET.search(name):
+    if _may_be_secret(name, detail["input"]):
         return (
             "must be the name of an environment variable",
             "a configuration names the variable that holds the key, never the key itself",
         )
     if detail["type"] == "literal_error":
         return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
-    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", _quoted(detail)
+    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", _rewritten(detail)
 
 
-def _quoted(detail: ErrorDetails) -> str | None:
-    """How to write a text that YAML takes for a number or a truth."""
-    if detail["type"] != "string_type" or not isinstance(detail["input"], int | float):
-        return None
+def _rewritten(detail: ErrorDetails) -> str | None:
+    """How to write a text that YAML takes for a number or a truth, and a list of one."""
     text = _shown(detail["input"])
-    return f"""put it in quotes: '{text}', after --set "'{text}'" because a shell takes one pair"""
+    match detail["type"], detail["input"]:
+        case "string_type", int() | float():
+            return f"""put it in quotes: '{text}', after --set "'{text}'": a shell takes one pair"""
+        case "list_type", str() | int() | float():
+            return "put it in brackets: [a] or [a, b]"
+    return None
 
 
-def _unknown_key(name: str, location: Location, owner: type[BaseModel]) -> tuple[str, str | None]:
-    if _SECRET.search(name):
+def _unknown_key(
+    detail: ErrorDetails, name: str, location: Location, owner: type[BaseModel]
+) -> tuple[str, str | None]:
+    if _may_be_secret(name, detail["input"]):
         return (
             "keys do not belong into a configuration",
             "put the key into an environment variable and name that in `api_key_env`",
@@ -97,6 +102,13 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):  # as YAML writes it
         text = text.lower()
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _may_be_secret(name: str, value: Any) -> bool:
+    """Whether somebody may have written a key there: no number is one, nor a count of tokens."""
+    return (
+        name != "max_tokens" and not isinstance(value, int | float) and bool(_SECRET.search(name))
+    )
 
 
 def _lower_first(text: str) -> str:

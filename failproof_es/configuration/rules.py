@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -45,6 +46,8 @@ def check_rules(
     _check_prices(configuration.prices, error)
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
+    for location, wrong in _not_json(tree.value):
+        error(location, wrong, "take it out, or write it as a text")
     for location, variable in _variables(tree.value):
         error(
             location,
@@ -98,23 +101,39 @@ def _check_file(output: FileOutput, error: Report) -> None:
             )
 
 
-def _variables(value: Any, at: Location = ()) -> Iterator[tuple[Location, str]]:
+def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
     """Where a text looks like a reference to an environment variable.
 
     Not in `prompts.options` and a model's `parameters`: what stands there is a dialect's and
     a provider's to read.
     """
-    if isinstance(value, str):
-        if found := _VARIABLE.search(value):
+    for at, value in _leaves(configuration):
+        foreign = at[:2] == ("prompts", "options") or "parameters" in at[1:3]
+        if isinstance(value, str) and not foreign and (found := _VARIABLE.search(value)):
             yield at, found[0]
+
+
+def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
+    """Numbers that YAML knows and the record, which is JSON, can't hold."""
+    for at, value in _leaves(configuration):
+        if isinstance(value, float) and not math.isfinite(value):
+            yield at, "is no number that can be sent or recorded"
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield at, "is too large a number to be sent or recorded"
+
+
+def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
+    """Every value that is no mapping and no list, with its place."""
+    inside: Iterable[tuple[str | int, Any]]
+    if isinstance(value, dict):
+        inside = value.items()
+    elif isinstance(value, list):
+        inside = enumerate(value)
+    else:
+        yield at, value
         return
-    if at == ("prompts", "options") or (at[:1] == ("models",) and at[2:] == ("parameters",)):
-        return
-    inside: Iterable[tuple[str | int, Any]] = ()
-    if isinstance(value, dict | list):
-        inside = value.items() if isinstance(value, dict) else enumerate(value)
     for key, each in inside:
-        yield from _variables(each, (*at, key))
+        yield from _leaves(each, (*at, key))
 
 
 _TAKEN = {

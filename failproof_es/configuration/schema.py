@@ -10,11 +10,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+_DAY_MS = 24 * 60 * 60 * 1000
+_LARGEST = 2**63 - 1
+"""The largest whole number that a record of JSON holds for every reader of it."""
+
 
 class Section(BaseModel):
     """A part of the configuration: unknown keys are errors, values are never coerced."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
 
 
 class TestRun(Section):
@@ -24,29 +34,40 @@ class TestRun(Section):
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Also part of output file names: letters, digits, dot, dash, underscore."""
-    id: Annotated[str | None, Field(description="A UUID; generated unless given.")] = None
+    id: str | None = None
+    """A UUID; generated unless given."""
     timestamp: Annotated[datetime | None, Field(strict=False)] = None
+    """When the test was set up, as 2026-01-31T12:30:00Z; now unless given."""
 
 
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
     provider: Literal["openai", "anthropic", "local", "python"]
+    """What is spoken: OpenAI's chat completions (most servers do), Anthropic's Messages API,
+    a model on this machine, or a class of your own."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
+    """Held against the version in the name of the model that answers, where it has one."""
     backend: Annotated[str | None, Field(min_length=1)] = None
     """What serves the model, for results that name it (`vllm`, `mlx`); else the provider."""
     base_url: str | None = None
+    """Where the server is, like http://127.0.0.1:8000/v1."""
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
+    """The name of the environment variable that holds the key; never the key."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
-    max_tokens: Annotated[int, Field(ge=1)] = 1000
+    """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
+    max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
+    """Where the server cuts an answer off; a reasoning model's thoughts count."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
+    """How much chance there is in an answer; with 0 there is as little as the server can."""
     stream: bool = False
     """Have the answer sent piece by piece: the time to the first token is recorded."""
     structured_output: bool = False
     """Hold a judge's reply to its JSON Schema (`response_format`), where the dialect has one."""
-    seed: int | None = None
+    seed: Annotated[int | None, Field(ge=-_LARGEST, le=_LARGEST)] = None
+    """Sent where given: some servers then draw the same answer again."""
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
 
@@ -55,20 +76,26 @@ class Filters(Section):
     """Which of the cases to run: those that have one of the values of every list given."""
 
     category: Annotated[list[str] | None, Field(min_length=1)] = None
+    """The case's own `category`."""
     expected_label: Annotated[list[str] | None, Field(min_length=1)] = None
+    """What people said the case is, in dialects that have it."""
     source: Annotated[list[str] | None, Field(min_length=1)] = None
+    """Where the case comes from, in dialects that have it."""
 
 
 class Prompts(Section):
     """Which cases to run: those of files, or of a collection that was imported."""
 
     source: Literal["file", "database"] = "file"
+    """Files, or a collection in the log."""
     path: str | list[str] | None = None
     """For `file`: a file, a folder, a glob, or a list of them."""
     collection: Annotated[str | None, Field(min_length=1)] = None
     """For `database`: the name that was given to `failproof-es prompts import`."""
     filters: Filters = Filters()
+    """Which of them; all, unless given."""
     dialect: str | None = None
+    """How they are written and graded; told from the files unless given."""
     on_invalid: Literal["error", "skip"] = "error"
     """What a defective case does: nothing is sent, or it is left out and that is recorded."""
     options: dict[str, Any] = {}
@@ -79,6 +106,7 @@ class Judging(Section):
     """How the judges' verdicts are come by, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
+    """How many of several judges have to agree; one that says nothing counts among them."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
     """How often a judge is asked until its reply can be read."""
     begins: Literal["with_each_answer", "after_all_answers"] = "with_each_answer"
@@ -89,19 +117,27 @@ class Execution(Section):
     """How the run is carried out."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
+    """The most requests in flight at once, over all models."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
-    retry_delay_ms: Annotated[int, Field(ge=0)] = 1000
-    timeout_per_request_ms: Annotated[int, Field(ge=1)] = 30_000
-    repetitions: Annotated[int, Field(ge=1)] = 1
+    """Attempts after the first; 0 means none."""
+    retry_delay_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 1000
+    """The first back-off; it doubles, with jitter, up to a minute."""
+    timeout_per_request_ms: Annotated[int, Field(ge=1, le=_DAY_MS)] = 30_000
+    """How long a request may take before it counts as an error that passes."""
+    repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """How often each model is asked each case."""
 
 
 class FileOutput(Section):
     """A results file, written from the log when the run ends, and parts of it before."""
 
     enabled: bool = True
+    """Whether it is written."""
     format: Literal["jsonl"] = "jsonl"
+    """One object a line."""
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
-    checkpoint_every: Annotated[int | None, Field(ge=1)] = 100
+    """Where; the name has to hold {timestamp}."""
+    checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
     """So many finished evaluations go into one checkpoint file; null writes none."""
 
 
@@ -109,14 +145,18 @@ class DatabaseOutput(Section):
     """The log is always on: these two keys of specification 001 may only say so."""
 
     enabled: Literal[True] = True
+    """Everything is recorded."""
     real_time: Literal[True] = True
+    """As it happens."""
 
 
 class Output(Section):
     """Where results go beside the log."""
 
     database: DatabaseOutput = DatabaseOutput()
+    """The log."""
     file: FileOutput | None = None
+    """The results file; none unless given."""
 
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -156,7 +196,9 @@ class ModelPrice(Section):
     base_url: str | None = None
     """Only behind this URL; behind any, unless given."""
     input_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    """Of what is asked."""
     output_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    """Of what is answered."""
     cached_input_usd_per_million: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
     """Like other input, unless given."""
 
@@ -167,6 +209,7 @@ class PriceList(Section):
     version: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     """The day, as YYYY-MM-DD: recorded with every run that they are used for."""
     models: Annotated[list[ModelPrice], Field(min_length=1)]
+    """The prices."""
 
 
 class Prices(Section):
@@ -175,23 +218,34 @@ class Prices(Section):
     file: Annotated[str | None, Field(min_length=1)] = None
     """A YAML or JSON file with `version` and `models`, read once, when the run begins."""
     version: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
+    """The day of the prices that stand here, as YYYY-MM-DD."""
     models: list[ModelPrice] = []
+    """Prices written here instead of in a file."""
 
 
 class Configuration(Section):
     """A whole run configuration."""
 
     test_run: TestRun
+    """What it is called."""
     models: Annotated[list[Model], Field(min_length=1)]
+    """Which models are evaluated."""
     judge: Model | None = None
+    """The model that judges the answers, in dialects that have them judged."""
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()
+    """How the judges' verdicts are come by."""
     prompts: Prompts
+    """Which cases are asked."""
     execution: Execution = Execution()
+    """How the run is carried out."""
     output: Output = Output()
+    """Where results go beside the log."""
     prices: Prices = Prices()
+    """What tokens cost."""
     gates: Gates = Gates()
+    """When the run is good enough."""
 
     @property
     def asked_judges(self) -> list[Model]:

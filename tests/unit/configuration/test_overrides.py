@@ -161,3 +161,40 @@ def test_problems_of_a_dialects_options_get_their_place(tmp_path: Path) -> None:
     assert (placed.path, placed.line) == (tmp_path / "run.yaml", 7)
     own = Problem("is not known", field="prompts.options.tempalte", path=Path("x"))
     assert loaded.placed(own) == own
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "models.0.seed=10000000000000000000000",
+        "models.0.max_tokens=99999999999999999999",
+        "models.0.parameters.top_p=.nan",
+        "models.0.parameters.logit_bias=[{a: -.inf}]",
+        "models.0.parameters.top_k=-9223372036854775809",
+        "prompts.options.bound=9223372036854775808",
+        "execution.timeout_per_request_ms=10000000000000000000000",
+        "execution.repetitions=1000000",
+    ],
+)
+def test_a_number_that_no_record_could_hold_is_refused(tmp_path: Path, setting: str) -> None:
+    (problem,) = problems_of(tmp_path, setting, text=TEXT.replace("judge:", ""))
+    assert problem.path == Path("--set")
+    field = problem.field or ""
+    assert field.replace("[0]", ".0").startswith(setting.partition("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("models.0.max_tokens=0", "greater than or equal to 1; it is 0"),
+        ("models.0.max_tokens=many", "a valid integer; it is 'many'"),
+        ("models.0.max_token=5", "did you mean `max_tokens`"),
+        ("models.0.max_token=5a", "keys do not belong"),
+        ("prompts.filters.category=x", "put it in brackets"),
+    ],
+)
+def test_a_count_of_tokens_is_not_taken_for_a_key(
+    tmp_path: Path, setting: str, words: str
+) -> None:
+    (problem,) = problems_of(tmp_path, setting)
+    assert words in str(problem)
