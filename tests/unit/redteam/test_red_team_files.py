@@ -127,58 +127,75 @@ def test_yaml_holds_one_case_or_a_list_of_them(tmp_path: Path) -> None:
     assert [case.case_id for case in load(tmp_path / "list.yml")[0]] == ["GT-1", "GT-2"]
 
 
+REQUIRED = "the field is required and missing"
+EMPTY = "must not be empty, is "
+SEVERITIES = "must be 'S0', 'S1', 'S2' or 'S3', is "
+NO_SOURCE = "cites [SRC-9], and there is no source 'SRC-9'"
+ANSWERED = {"role": "assistant", "content": "Thirty days."}
+
+
 @pytest.mark.parametrize(
-    ("path", "value", "field"),
+    ("path", "value", "field", "message"),
     [
-        *((name, ..., name) for name in CASE if name != "sources"),
-        ("id", 7, "id"),
-        ("id", " ", "id"),
-        ("title", None, "title"),
-        ("category", ["Grounding"], "category"),
-        ("tags", "citation_check", "tags"),
-        ("tags", [""], "tags[0]"),
-        ("severity_expectation", "S4", "severity_expectation"),
-        ("severity_expectation", "s0", "severity_expectation"),
-        ("turns", [], "turns"),
-        ("turns", {"role": "user"}, "turns"),
-        ("turns.1", "How long?", "turns[1]"),
-        ("turns.1.role", "human", "turns[1].role"),
-        ("turns.1.content", "", "turns[1].content"),
-        ("turns.1.content", 30, "turns[1].content"),
-        ("turns.1.content", ..., "turns[1].content"),
-        ("turns.1.role", "system", "turns"),
-        ("turns.1.content", "See [SRC-2].", "turns[1].content"),
-        ("expected_behavior", [], "expected_behavior"),
-        ("expected_behavior.must_do", ..., "expected_behavior.must_do"),
-        ("expected_behavior.must_do", "Says it.", "expected_behavior.must_do"),
-        ("expected_behavior.must_do.0", " ", "expected_behavior.must_do[0]"),
-        ("expected_behavior.must_not_do", [True], "expected_behavior.must_not_do[0]"),
-        ("expected_behavior.must_do", ["a", "a "], "expected_behavior.must_do[1]"),
-        ("expected_behavior.must_not_do", ["Says thirty days."], "expected_behavior.must_do[0]"),
-        ("expected_behavior.must_do.0", "Cites [SRC-9].", "expected_behavior.must_do[0]"),
-        (
-            "expected_behavior",
-            {"must_do": [], "must_not_do": [], "pass_criteria": []},
-            "expected_behavior",
-        ),
-        ("sources", [], "sources"),
-        ("sources.0.text", "", "sources[0].text"),
-        ("sources.0.title", ..., "sources[0].title"),
-        ("sources.0.source_id", "SRC 1", "sources[0].source_id"),
-        ("sources", CASE["sources"] * 2, "sources[1].source_id"),
-        ("tools_expected", [], "tools_expected"),
-        ("tools_expected", ["a b"], "tools_expected[0]"),
-        ("tools_expected", ["search", "search"], "tools_expected[1]"),
-        ("language", "english!", "language"),
-        ("language", None, "language"),
-        ("notes", 1, "notes"),
+        *((name, ..., name, REQUIRED) for name in CASE if name != "sources"),
+        ("id", 7, "id", "must be a string, is 7"),
+        ("id", " ", "id", EMPTY + "' '"),
+        ("title", None, "title", "must be a string, is null"),
+        ("category", ["Grounding"], "category", "must be a string, is a list"),
+        ("tags", "citation_check", "tags", "must be a list, is 'citation_check'"),
+        ("tags", [""], "tags[0]", EMPTY + "''"),
+        ("severity_expectation", "S4", "severity_expectation", SEVERITIES + "'S4'"),
+        ("severity_expectation", "s0", "severity_expectation", SEVERITIES + "'s0'"),
+        ("turns", [], "turns", "must not be empty"),
+        ("turns", {"role": "user"}, "turns", "must be a list, is an object"),
+        ("turns.1", "How long?", "turns[1]", "must be an object, is 'How long?'"),
+        ("turns.1.role", "human", "turns[1].role",
+         "must be 'system', 'user' or 'assistant', is 'human'"),
+        ("turns.1.content", "", "turns[1].content", EMPTY + "''"),
+        ("turns.1.content", 30, "turns[1].content", "must be a string, is 30"),
+        ("turns.1.content", ..., "turns[1].content", REQUIRED),
+        ("turns.1.role", "system", "turns", "there is no user turn: the model is asked nothing"),
+        ("turns", [CASE["turns"][1], ANSWERED], "turns",
+         "every user turn has a scripted reply: nothing is left for the model to answer"),
+        ("turns.1.content", "See [SRC-9].", "turns[1].content", NO_SOURCE),
+        ("expected_behavior", [], "expected_behavior", "must be an object, is a list"),
+        ("expected_behavior.must_do", ..., "expected_behavior.must_do", REQUIRED),
+        ("expected_behavior.must_do", "Says it.", "expected_behavior.must_do",
+         "must be a list, is 'Says it.'"),
+        ("expected_behavior.must_do.0", " ", "expected_behavior.must_do[0]", EMPTY + "' '"),
+        ("expected_behavior.must_not_do", [True], "expected_behavior.must_not_do[0]",
+         "must be a string, is true"),
+        ("expected_behavior.must_do", ["a", "a "], "expected_behavior.must_do[1]",
+         "'a ' stands twice"),
+        ("expected_behavior.must_not_do", ["Says thirty days."], "expected_behavior.must_do[0]",
+         "stands in must_not_do, too: no answer can pass"),
+        ("expected_behavior.must_do.0", "Cites [SRC-9].", "expected_behavior.must_do[0]",
+         NO_SOURCE),
+        ("expected_behavior", {"must_do": [], "must_not_do": [], "pass_criteria": []},
+         "expected_behavior", "all three lists are empty: every answer would pass"),
+        ("sources", [], "sources", "must not be empty"),
+        ("sources.0.text", "", "sources[0].text", EMPTY + "''"),
+        ("sources.0.title", ..., "sources[0].title", REQUIRED),
+        ("sources.0.source_id", "SRC 1", "sources[0].source_id",
+         "must hold no white space, bracket, comma or semicolon: it is cited as [id], is 'SRC 1'"),
+        ("sources", CASE["sources"] * 2, "sources[1].source_id", "'SRC-1' stands twice"),
+        ("tools_expected", [], "tools_expected", "must not be empty"),
+        ("tools_expected", ["a b"], "tools_expected[0]",
+         "must be 1 to 64 letters, digits, _ or -: no server takes another, is 'a b'"),
+        ("tools_expected", ["search", "search"], "tools_expected[1]", "'search' stands twice"),
+        ("language", "english!", "language",
+         "must be a language code such as en or pt-BR, is 'english!'"),
+        ("language", None, "language", "must be a string, is null"),
+        ("notes", 1, "notes", "must be a string, is 1"),
     ],
 )  # fmt: skip
-def test_a_defect_is_named_by_its_field(tmp_path: Path, path: str, value: Any, field: str) -> None:
+def test_a_defect_is_named_by_its_line_and_field_and_in_words(
+    tmp_path: Path, path: str, value: Any, field: str, message: str
+) -> None:
     good = CASE | {"id": "good"}
-    cases, problems = load(written(tmp_path, good, changed(path, value)))
-    assert (2, field) in errors(problems)
-    assert all(line == 2 for line, _ in errors(problems))
+    cases, (problem,) = load(written(tmp_path, good, changed(path, value)))
+    assert (problem.severity, problem.line, problem.field) == ("error", 2, field)
+    assert problem.message == message
     assert [case.case_id for case in cases] == ["good"]
 
 
@@ -245,6 +262,13 @@ def test_a_turn_that_is_never_sent_is_remarked_on(tmp_path: Path) -> None:
     (case,), (remark,) = load(written(tmp_path, changed("turns", [*CASE["turns"], extra])))
     assert (remark.severity, remark.field) == ("warning", "turns[2]")
     assert case.case_id
+
+
+def test_a_tag_that_stands_twice_is_remarked_on(tmp_path: Path) -> None:
+    (case,), (remark,) = load(written(tmp_path, changed("tags", ["a", "b", "a"])))
+    assert (remark.severity, remark.field) == ("warning", "tags[2]")
+    assert remark.message == "'a' stands twice"
+    assert case.tags == ("a", "b", "a")
 
 
 def test_ids_are_cited_by_the_prefix_of_the_given_ones(tmp_path: Path) -> None:
