@@ -37,7 +37,7 @@ class TestRun(Section):
     id: str | None = None
     """A UUID; generated unless given."""
     timestamp: Annotated[datetime | None, Field(strict=False)] = None
-    """When the test was set up, as 2026-01-31T12:30:00Z; now unless given."""
+    """The time in the names of its files; that of its start unless given."""
 
 
 class Model(Section):
