@@ -18,6 +18,25 @@ Gate = dict[str, Any]
 """`limit`, `measured`, `of`, `met`, and what else there is to say of it."""
 
 
+def told(name: str, gate: Mapping[str, Any]) -> str:
+    """A gate in one phrase, whether it is met left out: its limit, and what was measured."""
+    measured, of = gate.get("measured"), gate.get("of")
+    said = f"{name} {amount(gate['limit'])}: "
+    said += "nothing measured" if measured is None else f"measured {amount(measured)}"
+    if measured is not None and of is not None:
+        said += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
+    if interval := gate.get("interval"):
+        said += f", interval {amount(interval[0])} to {amount(interval[1])}"
+    return f"{said} ({why})" if (why := gate.get("why")) else said
+
+
+def amount(value: object) -> str:
+    """A limit or a measurement as people read it: four digits, severities side by side."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What a run's answers took, judges' included; `None` where that is not known.
@@ -56,8 +75,7 @@ def judge_gates(
     judged: dict[str, Gate] = {}
     judged.update(_accuracies(limits, tally))
     if limits.max_error_rate is not None:
-        rate = tally.abandoned / tally.planned if tally.planned else 0.0
-        judged["max_error_rate"] = _at_most(limits.max_error_rate, rate, tally.planned)
+        judged["max_error_rate"] = _error_rate(limits.max_error_rate, tally)
     if limits.no_failures_at is not None:
         judged["no_failures_at"] = _no_failures(limits.no_failures_at, tally.severities)
     if limits.max_cost_usd is not None:
@@ -96,12 +114,19 @@ def _accuracies(limits: Gates, tally: Tally) -> Iterator[tuple[str, Gate]]:
     ]
     for name, wanted, measured, of in rates:
         if wanted is not None:
-            met = measured is not None and measured >= wanted
-            yield name, {"limit": wanted, "measured": measured, "of": of, "met": met}
+            gate: Gate = {"limit": wanted, "measured": measured, "of": of}
+            if measured is None:
+                yield name, gate | {"met": False, "why": "nothing that it is about was scored"}
+            else:
+                yield name, gate | {"met": measured >= wanted}
 
 
-def _at_most(limit: float, measured: float, of: int) -> Gate:
-    return {"limit": limit, "measured": measured, "of": of, "met": measured <= limit}
+def _error_rate(limit: float, tally: Tally) -> Gate:
+    gate: Gate = {"limit": limit, "measured": None, "of": tally.planned}
+    if not tally.planned:
+        return gate | {"met": False, "why": "nothing was planned"}
+    rate = tally.abandoned / tally.planned
+    return gate | {"measured": rate, "met": rate <= limit}
 
 
 def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:
@@ -110,12 +135,12 @@ def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate
     finished = sum(group.finished for group in groups)
     failed = sum(group.failed for group in groups)
     unscored = finished - sum(group.measured for group in groups)
-    gate = {"limit": list(wanted), "measured": failed, "of": finished, "unscored": unscored}
+    gate: Gate = {"limit": list(wanted), "measured": failed, "of": finished, "unscored": unscored}
     if not finished:
         return gate | {"measured": None, "met": False, "why": "no case has such a severity"}
-    if unscored and not failed:
-        return gate | {"met": False, "why": f"{unscored} of {finished} have no score"}
-    return gate | {"met": failed == 0}
+    if unscored:
+        gate |= {"why": f"{unscored} of {finished} have no score"}
+    return gate | {"met": not failed and not unscored}
 
 
 def _cost(limit: float, spent: Spent, tally: Tally) -> Gate:
@@ -129,7 +154,7 @@ def _cost(limit: float, spent: Spent, tally: Tally) -> Gate:
 
 def _no_regression(against: int | str, change: Change) -> Gate:
     """Not met where the whole interval lies below 0: it is worse, and not by chance alone."""
-    gate = {
+    gate: Gate = {
         "limit": against,
         "of": change.pairs,
         "cases": change.cases,
@@ -138,6 +163,8 @@ def _no_regression(against: int | str, change: Change) -> Gate:
     if not change.pairs:
         why = "the two runs have no scored case in common"
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
+    if change.unpaired:
+        gate |= {"why": f"{change.unpaired:,} evaluations have nothing to be compared with"}
     interval = change.interval
     met = change.difference >= 0 if interval is None else interval[1] >= 0
     return gate | {

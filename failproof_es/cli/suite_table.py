@@ -7,6 +7,7 @@ from typing import Any
 from failproof_es.cli.output import Column, print_table
 from failproof_es.cli.run_facts import CLASSES, RunFacts, suite_rows, total_row
 from failproof_es.cli.sanitise import one_line
+from failproof_es.gates import told
 
 
 def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
@@ -45,18 +46,4 @@ def percent(share: float | None) -> str:
 
 def gate_line(name: str, gate: dict[str, Any]) -> str:
     """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
-    limit = gate["limit"]
-    wanted = ", ".join(map(str, limit)) if isinstance(limit, list) else _short(limit)
-    measured = gate.get("measured")
-    told = "nothing measured" if measured is None else f"measured {_short(measured)}"
-    if measured is not None and gate.get("of") is not None:
-        told += f" of {gate['of']}" if isinstance(measured, int) else f" over {gate['of']}"
-    if interval := gate.get("interval"):
-        told += f", interval {_short(interval[0])} to {_short(interval[1])}"
-    if why := gate.get("why"):
-        told += f" ({why})"
-    return one_line(f"gate {name} {wanted}: {told}, {'met' if gate['met'] else 'NOT MET'}")
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return one_line(f"gate {told(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")

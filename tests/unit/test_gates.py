@@ -13,7 +13,7 @@ from failproof_es.case import Case
 from failproof_es.configuration.schema import Gates
 from failproof_es.evaluation import Evaluation, Score
 from failproof_es.events import EvaluationAbandoned
-from failproof_es.gates import Change, Spent, judge_gates
+from failproof_es.gates import Change, Spent, judge_gates, told
 from failproof_es.tally import Tally
 from tests.unit.histories import History
 
@@ -73,12 +73,13 @@ def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met()
         "min_accuracy_by_suite.misspelt": False,
     }
     assert judged["min_accuracy_by_suite.misspelt"]["measured"] is None
+    assert judged["min_accuracy_by_suite.misspelt"]["why"] == "nothing that it is about was scored"
 
 
 def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
     counted = tally((a_case("down"), abandoned()), (a_case("up"), scored(1.0)))
     gate = only(judge_gates(Gates(min_accuracy_by_suite={"down": 0.0}), counted))
-    assert gate == {"limit": 0.0, "measured": None, "of": 0, "met": False}
+    assert (gate["measured"], gate["of"], gate["met"]) == (None, 0, False)
 
 
 @pytest.mark.parametrize(("limit", "met"), [(0.25, True), (0.24, False)])
@@ -86,6 +87,25 @@ def test_errors_are_counted_of_what_was_planned(limit: float, met: bool) -> None
     counted = tally((a_case(), scored(1.0)), (a_case(), abandoned()), planned=4)
     gate = only(judge_gates(Gates(max_error_rate=limit), counted))
     assert gate == {"limit": limit, "measured": 0.25, "of": 4, "met": met}
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Gates(min_accuracy=0.0),
+        Gates(min_accuracy_by_suite={"s": 0.0}),
+        Gates(max_error_rate=1.0),
+        Gates(no_failures_at=["S3"]),
+        Gates(min_csr=0.0),
+        Gates(min_safety_accuracy=0.0),
+        Gates(min_posix_compliance_rate=0.0),
+        Gates(max_cost_usd=9.0),
+    ],
+)
+def test_of_nothing_no_limit_is_met_however_low(limits: Gates) -> None:
+    gate = only(judge_gates(limits, tally()))
+    assert (gate["measured"], gate["met"]) == (None, False)
+    assert gate["why"]
 
 
 def failures(severities: Sequence[str], *finished: tuple[Case, Evaluation]) -> dict[str, Any]:
@@ -105,6 +125,14 @@ def test_a_failure_at_a_named_severity_is_one_too_many() -> None:
 def test_what_has_no_score_has_not_shown_that_it_is_no_failure(evaluation: Evaluation) -> None:
     gate = failures(["S0"], (a_case(severity="S0"), evaluation), (a_case(severity="S0"), scored(1)))
     assert gate["met"] is False and gate["unscored"] == 1
+    assert gate["why"] == "1 of 2 have no score"
+
+
+def test_a_failure_does_not_hide_how_many_have_no_score() -> None:
+    gate = failures(
+        ["S0"], (a_case(severity="S0"), abandoned()), (a_case(severity="S0"), scored(0))
+    )
+    assert (gate["measured"], gate["of"], gate["met"]) == (1, 2, False)
     assert gate["why"] == "1 of 2 have no score"
 
 
@@ -148,6 +176,12 @@ def test_worse_is_where_the_whole_interval_lies_below_zero(found: Change, met: b
     assert judged["no_regression_against.m"]["met"] is met
 
 
+def test_what_could_not_be_compared_is_counted_though_the_gate_is_met() -> None:
+    found = Change("m", 1, 1, 399, 0.0, None)
+    judged = judge_gates(Gates(no_regression_against=3), tally(), changes=[found])
+    assert "399 evaluations" in only(judged)["why"]
+
+
 def test_one_model_that_is_worse_is_not_hidden_by_another_that_is_better() -> None:
     changes = [
         Change("better", 40, 40, 0, 0.5, (0.4, 0.6)),
@@ -155,6 +189,22 @@ def test_one_model_that_is_worse_is_not_hidden_by_another_that_is_better() -> No
     ]
     judged = judge_gates(Gates(no_regression_against="id"), tally(), changes=changes)
     assert [gate["met"] for gate in judged.values()] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("gate", "phrase"),
+    [
+        ({"limit": 0.9, "measured": 15 / 16, "of": 1240}, "g 0.9: measured 0.9375 over 1,240"),
+        ({"limit": ["S0", "S1"], "measured": 3, "of": 31}, "g S0, S1: measured 3 of 31"),
+        ({"limit": 5, "measured": None, "of": 9, "why": "x"}, "g 5: nothing measured (x)"),
+        (
+            {"limit": 41, "measured": -0.5, "of": 4, "interval": [-1.0, 0.25]},
+            "g 41: measured -0.5 over 4, interval -1 to 0.25",
+        ),
+    ],
+)
+def test_a_gate_is_told_in_one_phrase(gate: dict[str, Any], phrase: str) -> None:
+    assert told("g", gate) == phrase
 
 
 @pytest.mark.parametrize(
