@@ -12,11 +12,10 @@ from typing import Any, Protocol
 
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
-from failproof_es.abstraction.dispatcher import Dispatcher
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.subscriptions import Subscriptions
+from failproof_es.abstraction.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.types import (
     BenchmarkConfig,
@@ -47,6 +46,16 @@ class Records(DataManagerApi, Protocol):
 
 class JudgingTasks(TaskManagerApi, Protocol):
     """What the flow needs of a task manager beside the specification's interface."""
+
+    def subscribe(
+        self,
+        submission_id: int,
+        event: BenchmarkEvent,
+        callback: Callable[[Any], None],
+        *,
+        calls: Calls | None = None,
+    ) -> int:
+        """Register a callback that is called by `calls`; see `task_manager.TaskManager`."""
 
     def judge(
         self,
@@ -84,7 +93,8 @@ class Benchmark:
     """One benchmark at a time: chosen, begun, heard of, reported.
 
     Its methods may be called from any thread. Callbacks get a `notices.Notice`, all of them
-    in one thread, in order.
+    in one thread, in order: the dispatcher's. What the flow itself hears of submissions it
+    hears by `flow`, so that nobody else who listens to them can hold it up.
     """
 
     def __init__(
@@ -96,7 +106,8 @@ class Benchmark:
         *,
         dataset_path: str,
         report: Callable[[int], str],
-        dispatcher: Dispatcher,
+        dispatcher: Calls,
+        flow: Calls,
     ) -> None:
         self._models = models
         self._data = data
@@ -104,6 +115,7 @@ class Benchmark:
         self._tasks = tasks
         self._dataset_path = dataset_path
         self._report = report
+        self._flow = flow
         self._subscriptions = Subscriptions(dispatcher)
         self._subscriptions.open(_RUN)
         self._lock = threading.RLock()
@@ -257,7 +269,7 @@ class Benchmark:
                 for task in tasks:
                     submission = self._tasks.submit_task(run_id, task, model_name)
                     for event, callback in heard.items():
-                        self._tasks.subscribe(submission, event, callback)
+                        self._tasks.subscribe(submission, event, callback, calls=self._flow)
         except BaseException:
             self._standing.ended = True
             raise

@@ -80,9 +80,10 @@ def _put_together(
     dataset = _dataset(loaded)
     prompts = loaded.configuration.prompts
     with contextlib.ExitStack() as closing:
-        for_tasks, for_runs = Dispatcher(slow_s=slow_s), Dispatcher(slow_s=slow_s)
+        for_tasks, for_runs, flow = (Dispatcher(slow_s=slow_s) for _ in range(3))
         loop = EngineLoop()
         closing.callback(for_runs.close)
+        closing.callback(flow.close)
         closing.callback(for_tasks.close)
         closing.callback(loop.close)
         models = LLMManager(loaded.configuration, loop)
@@ -99,6 +100,7 @@ def _put_together(
             dataset_path=dataset,
             report=partial(write_report, store, folder=reports),
             dispatcher=for_runs,
+            flow=flow,
         )
         yield Parts(benchmark, data, loader, models, Prompts(read_options(prompts.options)), tasks)
 

@@ -29,16 +29,25 @@ class UnknownSubmission(LookupError):
     """Nothing was ever submitted under this id."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    """Who wants to hear of which event, and what calls it."""
+
+    event: BenchmarkEvent
+    callback: Callback
+    calls: Calls
+
+
 @dataclass(slots=True)
 class _Subject:
     """One submission, or one run, that callbacks listen to."""
 
-    listeners: dict[int, tuple[BenchmarkEvent, Callback]] = field(default_factory=dict)
+    listeners: dict[int, _Listener] = field(default_factory=dict)
     final: Notice | None = None
 
 
 class Subscriptions:
-    """Hands notices on to whoever subscribed, in order, by way of a dispatcher.
+    """Hands notices on to whoever subscribed, in order, by way of the dispatcher unless said.
 
     After a final notice nothing more is said of its subject. Who subscribes to it later is
     told at once. All methods may be called from any thread, from a callback as well.
@@ -56,15 +65,20 @@ class Subscriptions:
         with self._lock:
             self._subjects.setdefault(subject, _Subject()).final = None
 
-    def subscribe(self, subject: int, event: BenchmarkEvent, callback: Callback) -> int:
-        """Register a callback; returns its token. Raises `UnknownSubmission`."""
+    def subscribe(
+        self, subject: int, event: BenchmarkEvent, callback: Callback, calls: Calls | None = None
+    ) -> int:
+        """Register a callback, called by `calls` in place of the dispatcher; returns its token.
+
+        Raises `UnknownSubmission`.
+        """
         with self._lock:
             if subject not in self._subjects:
                 raise UnknownSubmission(f"there is no submission {subject}")
             token = len(self._places) + 1
             self._places[token] = subject
             place = self._subjects[subject]
-            place.listeners[token] = (event, callback)
+            place.listeners[token] = _Listener(event, callback, calls or self._dispatcher)
             if place.final is not None and place.final.event is event:
                 self._hand_on(token, place, place.final)
         return token
@@ -87,15 +101,15 @@ class Subscriptions:
                 return
             if notice.event in FINAL:
                 place.final = notice
-            for token, (event, _) in list(place.listeners.items()):
-                if event is notice.event:
+            for token, listener in list(place.listeners.items()):
+                if listener.event is notice.event:
                     self._hand_on(token, place, notice)
 
     def _hand_on(self, token: int, place: _Subject, notice: Notice) -> None:
-        self._dispatcher.put(partial(self._call, token, place, notice))
+        place.listeners[token].calls.put(partial(self._call, token, place, notice))
 
     def _call(self, token: int, place: _Subject, notice: Notice) -> None:
         with self._lock:
             listener = place.listeners.get(token)
         if listener is not None:
-            listener[1](notice)
+            listener.callback(notice)

@@ -20,7 +20,7 @@ from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
 from failproof_es.abstraction.run_drive import RunDrive
-from failproof_es.abstraction.subscriptions import Subscriptions
+from failproof_es.abstraction.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation, EvaluationKey, Transcript, evolve
@@ -111,13 +111,19 @@ class TaskManager:
             return submission.submission_id
 
     def subscribe(
-        self, submission_id: int, event: BenchmarkEvent, callback: Callable[[Any], None]
+        self,
+        submission_id: int,
+        event: BenchmarkEvent,
+        callback: Callable[[Any], None],
+        *,
+        calls: Calls | None = None,
     ) -> int:
         """Register a callback, which gets a `Notice`; returns its token.
 
-        Raises `UnknownSubmission`.
+        It is called by `calls`, or by the dispatcher that everyone else shares. Raises
+        `UnknownSubmission`.
         """
-        return self._subscriptions.subscribe(submission_id, event, callback)
+        return self._subscriptions.subscribe(submission_id, event, callback, calls)
 
     def unsubscribe(self, token: int) -> None:
         """Remove a callback; twice is once. Raises `UnknownToken`."""
