@@ -1,8 +1,8 @@
 """`audit_trail`: what was done, when, in which run, why (specification 001 § 8.2).
 
-The life of runs, what was done about them beside driving them, and everything that did not go
-as planned: retries, errors, limits, lost attempts, abandoned evaluations. What went as planned
-is in the log itself.
+The life of runs, what was done about them beside driving them, what people and programs said of
+their evaluations, and everything that did not go as planned: retries, errors, limits, lost
+attempts, abandoned evaluations. What went as planned is in the log itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WHOLE = frozenset(
         "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
         "RunStarted", "CaseSkipped", "RunPaused", "RunResumed", "LimitChanged", "RunCompleted",
         "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
-        "EvaluationAbandoned",
+        "EvaluationAbandoned", "Reviewed", "Judged",
     }
 )  # fmt: skip
 _COMMON = frozenset({"run_id", "about", "timestamp"})
@@ -31,7 +31,7 @@ class AuditTrail:
     """One row for each event that an auditor would ask about first."""
 
     name: LiteralString = "audit_trail"
-    version: int = 3
+    version: int = 4
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
 
@@ -68,6 +68,8 @@ def audit_record(fact: Fact) -> AuditRecord | None:
         if payload["attempt"] == 1:
             return None
         event = "RetrySent"
+    if event == "Judged" and payload["grader"] != payload["judge"]:
+        return None  # by one of the run's judges, through the dialect's grader
     left_out = _COMMON if fact.topic in _WHOLE else _COMMON | _LONG
     details = {key: value for key, value in payload.items() if key not in left_out}
     details["stream_id"] = fact.stream_id

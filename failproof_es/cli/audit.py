@@ -13,20 +13,23 @@ import click
 import orjson
 
 from failproof_es.case import operations_id
+from failproof_es.cli.audit_rows import AuditRows
 from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.engine.reviews import review_rows
 from failproof_es.store.reader import Connection, RecordedEvent, find, resolve_run
 from projections.audit_trail import AuditTrail, audit_record
 from projections.protocol import Fact
 
 _COLUMNS = (
     Column("position", "position", right=True),
-    Column("time (UTC)", "timestamp"),
+    Column("time (UTC)", "time"),
     Column("event", "event"),
-    Column("details", "said"),
+    Column("who", "who"),
+    Column("case", "case"),
+    Column("model", "model"),
+    Column("says", "says"),
 )
-_WIDTH = 120
 
 
 @click.command(cls=Command)
@@ -36,8 +39,8 @@ def audit(run: str, output_format: Format) -> None:
     """Print the audit trail of RUN, of a failed validation also by the id it would have had.
 
     The configuration that was resolved, validations, retries, errors, pauses, limits that
-    changed, files that were written. A line of JSON is a record of specification 001 § 8.2:
-    event, timestamp, test_run_id, details. The projection `audit_trail` holds the same.
+    changed, files that were written, reviews. A line of JSON is a record of specification 001
+    § 8.2: event, timestamp, test_run_id, details. The projection `audit_trail` holds the same.
     """
     with session().open_store() as store, store.connect() as connection:
         records = _records(connection, _run_id(connection, run))
@@ -46,7 +49,7 @@ def audit(run: str, output_format: Format) -> None:
                 sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
             sys.stdout.buffer.flush()
         else:
-            print_rows(map(_row, records), _COLUMNS, output_format)
+            print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
 
 
 def _run_id(connection: Connection, run: str) -> UUID:
@@ -64,9 +67,10 @@ def _run_id(connection: Connection, run: str) -> UUID:
 
 def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
     topics = sorted(AuditTrail.topics)
-    own = find(connection, run_id=run_id, topics=topics)
+    reviews = review_rows(connection, run_id)
     beside = list(find(connection, stream_id=operations_id(run_id), topics=topics))
-    for row in merge(own, beside, key=attrgetter("position")):
+    own = find(connection, run_id=run_id, topics=topics)
+    for row in merge(own, beside, reviews, key=attrgetter("position")):
         record = audit_record(_fact(row))
         if record is not None:
             told = record._asdict()
@@ -77,11 +81,3 @@ def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
 def _fact(row: RecordedEvent) -> Fact:
     run_id = None if row.run_id is None else str(row.run_id)
     return Fact(row.position, str(row.stream_id), row.topic, run_id, row.upcast_payload())
-
-
-def _row(record: dict[str, Any]) -> dict[str, Any]:
-    details = dict(record["details"])
-    position = details.pop("position")
-    del details["stream_id"]
-    said = shortened(one_line(orjson.dumps(details).decode()), _WIDTH)
-    return {**record, "position": position, "said": said}

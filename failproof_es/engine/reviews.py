@@ -22,7 +22,8 @@ from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
 from failproof_es.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
-from failproof_es.store.reader import read_streams
+from failproof_es.store.reader import RecordedEvent, read_streams
+from failproof_es.store.recorder import query
 from failproof_es.store.store import Store
 
 Only = Literal["all", "failures", "unscored"]
@@ -106,6 +107,17 @@ def read_reviews(
                 raise ImpossibleHistory(f"stream {stream} holds what is no review of its own")
             reviews.append(event)
     return found
+
+
+def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
+    """Every review of the run's evaluations as the log has it, in commit order."""
+    under = connection.execute(query("streams_under_run"), (run_id, run_id))
+    evaluations = (evaluation_id for (evaluation_id,) in under)
+    rows: list[RecordedEvent] = []
+    while window := list(islice(evaluations, WINDOW)):
+        for found in read_streams(connection, [review_id(each) for each in window]).values():
+            rows.extend(found)
+    return sorted(rows, key=lambda row: row.position)
 
 
 def record_reviews(

@@ -60,6 +60,7 @@ def as_user(url: str, name: str) -> str:
         ("replay", "1"),
         ("log",),
         ("log", "1", "--format", "jsonl"),
+        ("audit", "1"),
         ("projections", "status"),
     ],
     ids=" ".join,

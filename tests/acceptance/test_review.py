@@ -90,6 +90,35 @@ def status(store: Store, folder: Path) -> dict[str, Any]:
     return found
 
 
+def test_the_audit_trail_tells_who_reviewed_which_case_and_came_to_what(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, server, "One?", "Two?")
+    answers = f"{MET}fail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
+    assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
+    shown = invoke(store.url, "audit", "1", "--json", cwd=tmp_path)
+    trail = [orjson.loads(line) for line in shown.stdout.splitlines()]
+    assert [record["event"] for record in trail][-2:] == ["Reviewed", "Reviewed"]
+    for record, verdict, event in zip(trail[-2:], ("fail", "pass"), reviewed(store), strict=True):
+        details = record["details"]
+        assert (details["reviewer"], details["verdict"]) == ("jane", verdict)
+        assert details["evaluation_id"] == str(event.evaluation_id) and details["who"]
+        assert record["test_run_id"] == str(event.about)
+    table = invoke(store.url, "audit", "1", cwd=tmp_path).stdout.splitlines()
+    shown_first = next(line.split() for line in table if "Reviewed" in line)
+    assert shown_first[5:] == ["RT-0", "talker", "jane", "says", "fail:", "Rude", "\\x1b[2J."]
+    assert invoke(store.url, "projections", "rebuild", "audit_trail", cwd=tmp_path).exit_code == 0
+    with store.connect() as connection:
+        rows = connection.execute(
+            "SELECT position, event, test_run_id::text, details FROM projections.audit_trail "
+            "ORDER BY position"
+        ).fetchall()
+    assert [tuple(row) for row in rows] == [
+        (each["details"].pop("position"), each["event"], each["test_run_id"], each["details"])
+        for each in trail
+    ]
+
+
 def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
     store: Store, server: str, tmp_path: Path
 ) -> None:
