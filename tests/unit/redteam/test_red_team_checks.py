@@ -88,6 +88,7 @@ def test_what_a_model_called_stands_in_the_conversation_in_words() -> None:
         "Let me see.\n[tool"
     )
     assert said(Reply(0, "", "stop", refusal="No.")) == "No."
+    assert said(Reply(0, "Yes.", "stop", refusal="No.")) == "Yes."
     assert said(Reply(0, " ", "stop")) == " "
 
 
@@ -97,6 +98,12 @@ def test_what_a_model_called_stands_in_the_conversation_in_words() -> None:
 def test_cited_ids_are_looked_up() -> None:
     found = citations.check("Yes [SRC-1, SRC-2]. Also [SRC-9] and [sic] and [SRC-1].", SOURCES, [])
     assert (found["cited"], found["unknown"]) == (["SRC-1", "SRC-2"], ["SRC-9"])
+
+
+def test_a_source_may_have_any_name_to_be_cited_by() -> None:
+    policy = [{"source_id": "Policy", "title": "a", "text": "Thirty days."}]
+    found = citations.check("Thirty days, by [Policy] and not by [Manual].", policy, [])
+    assert (found["cited"], found["unknown"], found["uncited"]) == (["Policy"], [], [])
 
 
 @pytest.mark.parametrize(

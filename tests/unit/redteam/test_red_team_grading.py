@@ -105,6 +105,12 @@ def test_several_judges_are_joined_item_by_item(
     assert found == outcome
 
 
+def test_without_a_judge_nothing_is_passed_or_failed() -> None:
+    classification = DIALECT.classify(CASE, Transcript((Reply(0, "Well, well.", "stop"),)))
+    score = DIALECT.score(CASE, classification, None)
+    assert score == Failure("judge_failed", "no judge was asked")
+
+
 def test_of_a_reply_that_was_cut_off_only_what_was_done_is_certain() -> None:
     assert scored(judge(*GOOD), finish_reason="length") == Failure(
         "truncated", "a reply was cut off at max_tokens: what is missing could decide otherwise"
