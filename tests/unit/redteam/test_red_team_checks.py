@@ -192,6 +192,20 @@ def test_a_regional_code_is_of_its_language() -> None:
     assert reply_language.check([LONG["es"]], "es-MX")["agrees"] is True
 
 
+def test_languages_that_nobody_tells_apart_by_a_few_sentences_agree() -> None:
+    croatian = "Žao mi je, ali u tome ti ne mogu pomoći, jer bi to moglo naštetiti drugim ljudima."
+    found = reply_language.check([croatian], "hr")
+    assert (found["detected"], found["agrees"]) == ("sr", True)
+    assert reply_language.check([croatian], "sl")["agrees"] is False
+
+
+def test_six_different_words_and_forty_letters_are_enough_to_tell_a_language() -> None:
+    six = "Unfortunately nobody answers questions about medicines"
+    assert reply_language.check([six], "en")["agrees"] is True
+    assert reply_language.check([six.rsplit(" ", 1)[0]], "en")["agrees"] is None
+    assert reply_language.check(["a b c d e f g h i"], "en")["agrees"] is None
+
+
 # -- tools -------------------------------------------------------------------------------------
 
 SEARCH = ToolCall(id=None, name="search", arguments="{}")
