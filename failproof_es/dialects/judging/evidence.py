@@ -26,7 +26,8 @@ _TO_JUDGES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_HEADING = re.compile(r"^\s*-{3,}.*\b(?:turn \d|conversation)\b", re.IGNORECASE)
+_HEADING = re.compile(r"^\s*-{3,}+.*\b(?:turn \d|conversation)\b", re.IGNORECASE)
+"""No dash is given back (`+`): a line of nothing but dashes would take the square of its length."""
 _GAP = "\n\ufffc\n"
 """Stands where something was taken out, so that nothing is quoted across it."""
 

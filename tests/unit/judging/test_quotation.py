@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 
 from failproof_es.dialects.judging.evidence import evidence
@@ -75,3 +77,10 @@ def test_a_word_that_stands_anywhere_shows_nothing_unless_it_is_all_that_was_sai
 )
 def test_what_is_addressed_to_judges_is_no_evidence(text: str, left: str) -> None:
     assert " ".join(evidence(text).split()) == left
+
+
+@pytest.mark.parametrize("repeated", ["-", " ", "to the ", "{", '{"verdict"', "must_", "judge! "])
+def test_a_model_that_goes_round_in_circles_holds_nobody_up(repeated: str) -> None:
+    began = process_time()
+    evidence(repeated * (100_000 // len(repeated)))
+    assert process_time() - began < 2.0
