@@ -29,6 +29,8 @@ MANY = 5_000
 AT_ONCE = 4_000_000
 """So many numbers of resamples are held in memory."""
 SEED = 20_241_101
+_ALIKE = 1e-12
+"""So small a part of two numbers is what rounding makes of equal ones."""
 
 Method = Literal[
     "Wilson",
@@ -133,16 +135,20 @@ def _wilson_over_clusters(passed: int, total: int, clusters: int, confidence: fl
 
 
 def clustered_error(sums: Floats, sizes: Floats) -> float:
-    """The standard error of sum / size over clusters, with the factor G / (G - 1) for few."""
+    """The standard error of sum / size over clusters, with the factor G / (G - 1) for few.
+
+    Exactly 0 where all are alike.
+    """
     count = len(sums)
     mean = sums.sum() / sizes.sum()
-    residuals = sums - mean * sizes
+    expected = mean * sizes
+    residuals = np.where(np.isclose(sums, expected, rtol=_ALIKE, atol=0), 0.0, sums - expected)
     return float(sqrt(count / (count - 1) * (residuals**2).sum()) / sizes.sum())
 
 
 def _by_cluster(values: Floats, groups: Sequence[Hashable]) -> tuple[Floats, Floats]:
     number = {group: at for at, group in enumerate(dict.fromkeys(groups))}
-    places = np.array([number[group] for group in groups])
+    places = np.array([number[group] for group in groups], dtype=int)
     return (
         np.bincount(places, weights=values, minlength=len(number)).astype(float),
         np.bincount(places, minlength=len(number)).astype(float),

@@ -176,8 +176,23 @@ def test_pairs_of_one_cluster_are_not_counted_as_independent() -> None:
 
 
 def test_nothing_that_differs_is_no_difference() -> None:
-    found = compare_outcomes([(True, True), (False, False)])
-    assert (found.difference, found.p, found.interval) == (0.0, 1.0, None)
+    for pairs in ([(True, True), (False, False)], [(True, True)], []):
+        found = compare_outcomes(pairs)
+        assert (found.difference, found.p, found.interval) == (0.0, 1.0, None)
+        assert (found.pairs, found.clusters) == (len(pairs), len(pairs))
+
+
+@pytest.mark.parametrize(("of_each", "passing"), [(22, 15), (23, 13), (49, 3)])
+def test_clusters_that_are_all_alike_do_not_make_a_rate_certain(of_each: int, passing: int) -> None:
+    outcomes = [n < passing for n in range(of_each)] * 20
+    found = rate(outcomes, [n // of_each for n in range(len(outcomes))]).interval
+    assert found is not None and found.method == "Wilson, over clusters"
+    assert found.high - found.low > 0.25
+
+
+def test_the_same_difference_everywhere_has_no_error_to_speak_of() -> None:
+    found = compare_scores([0.1] * 3)
+    assert (found.interval, found.smallest_effect) == (None, None)
 
 
 def test_bca_of_a_skewed_mean_leans_to_the_tail() -> None:
