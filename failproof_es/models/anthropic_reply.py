@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import orjson
-
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http_reply import (
     Flaw,
     HttpReply,
     count_or_none,
+    json_text,
     read_document,
     require_no_error,
     text_or_none,
@@ -65,8 +64,7 @@ def _call(block: dict[str, Any]) -> ToolCall:
     name, given = block.get("name"), block.get("input")
     if not isinstance(name, str) or not isinstance(given, dict):
         raise Flaw("malformed_response", "a tool call has no name or no input", "transient")
-    arguments = orjson.dumps(given).decode()
-    return ToolCall(id=text_or_none(block.get("id")), name=name, arguments=arguments)
+    return ToolCall(id=text_or_none(block.get("id")), name=name, arguments=json_text(given))
 
 
 def _usage(usage: Any) -> Usage:

@@ -16,7 +16,8 @@ class EventStream:
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._line = ""
+        self._line: list[str] = []
+        """The pieces of the line that has begun: joined once, when it ends."""
         self._data: list[str] = []
         self._begun = False
         self._after_cr = False
@@ -37,21 +38,25 @@ class EventStream:
     def pending(self) -> str:
         """The data of an event that nothing has ended, its last line included."""
         rest = list(self._data)
-        if self._line.startswith("data:"):
-            rest.append(_value(self._line))
+        line = "".join(self._line)
+        if line.startswith("data:"):
+            rest.append(_value(line))
         return "\n".join(rest)
 
     def _lines(self, text: str) -> Iterator[str]:
-        if text and not self._begun:
+        if not text:
+            return
+        if not self._begun:
             self._begun = True
             text = text.removeprefix("\ufeff")
-        if text and self._after_cr:
+        if self._after_cr:
             text = text.removeprefix("\n")
-        if text:
-            self._after_cr = text.endswith("\r")
-        *complete, self._line = (
-            (self._line + text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        )
+        self._after_cr = text.endswith("\r")
+        *complete, rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if complete:
+            complete[0] = "".join([*self._line, complete[0]])
+            self._line.clear()
+        self._line.append(rest)
         yield from complete
 
     def _field(self, line: str) -> None:

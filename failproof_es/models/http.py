@@ -25,6 +25,8 @@ from failproof_es.problems import InvalidInput
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
 _PIECE_BYTES = 2**18
+LONGEST_REPLY_BYTES = 2**26
+"""Unpacked. No answer is longer; what packs or sends more would take all memory there is."""
 
 
 @dataclass(slots=True)
@@ -48,8 +50,11 @@ class _Came:
         )
 
 
-_LOST = (TimeoutError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError)
-"""What becomes of a reply that doesn't arrive; the transport lets some of its own through."""
+_LOST = (TimeoutError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError, UnicodeError)
+"""What becomes of a reply that doesn't arrive; the transport lets some of its own through.
+
+`UnicodeError` is what it makes of a reason phrase that is no UTF-8.
+"""
 
 
 class HttpProvider(ABC):
@@ -124,7 +129,9 @@ class HttpProvider(ABC):
             if reply.status_code == 200 and _is_event_stream(reply):
                 came.stream = StreamedReply()
             async for piece in reply.aiter_bytes():
-                came.body += piece
+                came.body += piece[: LONGEST_REPLY_BYTES - len(came.body)]
+                if len(came.body) >= LONGEST_REPLY_BYTES:
+                    raise _too_long()
                 if came.stream is not None and (text := came.stream.feed(piece)):
                     if came.first_token_ms is None:
                         came.first_token_ms = round(_ms_since(began), 3)
@@ -136,8 +143,12 @@ class HttpProvider(ABC):
         headers = self._headers(self._key())
         where = f"{self._base_url}/models"
         try:
-            reply = await self._http().get(where, headers=headers, timeout=_CHECK_TIMEOUT_S)
-        except httpx.HTTPError as error:
+            async with (
+                asyncio.timeout(_CHECK_TIMEOUT_S),
+                self._http().stream("GET", where, headers=headers) as reply,
+            ):
+                listing = await _at_most(LONGEST_REPLY_BYTES, reply)
+        except _LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
             raise self._unreachable(late if _timed_out(error) else _reason(error)) from None
         if reply.status_code in (401, 403):
@@ -149,7 +160,7 @@ class HttpProvider(ABC):
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        return self._remark(reply)
+        return self._remark(listing)
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -190,10 +201,10 @@ class HttpProvider(ABC):
             remedy="is the server running, and is `base_url` right?",
         )
 
-    def _remark(self, reply: httpx.Response) -> str | None:
+    def _remark(self, listing: bytes) -> str | None:
         name = self._model.model
         try:
-            listed = [entry["id"] for entry in orjson.loads(reply.content)["data"]]
+            listed = [entry["id"] for entry in orjson.loads(listing)["data"]]
         except (orjson.JSONDecodeError, KeyError, TypeError):
             return f"{self._base_url} does not list its models: {name} was not looked up"
         if name in listed:
@@ -210,6 +221,21 @@ def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
             yield body[start : start + _PIECE_BYTES]
 
     return body if len(body) <= _PIECE_BYTES else pieces()
+
+
+async def _at_most(size: int, reply: httpx.Response) -> bytes:
+    """The reply's body, or as much of it."""
+    body = bytearray()
+    async for piece in reply.aiter_bytes():
+        body += piece[: size - len(body)]
+        if len(body) >= size:
+            break
+    return bytes(body)
+
+
+def _too_long() -> Flaw:
+    message = f"the reply was not read beyond {LONGEST_REPLY_BYTES // 2**20} MiB"
+    return Flaw("malformed_response", message, "final")
 
 
 def _is_event_stream(reply: httpx.Response) -> bool:

@@ -41,6 +41,8 @@ LONGEST_WAIT_S = 86_400.0
 """No run waits longer for a `Retry-After`: it is paused then, and nothing is asked earlier."""
 _FURTHEST_S = 366 * 86_400.0
 """What is further away than a year is read as a year: clocks can't be reckoned with beyond."""
+_MOST_TOKENS = 10**9
+"""No reply has more. A sum of such counts is a number that every reader of JSON can read."""
 _OVERLOAD_WORDS = (
     "overload",
     "rate_limit",
@@ -147,10 +149,18 @@ def require_no_error(document: Any) -> dict[str, Any]:
 def flaw_of_error(document: dict[str, Any]) -> Flaw:
     """The error object that came in place of an answer."""
     said = _error_message(document) or "an error object without a message"
-    details = orjson.dumps(document["error"]).decode().lower()
+    details = json_text(document["error"]).lower()
     overloaded = any(word in details for word in _OVERLOAD_WORDS)
     passing = overloaded or _error_code(document) in _PASSING_CODES
     return Flaw("provider_error", said, "transient" if passing else "final")
+
+
+def json_text(value: Any) -> str:
+    """Something that a reply holds, as JSON. Raises `Flaw`: more can be read than written."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        raise Flaw("malformed_response", "the reply is nested too deeply", "transient") from None
 
 
 def _status_verdict(status: int) -> tuple[str, Disposition]:
@@ -192,4 +202,5 @@ def text_or_none(value: Any) -> str | None:
 
 def count_or_none(value: Any) -> int | None:
     """A count of tokens; what is no such count is not known."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    counted = isinstance(value, int) and not isinstance(value, bool)
+    return value if counted and 0 <= value <= _MOST_TOKENS else None

@@ -124,7 +124,10 @@ class StreamedReply:
             if self.finish_reason is not None and piece:
                 raise _malformed("text follows the finish reason")
             pieces.append(piece)
-        for call in delta.get("tool_calls") or []:
+        calls = delta.get("tool_calls") or []
+        if not isinstance(calls, list):
+            raise _malformed("`tool_calls` of a delta is not a list")
+        for call in calls:
             self._call(call)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:

@@ -13,6 +13,8 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
+from failproof_es.models.anthropic_reply import read_reply
+from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import Form
 from failproof_es.models.reread import misread
 from failproof_es.problems import InvalidInput
@@ -119,6 +121,13 @@ def test_why_it_ended_is_said_in_the_words_of_every_provider(
             assert (call.name, call.arguments) == ("search", '{"q":"x"}')
 
     with_provider(work)
+
+
+def test_arguments_too_deep_to_be_written_are_an_error_of_that_attempt() -> None:
+    deep = b'{"type": "tool_use", "name": "t", "input": {"a": ' + b"[" * 600 + b"]" * 600 + b"}}"
+    with pytest.raises(ModelError, match="nested too deeply") as caught:
+        read_reply(HttpReply(200, {}, b'{"content": [' + deep + b"]}", 1.0, datetime.now(UTC)))
+    assert caught.value.kind == "malformed_response"
 
 
 def test_a_recorded_reply_is_read_again_from_its_bytes() -> None:

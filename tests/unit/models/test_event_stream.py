@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from time import process_time
 from typing import Any
 
 import orjson
@@ -70,6 +71,7 @@ def test_byte_by_byte_is_the_finest_cut() -> None:
         (b"data\n\n", [""]),
         (b"event: x\n\n", []),
         (b"data: a\r\ndata: b\r\n\r\n", ["a\nb"]),
+        (b"data: a\r\n\ndata: b\r\r\n", ["a", "b"]),
         (b"database: a\n\n", []),
         (b"data: a\x0b\xe2\x80\xa8b\n\n", ["a\x0b\u2028b"]),
         (b"data: never ended", []),
@@ -80,6 +82,15 @@ def test_events_are_read_as_the_standard_says(wire: bytes, data: list[str]) -> N
     assert list(EventStream().feed(wire)) == data
     stream = EventStream()
     assert [each for byte in wire for each in stream.feed(bytes([byte]))] == data
+
+
+def test_a_long_line_in_small_pieces_holds_nobody_up() -> None:
+    stream = EventStream()
+    began = process_time()
+    for piece in (b"data: ", *[b"a" * 64] * 16_384, b"\n\n"):
+        for data in stream.feed(piece):
+            assert data == "a" * 2**20
+    assert process_time() - began < 2.0
 
 
 def test_a_done_that_no_blank_line_follows_is_still_the_servers_word() -> None:
@@ -120,6 +131,7 @@ def test_a_stream_that_ends_too_early_is_never_an_answer(length: int) -> None:
         (events({"choices": [{"delta": "text"}]}), "malformed_response"),
         (events({"choices": [{"delta": {"content": 5}}]}), "malformed_response"),
         (events({"choices": [{"delta": {"tool_calls": [5]}}]}), "malformed_response"),
+        (events({"choices": [{"delta": {"tool_calls": 5}}]}), "malformed_response"),
         (events(delta("a"), delta("b") | {"model": "other"}), "malformed_response"),
         (events(delta("a", "stop"), delta("more")), "malformed_response"),
         (DONE + events(delta("more")), "malformed_response"),

@@ -78,6 +78,7 @@ def test_a_refusal_without_content_is_an_answer() -> None:
         (b'{"error": {"type": "overloaded_error"}}', "provider_error", "transient"),
         (b'{"error": {"code": 429}}', "provider_error", "transient"),
         (b'{"error": "no"}', "provider_error", "final"),
+        (b'{"error": ' + b"[" * 600 + b"]" * 600 + b"}", "malformed_response", "transient"),
     ],
 )
 def test_what_a_200_can_be_instead_of_an_answer(body: bytes, kind: str, disposition: str) -> None:
@@ -147,6 +148,12 @@ def test_who_asks_for_more_than_a_day_halts_the_run(longer: str) -> None:
     error = failure(b"", 429, {"retry-after": longer})
     assert error.disposition == "halting" and "longer than a day" in error.message
     assert failure(b"", 429, {"retry-after": "86400"}).disposition == "transient"
+
+
+@pytest.mark.parametrize("said", ["-1", "2.5", "true", '"9"', "1000000001", "36893488147419103232"])
+def test_what_no_tokenizer_counts_is_not_known(said: str) -> None:
+    body = b'{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": %b}}'
+    assert read(body % said.encode()).usage == Usage()
 
 
 def test_only_listed_headers_are_kept() -> None:

@@ -1,0 +1,114 @@
+"""Servers that speak no HTTP, or HTTP that is wrong, or never stop: errors, never a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.models import ModelError, create_provider, http
+from failproof_es.models.protocol import Provider
+from failproof_es.problems import InvalidInput
+
+ODD = {
+    "speaks no HTTP": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "hangs up": b"",
+    "gives a reason that is not UTF-8": b"HTTP/1.1 500 \xff\xfe\r\ncontent-length: 0\r\n\r\n",
+    "gives a length below zero": b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nabc",
+    "gives two lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+    "gives a header without end": b"HTTP/1.1 200 OK\r\nserver: " + b"a" * 100_000 + b"\r\n\r\n",
+    "frames no chunk": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZZ\r\n",
+    "says gzip and it is not": (
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nabc"
+    ),
+}
+
+
+def against(
+    script: Callable[[], AsyncIterator[bytes]], work: Callable[[Provider], Awaitable[None]]
+) -> None:
+    """Do the work with a provider whose server writes these bytes, whatever it is asked."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            async for piece in script():
+                writer.write(piece)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def main() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            model = Model(provider="openai", model="odd", base_url=f"http://127.0.0.1:{port}/v1")
+            provider = create_provider(model, timeout_ms=5_000, connections=1)
+            try:
+                await work(provider)
+            finally:
+                await provider.close()
+
+    asyncio.run(main())
+
+
+async def asked(provider: Provider) -> None:
+    await provider.send(provider.prepare([Turn(role="user", content="hello")]))
+
+
+@pytest.mark.parametrize("how", ODD)
+def test_a_server_that_is_none_is_said_in_words(how: str) -> None:
+    async def script() -> AsyncIterator[bytes]:
+        yield ODD[how]
+
+    async def work(provider: Provider) -> None:
+        with pytest.raises(InvalidInput, match="cannot be reached"):
+            await provider.check()
+        with pytest.raises(ModelError) as caught:
+            await asked(provider)
+        assert (caught.value.kind, caught.value.disposition) == ("connection", "transient")
+
+    against(script, work)
+
+
+def test_a_list_of_models_that_never_ends_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "_CHECK_TIMEOUT_S", 0.3)
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n\r\n"
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    async def work(provider: Provider) -> None:
+        async with asyncio.timeout(3):
+            with pytest.raises(InvalidInput, match=r"no answer within 0\.3 s"):
+                await provider.check()
+
+    against(script, work)
+
+
+def test_a_reply_that_unpacks_to_more_than_any_answer_is_not_read_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "LONGEST_REPLY_BYTES", 2**20)
+    packed = gzip.compress(b"0" * 2**26)
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n" + packed
+
+    async def work(provider: Provider) -> None:
+        assert "does not list its models" in str(await provider.check())
+        with pytest.raises(ModelError, match="not read beyond 1 MiB") as caught:
+            await asked(provider)
+        assert (caught.value.kind, caught.value.disposition) == ("malformed_response", "final")
+        assert caught.value.body == b"0" * 2**20
+
+    against(script, work)
