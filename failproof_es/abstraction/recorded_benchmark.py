@@ -21,7 +21,7 @@ from failproof_es.engine.recorded import (
 )
 from failproof_es.evaluation import Evaluation, EvaluationKey
 from failproof_es.problems import InvalidInput
-from failproof_es.run import Run
+from failproof_es.run import Run, place_in_plan
 from failproof_es.store.reader import resolve_run
 from failproof_es.store.store import Store
 
@@ -121,10 +121,7 @@ class RecordedBenchmark:
 
     def result_id(self, key: EvaluationKey, task_id: str) -> int:
         """The place of an evaluation in the plan, from 1: its result's id within the run."""
-        models = self.model_names
-        repetitions = int(self.run.started.configuration["execution"]["repetitions"])
-        before = self.tasks[task_id].place * repetitions + key.repetition - 1
-        return before * len(models) + models.index(key.model_key) + 1
+        return place_in_plan(self.run.started, key, self.tasks[task_id].place)
 
 
 def result_of(

@@ -65,3 +65,12 @@ class RecordedRun:
                     assert isinstance(event, PromptStored)
                     suites[stream_id] = event.case.suite_id
         return suites
+
+    def places_by_prompt(self) -> dict[UUID, int]:
+        """How many cases stand before each planned prompt in the plan."""
+        digests = (
+            digest
+            for chunk in range(self.run.chunks)
+            for digest in read_chunk(self.connection, self.run_id, chunk)
+        )
+        return {prompt_id(digest): place for place, digest in enumerate(digests)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.cli.pricing import price_of
@@ -13,6 +14,7 @@ from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation
 from failproof_es.problems import InvalidInput
+from failproof_es.run import place_in_plan
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]
 
@@ -63,10 +65,12 @@ def rows_of(
 
     A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
     here, where the prices are known; a cost that is not known stays null. One with room for
-    the run's number (`run_id`, specification 003 § 3) gets that.
+    the run's number and the evaluation's place in its plan, from 1 (`run_id` and `result_id`,
+    specification 003 § 3), gets those.
     """
     as_result = shape_of(run.started.dialect, shape)
     price = price_of(run.started)
+    places: dict[UUID, int] = {}
     for recorded in evaluations:
         if recorded.history:
             state = recorded.state()
@@ -75,4 +79,8 @@ def rows_of(
                 metrics["cost_usd"] = price(recorded.key.model_key, state.usage)
             if row.get("run_id", "") is None:
                 row["run_id"] = run.started.run_number
+            if row.get("result_id", "") is None:
+                places = places or run.places_by_prompt()
+                before = places[recorded.key.prompt_id]
+                row["result_id"] = place_in_plan(run.started, recorded.key, before)
             yield row

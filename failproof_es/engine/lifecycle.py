@@ -110,9 +110,19 @@ async def resume(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, stop=stop, phases=phases,
             )  # fmt: skip
-            return await driver.drive(resumed=True)
+            return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:
         await targets.close()
+
+
+def _driven_before(started: RunStarted, lease: Lease) -> bool:
+    """Whether this takes the run up again: it was driven before, or somebody else began it.
+
+    A run that `create` put on record is only begun when it is driven for the first time.
+    """
+    return lease.epoch > 1 or (started.who, started.where, started.code_version) != (
+        who(), where(), code_version(),
+    )  # fmt: skip
 
 
 async def _plan(

@@ -165,6 +165,7 @@ def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending
         rows = list(find(connection, run_id=run))
         results = list(result_rows(RecordedRun.read(connection, run)))
     assert [result["run_id"] for result in results] == [1] * 2 * TASKS
+    assert [result["result_id"] for result in results] == list(range(1, 2 * TASKS + 1))
     assert {result["status"] for result in results} == {"JUDGEMENT_COMPLETED"}
     finals = Counter(row.stream_id for row in rows if row.topic == "Scored")
     assert sorted(finals.values()) == [1] * 2 * TASKS

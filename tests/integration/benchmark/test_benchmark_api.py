@@ -103,6 +103,10 @@ def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
     assert results[0].llm_response == f"alpha says: {QUESTIONS[0]}"
     assert heard.notices[0].event is BenchmarkEvent.STARTED
     assert server.order()[6:] == ["judge"] * 6
+    with store.connect() as connection:
+        run = resolve_run(connection, str(run_id))
+        life = [row.topic for row in find(connection, stream_id=run)]
+    assert life[:3] == ["RunStarted", "CasesPlanned", "RunCompleted"]
 
 
 def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(

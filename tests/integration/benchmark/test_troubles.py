@@ -14,6 +14,7 @@ from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.opened import Parts, open_benchmark
 from failproof_es.abstraction.subscriptions import Subscriptions
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured, Server
 
@@ -68,6 +69,9 @@ def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_co
         assert len(parts.data.load_results(1, TaskStatus.JUDGEMENT_COMPLETED)) == 3
         with pytest.raises(InvalidInput, match="run 1 has ended"):
             parts.benchmark.resume_benchmark(1)
+    with store.connect() as connection:
+        life = [row.topic for row in find(connection, stream_id=resolve_run(connection, "1"))]
+    assert life[:5] == ["RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted"]
 
 
 def test_a_model_that_can_not_be_reached_is_said_before_there_is_a_run(
