@@ -143,6 +143,7 @@ _TAKEN = {
     "python": ("class", "api_key_env"),
 }
 _OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
+_FREE_FORM = ("anthropic", "python")
 _NEEDED = {
     "openai": ("base_url",),
     "anthropic": ("api_key_env",),
@@ -172,6 +173,9 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
         found.append(
             ("stream", "means nothing to provider `python`: it answers whole", "take it out")
         )
+    if model.structured_output and model.provider in _FREE_FORM:
+        nothing = f"means nothing to provider `{model.provider}`: it holds no reply to a schema"
+        found.append(("structured_output", nothing, "take it out"))
     if model.provider == "anthropic":
         found += _anthropic_problems(model)
     for name in sorted(_OWN_PLACE & set(model.parameters)):

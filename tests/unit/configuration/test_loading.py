@@ -52,6 +52,10 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
     assert load_configuration(path).digest() != loaded.digest()
 
 
+CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
+OWN = "provider: python, model: m, class: 'a:B'"
+
+
 @pytest.mark.parametrize(
     ("extra", "field", "words"),
     [
@@ -68,6 +72,15 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
             "judge.provider",
             "'openai', 'anthropic', 'local' or 'python'",
         ),
+        (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "means nothing to provider `anthropic`"),
+        (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not spoken"),
+        (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
+        (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
+        (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),
+        (f"judge: {{{OWN}, stream: true}}", "judge.stream", "answers whole"),
+        (f"judge: {{{OWN}, parameters: {{seed: 7}}}}", "judge.parameters", "`seed`"),
+        ("judge: {provider: anthropic, model: m}", "judge.api_key_env", "missing"),
+        ("judge: {provider: python, model: m}", "judge.class", "missing"),
         ("output: {database: {enabled: false}}", "output.database.enabled", "True"),
         ("output: {database: {real_time: false}}", "output.database.real_time", "True"),
         ("output: {database: {realtime: true}}", "output.database.realtime", "`real_time`?"),
