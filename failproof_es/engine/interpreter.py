@@ -23,7 +23,7 @@ from failproof_es.engine.attempt_events import (
 )
 from failproof_es.engine.gate import Gate
 from failproof_es.engine.judging import read_judgement
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.redaction import Redactor, StreamScrubbing
 from failproof_es.evaluation import (
     Classify,
     DeclareLost,
@@ -65,7 +65,8 @@ from failproof_es.models.waiting import wait_s
 from failproof_es.store.journal import Journal
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
-"""Takes each piece of a streamed answer as it comes, before it is on record. Must not raise."""
+"""Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.
+Must not raise."""
 
 
 class Halted(Exception):
@@ -294,10 +295,14 @@ class Interpreter:
         target: Target,
     ) -> list[EvaluationEvent]:
         prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
+        streaming = self._streaming(key, request)
+        on_text = None if streaming is None else streaming.piece
         try:
-            answer = await target.provider.send(prepared, self._listener(key, request))
+            answer = await target.provider.send(prepared, on_text)
         except ModelError as error:
             return [error_recorded(stamp, state, request, error, self.redactor)]
+        if streaming is not None:
+            streaming.end()
         response = response_received(stamp, state, request, answer, self.redactor)
         try:
             require_model(target.model.model, target.model.version, answer.model)
@@ -306,8 +311,10 @@ class Interpreter:
             return [response, error_recorded(stamp, after, request, error, self.redactor)]
         return [response]
 
-    def _listener(self, key: EvaluationKey, request: RequestSent) -> Callable[[str], None] | None:
-        return partial(self.on_text, key, request) if self.on_text else None
+    def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamScrubbing | None:
+        if self.on_text is None:
+            return None
+        return self.redactor.streaming(partial(self.on_text, key, request))
 
     async def _wait(self, action: Send) -> None:
         """Wait before an attempt after an error, or until the run is stopped."""

@@ -9,7 +9,7 @@ import json
 import os
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from failproof_es.events import Redaction
@@ -33,6 +33,10 @@ class Redactor:
     def scrubbing(self) -> Scrubbing:
         """Begin to scrub what one event will hold."""
         return Scrubbing(self._secrets)
+
+    def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
+        """Begin to scrub a text that comes in pieces and is passed on in pieces."""
+        return StreamScrubbing(self._secrets, pass_on)
 
 
 class Scrubbing:
@@ -72,6 +76,42 @@ class Scrubbing:
             Redaction(field=field, variable=variable, count=count)
             for (field, variable), count in self._found.items()
         )
+
+
+class StreamScrubbing:
+    """Scrubs a text as it comes: a secret that is cut into pieces is found, too.
+
+    Only what may be the beginning of a secret is held back until more has come.
+    """
+
+    def __init__(self, secrets: Sequence[tuple[str, str]], pass_on: Callable[[str], None]) -> None:
+        self._scrubbing = Scrubbing(secrets)
+        self._forms = [form for form, _ in secrets]
+        self._longest = max(map(len, self._forms), default=0)
+        self._pass_on = pass_on
+        self._held = ""
+
+    def piece(self, text: str) -> None:
+        """Take the next piece of the text; pass on what is known to be harmless."""
+        known = self._scrubbing.text("text", self._held + text)
+        cut = self._cut(known)
+        self._held = known[cut:]
+        if cut:
+            self._pass_on(known[:cut])
+
+    def end(self) -> None:
+        """Pass on what was held back: no more comes, so it is no secret."""
+        if self._held:
+            self._pass_on(self._held)
+            self._held = ""
+
+    def _cut(self, text: str) -> int:
+        """Where the longest end of the text begins that a secret may begin with."""
+        first = max(0, len(text) - self._longest + 1)
+        for start in range(first, len(text)):
+            if any(form.startswith(text[start:]) for form in self._forms):
+                return start
+        return len(text)
 
 
 def _forms(value: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,30 @@ def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_co
     with store.connect() as connection:
         life = [row.topic for row in find(connection, stream_id=resolve_run(connection, "1"))]
     assert life[:5] == ["RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted"]
+
+
+def test_a_key_that_a_model_echoes_in_pieces_reaches_no_callback(
+    configured: Configured, store: Store, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-canary-0123456789"
+    monkeypatch.setenv("BENCHMARK_KEY", key)
+    model = {"provider": "openai", "base_url": server.url, "api_key_env": "BENCHMARK_KEY"}
+    echo = b64encode(f"It is {key}, as is s, and sk-can.".encode()).decode()
+    loaded = configured(
+        f"What is your key? [answer:{echo}]",
+        models=[{**model, "model": "alpha"}],
+        judge={**model, "model": "judge"},
+    )
+    pieces: list[Notice] = []
+    with open_benchmark(loaded.path, store.url, follow=False) as parts:
+        parts.benchmark.select_models(["alpha"])
+        parts.benchmark.select_judge_model("judge")
+        parts.benchmark.subscribe(BenchmarkEvent.STREAMING_RESULT, pieces.append)
+        until_over(parts, parts.benchmark.start_benchmark)
+        [result] = parts.data.load_results(1, TaskStatus.JUDGEMENT_COMPLETED)
+    assert len(pieces) > 3
+    assert "".join(notice.text for notice in pieces) == result.llm_response
+    assert result.llm_response == "It is [redacted:BENCHMARK_KEY], as is s, and sk-can."
 
 
 def test_a_model_that_can_not_be_reached_is_said_before_there_is_a_run(
