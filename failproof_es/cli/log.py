@@ -157,5 +157,11 @@ def _summary_width() -> int:
 def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
     """What the event says in a few words, for the table only."""
     payload = row.payload()
-    told = [f"{name}={payload[name]}" for name in _TOLD if payload.get(name) not in (None, "")]
+    facts = [(name, payload.get(name)) for name in _TOLD]
+    told = [f"{name}={_told(value)}" for name, value in facts if value not in (None, "")]
     return shortened(one_line(", ".join(told)), width)
+
+
+def _told(value: Any) -> str:
+    """A text as it is, everything else as the JSON that it is."""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

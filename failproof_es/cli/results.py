@@ -19,7 +19,7 @@ from failproof_es.cli.output import (
 )
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.result_rows import result_rows, run_shape_of
+from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.store.reader import resolve_run
 
@@ -51,9 +51,11 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        whole = run_shape_of(recorded.started.dialect, shape)
+        if whole is None:  # refused before anything is written or printed
+            shape_of(recorded.started.dialect, shape)
         if junit is not None:
             write_junit(store, [recorded], junit)
-        whole = run_shape_of(recorded.started.dialect, shape)
         if output_format is Format.TABLE and whole is not None:
             for result in result_rows(recorded, shape):
                 for line in whole.lines(result):

@@ -162,6 +162,8 @@ def _carry_out(
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             _print_outcome(outcome, gather(run, price_of(run.started)))
+    if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
+        say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
         _say_what_next(outcome)
     if output_format is not Format.TABLE:
@@ -248,8 +250,6 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
 
 def _say_what_next(outcome: Outcome) -> None:
     number = outcome.run_number
-    if outcome.reason:
-        say(f"run {number} {outcome.status}: {outcome.reason}")
     if outcome.status in ("paused", "running"):
         say(f"take it up again with `failproof-es resume {number}`")
         return

@@ -92,7 +92,9 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     ]
     print_rows(rows, _SUITES, output_format)
     files = sum(len(files) for _, files in found)
-    say(f"{cases.total()} cases in {files} files are valid")
+    total = cases.total()
+    held = f"{total} case{'s'[: total != 1]} in {files} file{'s'[: files != 1]}"
+    say(f"{held} {'is' if total == 1 else 'are'} valid")
 
 
 @suites.command("list")

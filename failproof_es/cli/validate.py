@@ -19,8 +19,8 @@ from failproof_es.store.store import Store
 
 _COLUMNS = (
     Column("model", "key"),
-    Column("requests", "requests"),
-    Column("characters", "characters"),
+    Column("requests", "requests", right=True),
+    Column("characters", "characters", right=True),
     Column("cost", "cost"),
     Column("priced by", "priced_by"),
 )
@@ -74,4 +74,5 @@ def _row(found: dict[str, Any]) -> dict[str, Any]:
     if found["cost_usd"] is not None:
         least, most = found["cost_usd"]
         cost = f"${least:,.4f} to ${most:,.4f}"
-    return {**found, "cost": cost, "priced_by": found["priced_by"] or "-"}
+    counts = {name: f"{found[name]:,}" for name in ("requests", "characters")}
+    return {**found, **counts, "cost": cost, "priced_by": found["priced_by"] or "-"}

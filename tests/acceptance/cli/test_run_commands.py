@@ -81,6 +81,28 @@ def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(
     assert as_list[0]["classification"]["primary"] == "pass"
 
 
+def test_a_shape_that_the_dialect_has_not_is_refused_however_it_is_printed(
+    program: Program, configuration: Write, tmp_path: Path
+) -> None:
+    program("start", configuration(CASES))
+    for how in ((), ("--json",), ("--junit", tmp_path / "out.xml")):
+        done = program("results", "latest", "--shape", "agreement", *how)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "no result shape 'agreement'" in done.stderr
+    assert not (tmp_path / "out.xml").exists()
+
+
+def test_why_a_run_stopped_is_said_to_those_who_want_no_progress_too(
+    program: Program, configuration: Write, model_server: ModelServer
+) -> None:
+    model_server.delay_s = 1.0
+    hasty = ("execution.timeout_per_request_ms=100", "execution.retry_attempts=0")
+    settings = [word for each in hasty for word in ("--set", each)]
+    done = program("start", configuration(CASES), "--quiet", *settings)
+    assert done.returncode == 1
+    assert done.stderr.startswith("run 1 failed: not one evaluation was answered")
+
+
 def test_what_a_model_says_cannot_steer_the_terminal(
     program: Program, configuration: Write, model_server: ModelServer
 ) -> None:
