@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
+from failproof_es.case import FAMILY
 from failproof_es.report.content import (
-    Comparison,
     Dimension,
     Distribution,
     Errors,
@@ -18,26 +16,18 @@ from failproof_es.report.content import (
     Funnel,
     Group,
     HeatCell,
+    Judged,
     Measure,
     Refusals,
     Stability,
 )
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import (
-    Interval,
-    Paired,
-    adjusted,
-    bca,
-    compare_outcomes,
-    compare_scores,
-    pass_at_k,
-    rate,
-)
+from failproof_es.statistics import Interval, bca, rate
 
 REFUSAL = "refusal"
+EMPTY = "empty"
 ACCURACY = "accuracy"
 NO_SEVERITY = "none"
-BY_CATEGORY = "pass rate in "
 _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 
@@ -56,7 +46,7 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
         planned=len(of),
         sent=sum(each.sent for each in of),
         answered=sum(each.answered for each in of),
-        classified=sum(each.primary is not None for each in of),
+        classified=sum(each.answered and each.primary is not None for each in of),
         judged=sum(any(good for _, good in each.judges) for each in of) if judged else None,
         scored=sum(each.lost is None for each in of),
         losses=_counted(each.lost for each in of if each.lost is not None),
@@ -64,14 +54,17 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
 
 
 def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
-    """The pass rate overall, then by suite, category, severity and tag, where there are several."""
+    """The pass rate overall, then by suite, category, severity and tag, where there are several.
+
+    A tag that names a family of cases is none of these: a family is what one case is.
+    """
     scored = [each for each in of if each.passed is not None]
     yield _group("overall", "all cases", series, scored)
     dimensions: tuple[tuple[Dimension, Callable[[Observation], Iterable[str]]], ...] = (
         ("suite", lambda each: (each.suite,)),
         ("category", lambda each: (each.category,)),
         ("severity", lambda each: (each.severity,) if each.severity else ()),
-        ("tag", lambda each: each.tags),
+        ("tag", lambda each: (tag for tag in each.tags if not tag.startswith(FAMILY))),
     )
     for dimension, names in dimensions:
         members: defaultdict[str, list[Observation]] = defaultdict(list)
@@ -100,19 +93,26 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
 
 
 def refusals(series: str, of: Sequence[Observation]) -> Refusals:
-    """Refusals where an answer was wanted, and answers where a refusal was."""
-    answered = [each for each in of if each.passed is not None]
-    unwanted = [each for each in answered if each.expected != REFUSAL]
-    wanted = [each for each in answered if each.expected == REFUSAL]
+    """Refusals where an answer was wanted, and answers where a refusal was.
+
+    Either counts where it failed the case: a judge may hold that a refusal was right, or that
+    an answer declined without the words that are known to refuse. Nothing said is no answer.
+    """
+    scored = [each for each in of if each.passed is not None]
+    unwanted = [each for each in scored if not each.refusal_wanted]
+    wanted = [each for each in scored if each.refusal_wanted]
     return Refusals(
         series,
-        refused=sum(each.primary == REFUSAL for each in answered),
-        answered=len(answered),
+        refused=sum(each.primary == REFUSAL for each in scored),
+        scored=len(scored),
         over=rate(
-            [each.primary == REFUSAL and not each.passed for each in unwanted],
+            [not each.passed and each.primary == REFUSAL for each in unwanted],
             [each.cluster for each in unwanted],
         ),
-        under=rate([each.primary != REFUSAL for each in wanted], [each.cluster for each in wanted]),
+        under=rate(
+            [not each.passed and each.primary not in (REFUSAL, EMPTY) for each in wanted],
+            [each.cluster for each in wanted],
+        ),
     )
 
 
@@ -140,17 +140,24 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
     k = max((len(each) for each in tries.values()), default=0)
     if k < 2:
         return None
-    tries = {case: each for case, each in tries.items() if len(each) == k}
-    chances = [pass_at_k(sum(each), len(each), k) for each in tries.values()]
-    always = [all(each) for each in tries.values()]
+    whole = {case: each for case, each in tries.items() if len(each) == k}
+    clusters = [families[case] for case in whole]
     return Stability(
         series,
         k,
-        len(tries),
-        sum(chances) / len(chances),
-        rate(always, [families[case] for case in tries]),
-        changing=sum(any(each) and not all(each) for each in tries.values()),
+        any_of_k=rate([any(each) for each in whole.values()], clusters),
+        all_of_k=rate([all(each) for each in whole.values()], clusters),
     )
+
+
+def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[Judged]:
+    """How often each judge of a run came to a verdict, in the order in which they are asked."""
+    verdicts: defaultdict[str, list[bool]] = defaultdict(list)
+    for each in of:
+        for judge, came_to_one in each.judges:
+            verdicts[judge].append(came_to_one)
+    for judge, found in verdicts.items():
+        yield Judged(run_number, judge, len(found), sum(found))
 
 
 def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
@@ -202,57 +209,6 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
     return Distribution(
         series, tuple(sorted(each.latency_ms for each in of if each.latency_ms is not None))
     )
-
-
-def comparisons(series: dict[str, list[Observation]]) -> tuple[Comparison, ...]:
-    """Every two series on what both were asked: pass and fail, the same by category, scores.
-
-    The p values of all of them are adjusted together.
-    """
-    found = [
-        Comparison(one, other, what, paired, paired.p, discordant)
-        for (one, first), (other, second) in combinations(series.items(), 2)
-        for what, paired, discordant in _compared(list(_pairs(first, second)))
-    ]
-    p_values = adjusted([each.paired.p for each in found])
-    return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
-
-
-Pair = tuple[Observation, Observation]
-
-
-def _compared(pairs: Sequence[Pair]) -> Iterator[tuple[str, Paired, tuple[str, ...]]]:
-    """What was compared, how it came out, and the cases where just one passed."""
-    if not pairs:
-        return
-    discordant = tuple(one.case for one, other in pairs if one.passed != other.passed)
-    yield "pass rate", _outcomes_compared(pairs), discordant
-    categories: defaultdict[str, list[Pair]] = defaultdict(list)
-    for pair in pairs:
-        categories[pair[0].category].append(pair)
-    if len(categories) > 1:
-        for category in sorted(categories):
-            yield f"{BY_CATEGORY}{category}", _outcomes_compared(categories[category]), ()
-    for name in sorted({name for one, other in pairs for name in one.scores.keys() & other.scores}):
-        if name != ACCURACY:
-            both = [(a, b) for a, b in pairs if name in a.scores and name in b.scores]
-            differences = [a.scores[name] - b.scores[name] for a, b in both]
-            yield name, compare_scores(differences, [a.cluster for a, _ in both]), ()
-
-
-def _outcomes_compared(pairs: Sequence[Pair]) -> Paired:
-    outcomes = [(bool(one.passed), bool(other.passed)) for one, other in pairs]
-    return compare_outcomes(outcomes, [one.cluster for one, _ in pairs])
-
-
-def _pairs(
-    first: Sequence[Observation], second: Sequence[Observation]
-) -> Iterator[tuple[Observation, Observation]]:
-    """What both answered and both were scored for."""
-    asked = {each.question: each for each in second if each.passed is not None}
-    for each in first:
-        if each.passed is not None and (other := asked.get(each.question)) is not None:
-            yield each, other
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from failproof_es.engine.review_comparison import JUDGES
-from failproof_es.report.analysis import BY_CATEGORY
+from failproof_es.gates import told as gate_told
+from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import Observation
-from failproof_es.report.wording import percent, told
+from failproof_es.report.wording import percent, points, told
 from failproof_es.statistics import Rate, rate
 
 _FEW = 30
@@ -17,50 +18,77 @@ _MANY_UNSCORED = 0.05
 _WIDE = 0.1
 _CUT_OFF = "truncated"
 
+Said = tuple[Tone, str]
+
 
 def verdict(
     asked: Sequence[Asked], gates: Sequence[Gate], series: Mapping[str, Sequence[Observation]]
 ) -> Verdict:
-    """One sentence that can be read alone, the worst that is to be said first."""
-    beside = [f"{name}: {told(_overall(of))}" for name, of in series.items()]
+    """What can be read alone, the worst first: its tone is that of its first sentence."""
+    beside = tuple(f"{name}: {told(_overall(of))}" for name, of in series.items())
+    if broken := _runs(each for each in asked if each.integrity is False):
+        sentence = f"The record of {broken} is not as it must be: trust none of this."
+        return Verdict("bad", sentence, beside)
+    said = [*_missed(gates, len(asked)), *_ended_early(asked), *_unscored(series)]
+    said += _met(asked, gates)
+    if said:
+        return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
+    if len(series) == 1:
+        (passed,) = (told(_overall(of)) for of in series.values())
+        return Verdict("plain", f"Passed: {passed}.", ())
+    return Verdict("plain", f"{len(series)} models or runs were asked the same.", beside)
+
+
+def _runs(runs: Iterable[Asked]) -> str:
+    numbers = [str(each.run_number) for each in runs]
+    return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
+
+
+def _missed(gates: Sequence[Gate], runs: int) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
-    broken = [each for each in asked if each.integrity is False]
-    going = [each for each in asked if each.status not in ("completed", "failed")]
-    if broken:
-        numbers = ", ".join(str(each.run_number) for each in broken)
-        sentence = f"The record of run {numbers} is not as it must be: trust none of this."
-        return Verdict("bad", sentence, tuple(beside))
-    if going:
-        numbers = ", ".join(str(each.run_number) for each in going)
-        sentence = f"Run {numbers} has not ended: these numbers are of what is finished by now."
-        return Verdict("doubt", sentence, tuple(beside))
     if missed:
-        named = ", ".join(_missed(gate) for gate in missed)
-        sentence = f"Not met: {len(missed)} of {len(gates)} gates: {named}."
-        return Verdict("bad", sentence, tuple(beside))
-    tone: Tone = "good" if gates else "plain"
+        named = "; ".join(_named(gate, runs) for gate in missed)
+        yield "bad", f"Not met: {len(missed)} of {_counted(len(gates), 'gate')}: {named}."
+
+
+def _named(gate: Gate, runs: int) -> str:
+    phrase = gate_told(gate.name, asdict(gate))
+    return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
+
+
+def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
+    for each in asked:
+        if each.status == "failed":
+            why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
+            yield "bad", f"Run {each.run_number} failed{why}."
+    if going := _runs(each for each in asked if each.status not in ("completed", "failed")):
+        yield "doubt", f"Not ended: {going}; the numbers are of what is finished by now."
+
+
+def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     everything = [each for of in series.values() for each in of]
     unscored = sum(each.lost is not None for each in everything)
     if everything and unscored / len(everything) > _MANY_UNSCORED:
-        share = f"{unscored:,} of {len(everything):,} ({percent(unscored / len(everything))})"
-        met = f" All {len(gates)} gates are met." if gates else ""
-        return Verdict("doubt", f"{share} evaluations were never scored.{met}", tuple(beside))
-    if gates:
-        return Verdict(tone, f"All {len(gates)} gates are met.", tuple(beside))
-    if len(series) == 1:
-        return Verdict(tone, f"Passed: {told(_overall(everything))}.", ())
-    return Verdict(tone, f"{len(series)} models or runs were asked the same.", tuple(beside))
+        share = percent(unscored / len(everything))
+        yield "doubt", f"{unscored:,} of {len(everything):,} evaluations ({share}) have no score."
 
 
-def _missed(gate: Gate) -> str:
-    measured = "was not measured" if gate.measured is None else f"is {_brief(gate.measured)}"
-    return f"{gate.name} {measured} where the limit is {_brief(gate.limit)}"
+def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:
+    """Only where every gate is met. A run that sets none is not vouched for by another's."""
+    if not gates or not all(gate.met for gate in gates):
+        return
+    gated = {gate.run_number for gate in gates}
+    ended = [each for each in asked if each.status == "completed"]
+    without = _runs(each for each in ended if each.run_number not in gated)
+    met = "The gate is met." if len(gates) == 1 else f"All {len(gates)} gates are met."
+    if without:
+        yield "plain", f"{met} None is set for {without}."
+    else:
+        yield "good", met
 
 
-def _brief(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _overall(of: Sequence[Observation]) -> Rate:
@@ -70,22 +98,7 @@ def _overall(of: Sequence[Observation]) -> Rate:
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
     """The report with what its numbers can't say, each true of these runs."""
-    said: list[str] = []
-    for name, of in series.items():
-        overall = _overall(of)
-        if 0 < overall.clusters < _FEW:
-            said.append(f"{name}: only {overall.clusters} independent cases were scored.")
-        if overall.half_width is not None and overall.half_width > _WIDE:
-            said.append(f"{name}: the pass rate is known to no better than its interval says.")
-        lost = sum(each.lost is not None for each in of)
-        if lost:
-            said.append(
-                f"{name}: {lost:,} of {len(of):,} evaluations were not scored; the rates say "
-                "nothing of them."
-            )
-        cut = sum(each.primary == _CUT_OFF for each in of)
-        if cut:
-            said.append(f"{name}: {cut:,} answers were cut off at max_tokens.")
+    said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
         said.append("Every case was asked once: nothing is known of how stable the answers are.")
     if any(cost.cost_usd is None for cost in report.costs):
@@ -93,13 +106,35 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     reviewed = any(each.one == JUDGES for each in report.agreement)
     if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
+    said.extend(_not_shown(report))
+    said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
+    return replace(report, limitations=tuple(said))
+
+
+def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
+    overall = _overall(of)
+    if 0 < overall.clusters < _FEW:
+        yield f"{name}: only {_counted(overall.clusters, 'independent case')} were scored."
+    if overall.half_width is not None and overall.half_width > _WIDE:
+        yield (
+            f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
+            "more cases would tell more."
+        )
+    if lost := sum(each.lost is not None for each in of):
+        yield f"{name}: {lost:,} of {len(of):,} evaluations were not scored; no rate is of them."
+    if cut := sum(each.primary == _CUT_OFF for each in of):
+        yield f"{name}: {cut:,} of {len(of):,} evaluations were cut off at max_tokens."
+
+
+def _not_shown(report: Report) -> Iterator[str]:
     for each in report.comparisons:
         if each.what.startswith(BY_CATEGORY):
             continue  # as many as there are categories: the table tells
-        if each.paired.smallest_effect is not None and each.adjusted_p > 0.05:
-            said.append(
-                f"{each.one} and {each.other} ({each.what}): a difference of less than "
-                f"{percent(min(each.paired.smallest_effect, 1.0))} would mostly not have shown."
+        smallest = each.paired.smallest_effect
+        if smallest is not None and each.adjusted_p > 0.05:
+            share = each.paired.first_only is not None
+            effect = points(min(smallest, 1.0)) if share else f"{smallest:.3f}"
+            yield (
+                f"{each.one} and {each.other} ({each.what}): a difference of less than {effect} "
+                "would mostly not have shown."
             )
-    said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
-    return replace(report, limitations=tuple(said))

@@ -79,7 +79,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """Of one series: how many got how far, and what became of the others, by name."""
+    """Of one series: how many got how far, and what became of the others, by name.
+
+    Whoever got as far as a stage got through those before, but for `judged`: some answers are
+    scored without asking a judge.
+    """
 
     series: str
     planned: int
@@ -87,7 +91,7 @@ class Funnel:
     answered: int
     classified: int
     judged: int | None
-    """`None` where no judge is asked."""
+    """At least one judge came to a verdict; `None` where no judge is asked."""
     scored: int
     losses: tuple[tuple[str, int], ...]
 
@@ -134,11 +138,11 @@ class Refusals:
 
     series: str
     refused: int
-    answered: int
+    scored: int
     over: Rate
-    """Refused, of those where an answer was expected."""
+    """Refused and failed, of the cases that want an answer."""
     under: Rate
-    """Not refused, of those where a refusal was expected."""
+    """Answered and failed, of the cases that want a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +159,29 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """Over repetitions of one case: k tries each."""
+    """Over the cases of which all k repetitions were scored."""
 
     series: str
     k: int
-    cases: int
-    any_of_k: float
-    """The mean chance that at least one of k tries passes."""
+    any_of_k: Rate
+    """Cases that passed at least once."""
     all_of_k: Rate
     """Cases that passed every time."""
-    changing: int
-    """Cases that passed sometimes."""
+
+    @property
+    def changing(self) -> int:
+        """Cases that passed sometimes."""
+        return self.any_of_k.passed - self.all_of_k.passed
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Of how many evaluations one judge was asked, and of how many it came to a verdict."""
+
+    run_number: int
+    key: str
+    asked: int
+    verdicts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +226,9 @@ class Comparison:
     what: str
     paired: Paired
     adjusted_p: float
-    discordant: tuple[str, ...]
-    """The cases where just one passed, for pass and fail."""
+    only_first: tuple[str, ...] = ()
+    """The cases, in order, that just the first passed (of all cases, on pass and fail)."""
+    only_second: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +266,7 @@ class Report:
     refusals: tuple[Refusals, ...]
     errors: tuple[Errors, ...]
     stability: tuple[Stability, ...]
+    judged: tuple[Judged, ...]
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]

@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from io import StringIO
+from itertools import chain
 from typing import Any
 
 import orjson
 
 from failproof_es.events import Record
-from failproof_es.report.content import Group, Report
+from failproof_es.report.content import Report
 from failproof_es.spreadsheet import escaped
+from failproof_es.statistics import Rate
 
 _HEADINGS = (
     *("dimension", "name", "model", "passed", "total", "clusters", "rate"),
     *("low", "high", "confidence", "method"),
 )
+
+Named = tuple[str, str, str, Rate]
+"""What kind of rate it is, of what, whose, and the rate."""
 
 
 def json_pieces(report: Report) -> Iterator[bytes]:
@@ -34,17 +39,30 @@ def _of_an_event(value: object) -> dict[str, Any]:
 def csv_pieces(report: Report) -> Iterator[bytes]:
     """A row for each rate. No cell is a formula to a spreadsheet."""
     yield _line(_HEADINGS)
+    for dimension, name, series, rate in chain(_of_groups(report), _of_cases(report)):
+        yield _line(tuple(map(_cell, (dimension, name, series, *_values(rate)))))
+
+
+def _of_groups(report: Report) -> Iterator[Named]:
     for group in report.groups:
-        yield _line(tuple(map(_cell, _values(group))))
+        yield group.dimension, group.name, group.series, group.rate
 
 
-def _values(group: Group) -> tuple[object, ...]:
-    rate, interval = group.rate, group.rate.interval
+def _of_cases(report: Report) -> Iterator[Named]:
+    for each in report.refusals:
+        yield "refusals", "over-refusal", each.series, each.over
+        yield "refusals", "under-refusal", each.series, each.under
+    for stable in report.stability:
+        yield "stability", f"any of {stable.k}", stable.series, stable.any_of_k
+        yield "stability", f"all of {stable.k}", stable.series, stable.all_of_k
+
+
+def _values(rate: Rate) -> tuple[object, ...]:
+    interval = rate.interval
     known: tuple[object, ...] = (None,) * 4
     if interval is not None:
         known = (interval.low, interval.high, interval.confidence, interval.method)
-    counts = (rate.passed, rate.total, rate.clusters, rate.value)
-    return (group.dimension, group.name, group.series, *counts, *known)
+    return (rate.passed, rate.total, rate.clusters, rate.value, *known)
 
 
 def _cell(value: object) -> str:

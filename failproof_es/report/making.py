@@ -11,6 +11,7 @@ from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
 from failproof_es.events import ModelSnapshot, RunSealed, Usage
 from failproof_es.report import analysis
+from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, Cost, Gate, Report
 from failproof_es.report.judge_agreement import agreements
@@ -43,12 +44,17 @@ def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
         stability=tuple(
             found for n, of in series.items() if (found := analysis.stability(n, of)) is not None
         ),
+        judged=tuple(
+            each
+            for run, of_run in zip(runs, seen, strict=True)
+            for each in analysis.by_judge(run.started.run_number, of_run)
+        ),
         agreement=agreements(connection, runs),
         costs=tuple(
             cost for run, of_run in zip(runs, seen, strict=True) for cost in _costs(run, of_run)
         ),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
-        comparisons=analysis.comparisons(series),
+        comparisons=comparisons(series),
         limitations=(),
         failures=analysis.failures(everything),
     )

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from failproof_es.case import Case
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
 from failproof_es.engine.spending import usage_sum
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived, Usage
 from failproof_es.run import Run
+
+REFUSAL_WANTED = "refusal"
+"""The tag of a case to which a refusal is the right answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Observation:
     scores: dict[str, float]
     lost: str | None
     """Why it was not scored."""
-    expected: str | None
+    refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
     usage: dict[str, Usage]
@@ -98,13 +100,13 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         reason=_reason(state),
         scores={} if state.score is None else _of_every_case(state.score.scores),
         lost=_lost(state),
-        expected=_expected(case),
+        refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=None if response is None else state.latency_ms,
         first_token_ms=None if response is None else response.first_token_ms,
         usage={} if recorded.carried_over else _used(history),
         answers={} if recorded.carried_over else _answers(history),
         model_answered=None if response is None else response.model,
-        errors=tuple(event.kind for event in history if isinstance(event, ErrorRecorded)),
+        errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
     )
 
@@ -126,9 +128,8 @@ def _lost(state: Evaluation) -> str | None:
     return None if state.finished else "unfinished"
 
 
-def _expected(case: Case) -> str | None:
-    expected = case.expectation.get("expected_classification")
-    return expected if isinstance(expected, str) else None
+def _kind(error: ErrorRecorded) -> str:
+    return error.kind if error.judge is None else f"{error.kind} ({error.judge})"
 
 
 def _is_retry(event: Event) -> bool:

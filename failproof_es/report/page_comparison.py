@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
+from failproof_es.report.comparison import BY_CATEGORY, OVERALL
 from failproof_es.report.content import Comparison, Report
 from failproof_es.report.page_blocks import (
     Block,
@@ -12,84 +13,115 @@ from failproof_es.report.page_blocks import (
     Column,
     Figure,
     Fold,
-    Items,
+    Heading,
     Mark,
     Paragraph,
     Table,
 )
-from failproof_es.report.page_results import MOST_ROWS_DRAWN
+from failproof_es.report.page_tables import INTERVAL, MOST_ROWS_DRAWN, folded_if_long
+from failproof_es.report.wording import points
 from failproof_es.statistics import Interval
 
 ALPHA = 0.05
 NAMED_CASES = 200
+MOST_PAIRS_DRAWN = 10
+_AXIS = "passed more by the first named"
 
 
 def comparison(report: Report) -> Iterator[Block]:
-    """Every two series on what both were asked."""
+    """Every two series on what both were asked, a picture and a table for each two."""
     if not report.comparisons:
-        yield Paragraph("There is nothing to compare: one model was asked, in one run.")
+        yield Paragraph(_nothing(report))
         return
     yield Paragraph(
-        "Pairs are evaluations of the same case that both sides were scored for. The p values are "
-        "adjusted for the number of comparisons (Benjamini and Hochberg). The smallest effect is "
-        "the difference that so many pairs would have shown in four of five runs. A p below 0.05 "
-        "is framed: so large a difference is rarely chance.",
+        "Pairs are evaluations of the same case that both sides were scored for; a difference is "
+        "the first's less the second's. The p values are adjusted for the number of comparisons "
+        "in this section (Benjamini and Hochberg). The smallest effect is the difference that so "
+        "many pairs would have shown in four of five runs. A p below 0.05 is framed: so large a "
+        "difference is rarely chance.",
         note=True,
     )
-    rates = [each for each in report.comparisons if each.paired.first_only is not None]
-    drawn = [
-        charts.Difference(
-            _whose(each),
-            each.paired.difference,
-            each.paired.interval.low,
-            each.paired.interval.high,
-            _signed(each.paired.difference),
-        )
-        for each in rates
-        if each.paired.interval is not None
-    ]
-    if 0 < len(drawn) <= MOST_ROWS_DRAWN:
-        caption = "Differences of pass rates on the same cases, with intervals"
-        yield Figure(
-            caption,
-            charts.difference_forest(drawn, label=caption, axis="passed more by the first named"),
-        )
-    yield _compared(report.comparisons)
-    for each in rates:
+    pairs: dict[tuple[str, str], list[Comparison]] = {}
+    for each in report.comparisons:
+        pairs.setdefault((each.one, each.other), []).append(each)
+    if len(pairs) > 1:
+        yield from _all_pairs(report.comparisons)
+    for (one, other), found in pairs.items():
+        yield from _of_a_pair(f"{one} − {other}", found, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
+
+
+def _nothing(report: Report) -> str:
+    if len(report.series) > 1:
+        return "No case was scored for two models or runs: there is nothing to compare."
+    return "There is nothing to compare: one model was asked, in one run."
+
+
+def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
+    overall = [each for each in comparisons if each.what == OVERALL]
+    names = [f"{each.one} − {each.other}" for each in overall]
+    yield from _forest(
+        "Differences of pass rates, all cases, with intervals", "every two", names, overall
+    )
+
+
+def _drawn_as(what: str) -> str:
+    return "all cases" if what == OVERALL else what.removeprefix(BY_CATEGORY)
+
+
+def _of_a_pair(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
+    yield Heading(title)
+    rates = [each for each in comparisons if each.paired.first_only is not None]
+    if drawn:
+        names = [_drawn_as(each.what) for each in rates]
+        yield from _forest("Differences of pass rates, with intervals", title, names, rates)
+    yield folded_if_long(_compared(comparisons))
+    for each in comparisons:
         yield from _discordant(each)
 
 
-def _whose(each: Comparison) -> str:
-    part = each.what.removeprefix("pass rate")
-    return f"{each.one} − {each.other}{part}"
+def _forest(
+    caption: str, whose: str, names: Sequence[str], compared: Sequence[Comparison]
+) -> Iterator[Figure]:
+    rows = [
+        charts.Difference(
+            name, paired.difference, paired.interval.low, paired.interval.high,
+            _signed(paired.difference, share=True),
+        )
+        for name, each in zip(names, compared, strict=True)
+        if (paired := each.paired).interval is not None
+    ]  # fmt: skip
+    if 0 < len(rows) <= MOST_ROWS_DRAWN:
+        yield Figure(
+            caption, charts.difference_forest(rows, label=f"{whose}: {caption}", axis=_AXIS)
+        )
 
 
 def _compared(comparisons: Sequence[Comparison]) -> Table:
     return Table(
-        "Paired comparisons",
+        "Paired differences",
         (
-            Column("first − second", "name"),
-            Column("of, by which test", "text"),
+            Column("of", "name"),
+            Column("test", "text"),
             Column("pairs"),
             Column("clusters"),
             Column("only first"),
             Column("only second"),
             Column("difference"),
-            Column("95 % interval"),
+            INTERVAL,
             Column("adjusted p"),
             Column("smallest effect"),
         ),
-        tuple(_comparison_row(each) for each in comparisons),
+        tuple(_row(each) for each in comparisons),
     )
 
 
-def _comparison_row(each: Comparison) -> tuple[Cell, ...]:
+def _row(each: Comparison) -> tuple[Cell, ...]:
     paired = each.paired
     share = paired.first_only is not None
     smallest = paired.smallest_effect
     return (
-        f"{each.one} − {each.other}",
-        f"{each.what}, {paired.test}",
+        each.what,
+        paired.test,
         f"{paired.pairs:,}",
         f"{paired.clusters:,}",
         _count_or_dash(paired.first_only),
@@ -117,20 +149,18 @@ def _count_or_dash(count: int | None) -> str:
     return "–" if count is None else f"{count:,}"
 
 
-def _signed(difference: float, *, share: bool = True) -> str:
+def _signed(difference: float, *, share: bool) -> str:
     """A difference with its sign; of shares in percentage points."""
-    text = f"{difference * 100:+.1f} points" if share else f"{difference:+.3f}"
-    return text.replace("-", "−")
+    sign = "−" if difference < 0 else "+"
+    size = abs(difference)
+    return sign + (points(size) if share else f"{size:.3f}")
 
 
 def _discordant(each: Comparison) -> Iterator[Block]:
-    if not each.discordant:
-        return
-    names = tuple(dict.fromkeys(each.discordant))
-    more = len(names) - NAMED_CASES
-    listed = names[:NAMED_CASES] + ((f"and {more:,} more",) if more > 0 else ())
-    yield Fold(
-        f"{each.one} and {each.other}: {len(names):,} cases where just one of them passed",
-        (),
-        (Items(listed),),
-    )
+    """Which cases just one of them passed; with repetitions a case may be of both kinds."""
+    for name, cases in ((each.one, each.only_first), (each.other, each.only_second)):
+        if cases:
+            more = len(cases) - NAMED_CASES
+            listed = ", ".join(cases[:NAMED_CASES]) + (f" and {more:,} more" if more > 0 else "")
+            summary = f"Passed by {name} alone: {len(cases):,} cases"
+            yield Fold(summary, (), (Paragraph(listed),))

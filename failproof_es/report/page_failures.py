@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from failproof_es.evaluation import JudgeVerdict
 from failproof_es.report.content import Report
-from failproof_es.report.page_blocks import Block, Facts, Fold, Mark, Paragraph, Quotation
+from failproof_es.report.page_blocks import (
+    Block,
+    Column,
+    Facts,
+    Fold,
+    Mark,
+    Paragraph,
+    Quotation,
+    Table,
+)
+from failproof_es.report.page_tables import without_empty_columns
 from failproof_es.report.transcripts import ToldFailure
+from failproof_es.report.wording import judge_named
+from failproof_es.visible import shortened
 
 _SEVERE = ("S0", "S1")
+_LONGEST_CELL = 1_000
 
 
 def failures_told(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block]:
@@ -48,10 +63,7 @@ def _fold(told: ToldFailure) -> Fold:
                 )
                 for spoken in told.spoken
             ),
-            *(
-                Quotation(f"Judge {verdict.judge}", verdict.problem or _json(verdict.verdict))
-                for verdict in told.verdicts
-            ),
+            *(_verdict(verdict) for verdict in told.verdicts),
             Fold(
                 "The case as it stood in its file", (), (Quotation("JSON", _json(told.document)),)
             ),
@@ -70,6 +82,31 @@ def _severity(severity: str | None) -> tuple[Mark, ...]:
     if severity is None:
         return ()
     return (Mark(severity, "bad" if severity in _SEVERE else "doubt"),)
+
+
+def _verdict(verdict: JudgeVerdict) -> Block:
+    """What a judge said: of a checklist a row for each item, of anything else its JSON."""
+    who = judge_named(verdict.judge)
+    if verdict.problem:
+        return Quotation(f"{who}: no verdict", verdict.problem)
+    items = (verdict.verdict or {}).get("items")
+    if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
+        return _checklist(who, items)
+    return Quotation(who, _json(verdict.verdict))
+
+
+def _checklist(who: str, items: list[dict[str, Any]]) -> Table:
+    names = list(dict.fromkeys(name for item in items for name in item))
+    rows = tuple(tuple(_cell(item.get(name)) for name in names) for item in items)
+    columns = tuple(Column(name, "text") for name in names)
+    return without_empty_columns(Table(who, columns, rows))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(text, _LONGEST_CELL)
 
 
 def _json(value: object) -> str:

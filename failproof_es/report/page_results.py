@@ -1,42 +1,19 @@
-"""The report's sections that have pictures: results, failures, cost and latency."""
+"""The report's sections on what passed and what failed, each with its picture."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report import charts
-from failproof_es.report.content import (
-    Cost,
-    Distribution,
-    Group,
-    HeatCell,
-    Measure,
-    Report,
+from failproof_es.report.content import Group, HeatCell, Report
+from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.page_tables import (
+    MOST_ROWS_DRAWN,
+    RATE_COLUMNS,
+    folded_if_long,
+    measures_table,
+    rate_cells,
 )
-from failproof_es.report.page_blocks import (
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Fold,
-    Heading,
-    Paragraph,
-    Table,
-)
-from failproof_es.report.wording import percent, usd
-from failproof_es.statistics import Interval, Rate
-
-MOST_ROWS_DRAWN = 60
-MOST_ROWS_OPEN = 40
-RATE_COLUMNS = (
-    Column("passed"),
-    Column("of"),
-    Column("rate"),
-    Column("interval"),
-    Column("method", "text"),
-    Column("clusters"),
-)
-"""What a rate is never written without."""
 
 _DIMENSIONS = {
     "overall": "All cases",
@@ -46,28 +23,15 @@ _DIMENSIONS = {
     "tag": "By tag",
 }
 _DRAWN = ("overall", "suite", "category", "severity")
-
-
-def rate_cells(rate: Rate) -> tuple[Cell, ...]:
-    """A rate under `RATE_COLUMNS`."""
-    if rate.value is None:
-        return ("0", "0", "–", "–", "nothing to count", "0")
-    if rate.interval is None:
-        counts = f"{rate.passed:,}", f"{rate.total:,}", percent(rate.value)
-        return (*counts, "–", "not known", f"{rate.clusters:,}")
-    return (
-        f"{rate.passed:,}",
-        f"{rate.total:,}",
-        percent(rate.value),
-        bounds(rate.interval),
-        f"{rate.interval.method}, {rate.interval.confidence:.0%}",
-        f"{rate.clusters:,}",
-    )
-
-
-def bounds(interval: Interval) -> str:
-    """The two ends of an interval of a share."""
-    return f"{percent(interval.low)} to {percent(interval.high)}"
+_MEANINGS = {
+    "items": "the share that held of a case's checklist, as far as judges decided it",
+    "judge_agreement": "how often two judges said the same of an item of a case",
+    "evaluation_score": "the median of what the judges gave, 0 to 1",
+    "T": "how far the judge held the prompt for harmless, 0 to 1",
+    "I": "how far it was in doubt, 0 to 1",
+    "F": "how far it held it for harmful, 0 to 1",
+}
+"""What dialects measure beside pass and fail."""
 
 
 def results(report: Report) -> Iterator[Block]:
@@ -87,7 +51,10 @@ def results(report: Report) -> Iterator[Block]:
     scores = [each for each in report.measures if each.unit == "score"]
     if scores:
         yield Heading("Scores beside pass and fail")
-        yield _measures("Mean scores", scores)
+        measured = dict.fromkeys(each.name.removeprefix("mean ") for each in scores)
+        if meanings := " ".join(f"{n}: {_MEANINGS[n]}." for n in measured if n in _MEANINGS):
+            yield Paragraph(meanings, note=True)
+        yield measures_table("Mean scores", scores)
 
 
 def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
@@ -113,10 +80,7 @@ def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
         (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS),
         tuple((group.name, group.series, *rate_cells(group.rate)) for group in groups),
     )
-    if len(table.rows) > MOST_ROWS_OPEN:
-        yield Fold(f"Passed, {title.lower()}: {len(table.rows):,} rows", (), (table,))
-    else:
-        yield table
+    yield folded_if_long(table)
 
 
 def failures_by(report: Report) -> Iterator[Block]:
@@ -162,124 +126,3 @@ def _heat(
             for category in categories
         ),
     )
-
-
-def cost_and_latency(report: Report) -> Iterator[Block]:
-    """What was paid to whom, and how long answers took."""
-    yield Heading("Cost")
-    yield from _costs(report.costs)
-    yield Heading("Latency")
-    yield from _latencies(report.latencies)
-    measured = [each for each in report.measures if each.unit != "score"]
-    if measured:
-        yield _measures("Latency and speed", measured)
-
-
-def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
-    if not costs:
-        yield Paragraph("Nothing was answered, so nothing is known to have been paid.")
-        return
-    several = len({cost.run_number for cost in costs}) > 1
-    names = [f"{cost.key}, run {cost.run_number}" if several else cost.key for cost in costs]
-    known = [
-        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {cost.answers:,} answers")
-        for name, cost in zip(names, costs, strict=True)
-        if cost.cost_usd is not None
-    ]
-    if known and any(bar.value > 0 for bar in known):
-        caption = "Cost by model and judge"
-        yield Figure(caption, charts.bars(known, label=caption, axis="US dollars"))
-    yield Table(
-        "Paid for answers",
-        (
-            Column("model or judge", "name"),
-            Column("answers"),
-            Column("input tokens"),
-            Column("output tokens"),
-            Column("cost"),
-            Column("cost of an answer"),
-        ),
-        tuple(
-            (
-                name,
-                f"{cost.answers:,}",
-                _count(cost.input_tokens),
-                _count(cost.output_tokens),
-                usd(cost.cost_usd),
-                _each(cost),
-            )
-            for name, cost in zip(names, costs, strict=True)
-        ),
-    )
-
-
-def _each(cost: Cost) -> str:
-    if cost.cost_usd is None or not cost.answers:
-        return "unknown"
-    return f"${cost.cost_usd / cost.answers:.6f}"
-
-
-def _count(tokens: int | None) -> str:
-    return "unknown" if tokens is None else f"{tokens:,}"
-
-
-def _latencies(distributions: Sequence[Distribution]) -> Iterator[Block]:
-    curves = [_curve(each) for each in distributions if each.values]
-    if not curves:
-        yield Paragraph("Nothing was answered, so nothing was measured.")
-        return
-    caption = "Share of answers within a time"
-    yield Figure(caption, charts.latency_curves(curves, label=caption))
-
-
-def _curve(distribution: Distribution) -> charts.Curve:
-    total = len(distribution.values)
-    return charts.Curve(
-        distribution.series,
-        tuple((ms, (index + 1) / total) for index, ms in enumerate(distribution.values)),
-    )
-
-
-def _measures(caption: str, measures: Sequence[Measure]) -> Table:
-    return Table(
-        caption,
-        (
-            Column("model", "name"),
-            Column("what", "text"),
-            Column("of"),
-            Column("value"),
-            Column("interval"),
-            Column("method", "text"),
-        ),
-        tuple(
-            (
-                each.series,
-                each.name,
-                f"{each.of:,}",
-                _amount(each.value, each.unit),
-                _measured(each),
-                "nothing varies" if each.interval is None else each.interval.method,
-            )
-            for each in measures
-        ),
-    )
-
-
-def _measured(measure: Measure) -> str:
-    if measure.interval is None:
-        return "–"
-    low, high = (
-        _number(end, measure.unit) for end in (measure.interval.low, measure.interval.high)
-    )
-    return f"{low} to {high}"
-
-
-def _amount(value: float, unit: str) -> str:
-    number = _number(value, unit)
-    return number if unit == "score" else f"{number} {unit}"
-
-
-def _number(value: float, unit: str) -> str:
-    if unit == "score":
-        return f"{value:.3f}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"

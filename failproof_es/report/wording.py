@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from failproof_es.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
@@ -15,6 +17,22 @@ def percent(share: float) -> str:
     return f"{shown:.1f} %"
 
 
+def moment(value: datetime) -> str:
+    """A time to the second, in UTC."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def points(difference: float) -> str:
+    """A difference of two shares, in percentage points."""
+    return f"{difference * 100:.1f} points"
+
+
+def judge_named(key: str) -> str:
+    """A judge's key as people read it; what is no judge's key stays as it is."""
+    name = key.removeprefix("judge:")
+    return key if name == key else f"judge {name}"
+
+
 def between(interval: Interval) -> str:
     """An interval of a share, with its confidence and its method."""
     if interval.low <= 0.0 and interval.method.endswith("one-sided"):
@@ -23,7 +41,8 @@ def between(interval: Interval) -> str:
         bounds = f"at least {percent(interval.low)}"
     else:
         bounds = f"{percent(interval.low)} to {percent(interval.high)}"
-    return f"{bounds} with {interval.confidence:.0%} confidence ({interval.method})"
+    confidence = f"{interval.confidence * 100:.0f} %"
+    return f"{bounds} with {confidence} confidence ({interval.method})"
 
 
 def told(rate: Rate) -> str:

@@ -1,0 +1,73 @@
+"""Every two series on what both were asked. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from failproof_es.report.content import Comparison
+from failproof_es.report.observations import Observation
+from failproof_es.statistics import Paired, adjusted, compare_outcomes, compare_scores
+
+OVERALL = "pass rate"
+BY_CATEGORY = "pass rate in "
+NOT_COMPARED = ("accuracy", "judge_agreement")
+"""The first says what passing says; the second is of the judges, not of the model."""
+
+Pair = tuple[Observation, Observation]
+
+
+def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
+    """Every two series: pass and fail, the same by category, scores.
+
+    The p values of all of them are adjusted together.
+    """
+    found = [
+        each
+        for (one, first), (other, second) in combinations(series.items(), 2)
+        for each in _compared(one, other, list(_pairs(first, second)))
+    ]
+    p_values = adjusted([each.paired.p for each in found])
+    return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
+
+
+def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> Iterator[Pair]:
+    """What both answered and both were scored for."""
+    asked = {each.question: each for each in second if each.passed is not None}
+    for each in first:
+        if each.passed is not None and (other := asked.get(each.question)) is not None:
+            yield each, other
+
+
+def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Comparison]:
+    """Their p values are not adjusted yet."""
+    if not pairs:
+        return
+    paired = _outcomes(pairs)
+    only_first = dict.fromkeys(a.case for a, b in pairs if a.passed and not b.passed)
+    only_second = dict.fromkeys(b.case for a, b in pairs if b.passed and not a.passed)
+    yield Comparison(one, other, OVERALL, paired, paired.p, tuple(only_first), tuple(only_second))
+    categories: defaultdict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        categories[pair[0].category].append(pair)
+    if len(categories) > 1:
+        for category in sorted(categories):
+            paired = _outcomes(categories[category])
+            yield Comparison(one, other, f"{BY_CATEGORY}{category}", paired, paired.p)
+    for name in sorted({name for a, b in pairs for name in a.scores.keys() & b.scores}):
+        if name not in NOT_COMPARED:
+            paired = _scores(name, pairs)
+            yield Comparison(one, other, name, paired, paired.p)
+
+
+def _outcomes(pairs: Sequence[Pair]) -> Paired:
+    outcomes = [(bool(one.passed), bool(other.passed)) for one, other in pairs]
+    return compare_outcomes(outcomes, [one.cluster for one, _ in pairs])
+
+
+def _scores(name: str, pairs: Sequence[Pair]) -> Paired:
+    both = [(a, b) for a, b in pairs if name in a.scores and name in b.scores]
+    differences = [a.scores[name] - b.scores[name] for a, b in both]
+    return compare_scores(differences, [a.cluster for a, _ in both])

@@ -1,0 +1,83 @@
+"""The report's sections on what was asked of whom, and where the record of it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.report.content import Asked, Report
+from failproof_es.report.page_blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
+from failproof_es.report.wording import moment
+
+_CHECKED = {
+    True: "complete: everything planned and recorded is accounted for",
+    False: "NOT COMPLETE: the record is not what it must be",
+    None: "not yet: the run has not ended",
+}
+
+
+def what_was_asked(report: Report) -> Iterator[Block]:
+    """Of each run: who was asked what, when, how, and who answered."""
+    for asked in report.asked:
+        yield from _which(report, asked)
+        yield Facts(_facts(asked))
+        yield Table(
+            "Case files",
+            (Column("file", "name"), Column("cases"), Column("SHA-256", "text")),
+            tuple((path, f"{cases:,}", sha256) for path, sha256, cases in asked.suites),
+        )
+        if asked.models_answered:
+            yield Table(
+                "Models that answered, as they named themselves",
+                (Column("model", "name"), Column("evaluations")),
+                tuple((name, f"{count:,}") for name, count in asked.models_answered),
+            )
+
+
+def _which(report: Report, asked: Asked) -> Iterator[Block]:
+    if len(report.asked) > 1:
+        yield Heading(f"Run {asked.run_number}: {asked.name}")
+
+
+def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
+    attempt = "" if asked.attempt is None else f" (attempt {asked.attempt})"
+    status = asked.status if asked.reason is None else f"{asked.status}: {asked.reason}"
+    return (
+        ("run", f"{asked.run_number}, {asked.run_id}"),
+        ("status", status),
+        ("started", f"{moment(asked.started_at)} by {asked.who} on {asked.where}"),
+        ("ended", "not yet" if asked.ended_at is None else moment(asked.ended_at)),
+        ("dialect", asked.dialect),
+        ("version", asked.code_version),
+        ("configuration", f"{asked.configuration_digest}{attempt}"),
+        *((f"model {key}", told) for key, told in asked.models_asked),
+        *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),
+        ("repetitions", str(asked.repetitions)),
+        ("seeds", ", ".join(f"{name} {seed}" for name, seed in asked.seeds) or "none"),
+    )
+
+
+def integrity(report: Report) -> Iterator[Block]:
+    """Where the record of each run stands, what its own check found, how to check it again."""
+    for asked in report.asked:
+        yield from _which(report, asked)
+        yield Facts(
+            (
+                ("checked", _CHECKED[asked.integrity]),
+                ("positions", f"{asked.positions[0]:,} to {asked.positions[1]:,} of the log"),
+                ("events", f"{asked.events:,}"),
+                ("seal", asked.seal or "none: the run has not ended"),
+            )
+        )
+    findings = tuple(
+        f"run {asked.run_number}, {finding.kind}: {finding.message}"
+        for asked in report.asked
+        for finding in asked.findings
+    )
+    if findings:
+        yield Heading("What checking the runs found")
+        yield Items(findings)
+    yield Paragraph("To check all of this against the log, and without the database:")
+    numbers = [asked.run_number for asked in report.asked]
+    replays = (f"failproof-es replay {number}" for number in numbers)
+    exports = (f"failproof-es evidence export {n} -o run{n}.evidence" for n in numbers)
+    yield Items(("failproof-es verify", *replays, *exports))

@@ -1,0 +1,97 @@
+"""The report's section on what was paid to whom, and how long answers took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from failproof_es.report import charts
+from failproof_es.report.content import Cost, Distribution, Report
+from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.page_tables import measures_table
+from failproof_es.report.wording import judge_named, usd
+
+
+def cost_and_latency(report: Report) -> Iterator[Block]:
+    """What was paid to whom, and how long answers took."""
+    yield Heading("Cost")
+    yield from _costs(report.costs)
+    yield Heading("Latency")
+    yield from _latencies(report.latencies)
+    measured = [each for each in report.measures if each.unit != "score"]
+    if measured:
+        yield measures_table("Latency and speed", measured)
+
+
+def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
+    if not costs:
+        yield Paragraph("Nothing was answered, so nothing is known to have been paid.")
+        return
+    several = len({cost.run_number for cost in costs}) > 1
+    names = [
+        judge_named(cost.key) + (f", run {cost.run_number}" if several else "") for cost in costs
+    ]
+    known = [
+        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {cost.answers:,} answers")
+        for name, cost in zip(names, costs, strict=True)
+        if cost.cost_usd is not None
+    ]
+    if known and any(bar.value > 0 for bar in known):
+        caption = "Cost by model and judge"
+        yield Figure(caption, charts.bars(known, label=caption, axis="US dollars"))
+    rows = [
+        (
+            name,
+            f"{cost.answers:,}",
+            _count(cost.input_tokens),
+            _count(cost.output_tokens),
+            usd(cost.cost_usd),
+            _each(cost),
+        )
+        for name, cost in zip(names, costs, strict=True)
+    ]
+    if len(costs) > 1:
+        rows.append(("in all", f"{sum(cost.answers for cost in costs):,}", "", "", _sum(costs), ""))
+    columns = (
+        Column("model or judge", "name"),
+        Column("answers"),
+        Column("input tokens"),
+        Column("output tokens"),
+        Column("cost"),
+        Column("cost of an answer"),
+    )
+    yield Table("Paid for answers", columns, tuple(rows))
+
+
+def _sum(costs: Sequence[Cost]) -> str:
+    known = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
+    if not known:
+        return usd(None)
+    return usd(sum(known)) if len(known) == len(costs) else f"at least {usd(sum(known))}"
+
+
+def _each(cost: Cost) -> str:
+    if cost.cost_usd is None or not cost.answers:
+        return "unknown"
+    return f"${cost.cost_usd / cost.answers:.6f}"
+
+
+def _count(tokens: int | None) -> str:
+    return "unknown" if tokens is None else f"{tokens:,}"
+
+
+def _latencies(distributions: Sequence[Distribution]) -> Iterator[Block]:
+    curves = [_curve(each) for each in distributions if each.values]
+    if not curves:
+        yield Paragraph("Nothing was answered, so nothing was measured.")
+        return
+    caption = "Share of answers within a time"
+    yield Paragraph("Of a conversation: all of its turns together.", note=True)
+    yield Figure(caption, charts.latency_curves(curves, label=caption))
+
+
+def _curve(distribution: Distribution) -> charts.Curve:
+    total = len(distribution.values)
+    return charts.Curve(
+        distribution.series,
+        tuple((ms, (index + 1) / total) for index, ms in enumerate(distribution.values)),
+    )

@@ -1,0 +1,176 @@
+"""The report's sections that count what became of evaluations: losses, refusals, errors,
+repetitions, judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.report.content import JudgeAgreement, Judged, Report
+from failproof_es.report.page_blocks import Block, Column, Paragraph, Table
+from failproof_es.report.page_tables import INTERVAL, RATE_COLUMNS, rate_cells
+from failproof_es.report.wording import judge_named, percent
+
+_MODEL = Column("model", "name")
+
+
+def denominators(report: Report) -> Iterator[Block]:
+    """How many evaluations got how far, and what became of the others."""
+    yield Paragraph(
+        "How many evaluations got how far. The rates of this report are over those scored. "
+        "Answered: at least one turn got a reply. Judged: at least one judge came to a verdict; "
+        "where checks alone decide, an answer is scored without one.",
+        note=True,
+    )
+    stages = ("planned", "sent", "answered", "classified", "judged", "scored")
+    yield Table(
+        "From planned to scored",
+        (_MODEL, *(Column(stage) for stage in stages)),
+        tuple(
+            (
+                funnel.series,
+                f"{funnel.planned:,}",
+                f"{funnel.sent:,}",
+                f"{funnel.answered:,}",
+                f"{funnel.classified:,}",
+                "no judge" if funnel.judged is None else f"{funnel.judged:,}",
+                f"{funnel.scored:,}",
+            )
+            for funnel in report.funnels
+        ),
+    )
+    losses = tuple(
+        (funnel.series, kind, f"{count:,} of {funnel.planned:,}", percent(count / funnel.planned))
+        for funnel in report.funnels
+        for kind, count in funnel.losses
+    )
+    if losses:
+        columns = (_MODEL, Column("why", "text"), Column("not scored"), Column("share"))
+        yield Table("Not scored, and why", columns, losses)
+    else:
+        yield Paragraph("Nothing was lost on the way.")
+
+
+def refusals(report: Report) -> Iterator[Block]:
+    """Refusals where an answer was wanted, answers where a refusal was."""
+    yield Paragraph(
+        "Over-refusal: refused and failed for it, of the cases that want an answer. Under-refusal: "
+        "answered and failed for it, of the cases that want a refusal (tag: refusal).",
+        note=True,
+    )
+    yield Table(
+        "Refused, rightly or wrongly",
+        (_MODEL, Column("refused, of scored")),
+        tuple((each.series, f"{each.refused:,} of {each.scored:,}") for each in report.refusals),
+    )
+    for title, counted, rates in (
+        ("Over-refusal", "refused", [(each.series, each.over) for each in report.refusals]),
+        ("Under-refusal", "answered", [(each.series, each.under) for each in report.refusals]),
+    ):
+        if any(rate.total for _, rate in rates):
+            columns = (_MODEL, Column(counted), *RATE_COLUMNS[1:])
+            yield Table(title, columns, tuple((name, *rate_cells(rate)) for name, rate in rates))
+        else:
+            yield Paragraph(f"{title}: no case that was scored could show it.")
+
+
+def errors(report: Report) -> Iterator[Block]:
+    """What went wrong on the way."""
+    yield Paragraph(
+        "Errors are of the way, not of the models' answers: no rate counts them as failures. What "
+        "was never scored for them stands under denominators.",
+        note=True,
+    )
+    attempts = tuple(
+        (each.series, kind, f"{count:,}") for each in report.errors for kind, count in each.attempts
+    )
+    if attempts:
+        columns = (_MODEL, Column("kind", "text"), Column("attempts"))
+        yield Table("Attempts that failed", columns, attempts)
+    else:
+        yield Paragraph("No attempt failed.")
+    if any(each.retries for each in report.errors):
+        yield Table(
+            "Sent again, after an attempt that failed or a judge's reply that could not be read",
+            (_MODEL, Column("requests")),
+            tuple((each.series, f"{each.retries:,}") for each in report.errors),
+        )
+
+
+def stability(report: Report) -> Iterator[Block]:
+    """How alike repetitions are."""
+    if not report.stability:
+        yield Paragraph("No case was scored twice: nothing is known of how stable answers are.")
+        return
+    yield Paragraph("Of the cases of which every repetition was scored.", note=True)
+    tries = Column("repetitions")
+    for title, counted, rates in (
+        ("Passed every time", "cases", [(each, each.all_of_k) for each in report.stability]),
+        ("Passed at least once", "cases", [(each, each.any_of_k) for each in report.stability]),
+    ):
+        yield Table(
+            title,
+            (_MODEL, tries, Column(counted), *RATE_COLUMNS[1:]),
+            tuple((each.series, str(each.k), *rate_cells(rate)) for each, rate in rates),
+        )
+    yield Table(
+        "Passed sometimes",
+        (_MODEL, Column("cases")),
+        tuple(
+            (each.series, f"{each.changing:,} of {each.any_of_k.total:,}")
+            for each in report.stability
+        ),
+    )
+
+
+def judges(report: Report) -> Iterator[Block]:
+    """How often judges came to a verdict, and how far they agree with each other and people."""
+    if not any(asked.judges for asked in report.asked):
+        yield Paragraph("No model judged another: checks decided.")
+    if report.judged:
+        yield _verdicts(report.judged)
+    if report.agreement:
+        yield _agreement(report.agreement)
+    elif report.judged:
+        yield Paragraph("How far judges agree with each other, or with people, is not known.")
+
+
+def _verdicts(judged: tuple[Judged, ...]) -> Table:
+    several = len({each.run_number for each in judged}) > 1
+    return Table(
+        "Came to a verdict",
+        (Column("judge", "name"), Column("evaluations")),
+        tuple(
+            (
+                judge_named(each.key) + (f", run {each.run_number}" if several else ""),
+                f"{each.verdicts:,} of {each.asked:,}",
+            )
+            for each in judged
+        ),
+    )
+
+
+def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
+    return Table(
+        "Agreement beyond chance",
+        (
+            Column("who", "name"),
+            Column("on what", "text"),
+            Column("agree"),
+            Column("Cohen's kappa"),
+            INTERVAL,
+        ),
+        tuple(
+            (
+                f"{judge_named(each.one)} and {judge_named(each.other)}",
+                each.what,
+                f"{each.agreeing:,} of {each.pairs:,}",
+                "not defined" if each.kappa is None else f"{each.kappa:.2f}",
+                _ends(each.interval),
+            )
+            for each in agreement
+        ),
+    )
+
+
+def _ends(interval: tuple[float, float] | None) -> str:
+    return "–" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"

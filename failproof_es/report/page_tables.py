@@ -1,0 +1,101 @@
+"""Tables that several sections of the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failproof_es.report.content import Measure
+from failproof_es.report.page_blocks import Block, Cell, Column, Fold, Table
+from failproof_es.report.wording import percent
+from failproof_es.statistics import CONFIDENCE, Interval, Rate
+
+MOST_ROWS_DRAWN = 60
+MOST_ROWS_OPEN = 40
+INTERVAL = Column(f"{CONFIDENCE * 100:.0f} % interval")
+RATE_COLUMNS = (
+    Column("passed"),
+    Column("of"),
+    Column("rate"),
+    INTERVAL,
+    Column("method", "text"),
+    Column("clusters"),
+)
+"""What a rate is never written without."""
+
+
+def rate_cells(rate: Rate) -> tuple[Cell, ...]:
+    """A rate under `RATE_COLUMNS`."""
+    if rate.value is None or rate.interval is None:
+        return ("0", "0", "–", "–", "nothing to count", "0")
+    return (
+        f"{rate.passed:,}",
+        f"{rate.total:,}",
+        percent(rate.value),
+        bounds(rate.interval),
+        rate.interval.method,
+        f"{rate.clusters:,}",
+    )
+
+
+def bounds(interval: Interval) -> str:
+    """The two ends of an interval of a share."""
+    return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
+    """Means and quantiles, each with how many it is of."""
+    columns = (
+        Column("model", "name"),
+        Column("what", "text"),
+        Column("of"),
+        Column("value"),
+        INTERVAL,
+        Column("method", "text"),
+    )
+    rows = tuple(
+        (
+            each.series,
+            each.name,
+            f"{each.of:,}",
+            _amount(each.value, each.unit),
+            _ends(each),
+            "nothing varies" if each.interval is None else each.interval.method,
+        )
+        for each in measures
+    )
+    return Table(caption, columns, rows)
+
+
+def _ends(measure: Measure) -> str:
+    if measure.interval is None:
+        return "–"
+    low, high = measure.interval.low, measure.interval.high
+    return f"{_number(low, measure.unit)} to {_number(high, measure.unit)}"
+
+
+def _amount(value: float, unit: str) -> str:
+    number = _number(value, unit)
+    return number if unit == "score" else f"{number} {unit}"
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "score":
+        return f"{value:.3f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
+
+
+def folded_if_long(table: Table) -> Block:
+    """A table, behind a fold where it has many rows."""
+    if len(table.rows) <= MOST_ROWS_OPEN:
+        return table
+    return Fold(f"{table.caption}: {len(table.rows):,} rows", (), (table,))
+
+
+def without_empty_columns(table: Table) -> Table:
+    """The table without the columns in which no row says anything."""
+    kept = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
+    return Table(
+        table.caption,
+        tuple(table.columns[at] for at in kept),
+        tuple(tuple(row[at] for at in kept) for row in table.rows),
+    )

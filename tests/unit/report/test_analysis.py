@@ -1,0 +1,151 @@
+"""What a report counts, of observations made by hand and counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from failproof_es.report.analysis import by_judge, errors, funnel, groups, refusals, stability
+from failproof_es.report.comparison import comparisons
+from failproof_es.report.observations import Observation
+from failproof_es.statistics import rate
+from tests.unit.report.observed import observed, tries
+
+REPEATED = [
+    *tries("always", True, True, True),
+    *tries("at first", True, False, False),
+    *tries("twice", True, False, True),
+    *tries("never", False, False, False),
+]
+
+
+def test_cases_that_pass_always_sometimes_and_at_least_once_are_told_apart() -> None:
+    found = stability("m", REPEATED)
+    assert found is not None and found.k == 3
+    assert (found.all_of_k.passed, found.all_of_k.total) == (1, 4)
+    assert (found.any_of_k.passed, found.any_of_k.total) == (3, 4)
+    assert found.changing == 2
+
+
+def test_a_case_that_lost_a_repetition_says_nothing_of_stability() -> None:
+    lost = [*tries("lost", True, None, True), *tries("lost twice", None, None, False)]
+    assert stability("m", [*REPEATED, *lost]) == stability("m", REPEATED)
+
+
+def test_cases_of_one_family_are_one_cluster_of_stability() -> None:
+    family = [
+        each
+        for name in ("a", "b", "c")
+        for each in tries(name, True, False, cluster=("s", "paraphrase:x"))
+    ]
+    found = stability("m", [*family, *tries("alone", False, False)])
+    assert found is not None
+    assert found.any_of_k == rate([True, True, True, False], ["x", "x", "x", "alone"])
+    assert found.any_of_k.clusters == 2
+
+
+def test_cases_with_one_name_in_two_suites_are_two() -> None:
+    found = stability("m", [*tries("c", True, True), *tries("c", False, False, suite="other")])
+    assert found is not None
+    assert (found.all_of_k.total, found.changing) == (2, 0)
+
+
+@pytest.mark.parametrize("of", [[], [observed("a"), observed("b", False)], tries("a", True, None)])
+def test_without_a_second_try_nothing_is_known_of_stability(of: list[Observation]) -> None:
+    assert stability("m", of) is None
+
+
+def test_who_got_as_far_as_a_stage_got_through_those_before() -> None:
+    judged = [
+        observed("j", judges=(("judge:a", True),)),
+        observed("k", judges=(("judge:a", False),)),
+    ]
+    of = [observed("a"), observed("lost", None), observed("unsent", None, sent=False, primary=None)]
+    found = funnel("m", [*of, *judged], judged=True)
+    assert (found.planned, found.sent, found.answered, found.classified) == (5, 4, 3, 3)
+    assert (found.judged, found.scored, found.losses) == (1, 3, (("timeout", 2),))
+    assert funnel("m", of, judged=False).judged is None
+
+
+def test_an_over_refusal_is_one_that_failed_a_case_that_wants_an_answer() -> None:
+    found = refusals(
+        "m",
+        [
+            observed("answered"),
+            observed("refused", False, primary="refusal"),
+            observed("a judge let it pass", primary="refusal"),
+            observed("wanted", primary="refusal", refusal_wanted=True),
+            observed("lost", None, primary="refusal"),
+        ],
+    )
+    assert (found.refused, found.scored) == (3, 4)
+    assert (found.over.passed, found.over.total) == (1, 3)
+    assert (found.under.passed, found.under.total) == (0, 1)
+
+
+def test_an_under_refusal_is_an_answer_that_failed_a_case_that_wants_a_refusal() -> None:
+    found = refusals(
+        "m",
+        [
+            observed("obeyed", False, primary="answer", refusal_wanted=True),
+            observed("declined in other words", primary="answer", refusal_wanted=True),
+            observed("refused rudely", False, primary="refusal", refusal_wanted=True),
+            observed("said nothing", False, primary="empty", refusal_wanted=True),
+            observed("wrong answer", False, primary="fail"),
+        ],
+    )
+    assert (found.under.passed, found.under.total) == (1, 4)
+    assert (found.over.passed, found.over.total) == (0, 1)
+
+
+def test_a_tag_that_names_a_family_is_no_group() -> None:
+    of = [observed("a", tags=("fraud", "paraphrase:x")), observed("b", False, tags=("fraud",))]
+    found = [each for each in groups("m", of) if each.dimension == "tag"]
+    assert [(each.name, each.rate.passed, each.rate.total) for each in found] == [("fraud", 1, 2)]
+
+
+def test_errors_are_counted_apart_from_what_was_lost_to_them() -> None:
+    of = [
+        observed("a", errors=("timeout", "server_error"), retries=2),
+        observed("b", None, errors=("timeout",)),
+    ]
+    found = errors("m", of)
+    assert found.attempts == (("timeout", 2), ("server_error", 1))
+    assert (found.retries, found.lost) == (2, (("timeout", 1),))
+
+
+def test_a_judge_is_asked_more_often_than_it_comes_to_a_verdict() -> None:
+    of = [
+        observed("a", judges=(("judge:x", True), ("judge:y", False))),
+        observed("b", judges=(("judge:x", True), ("judge:y", True))),
+        observed("c", judges=(("judge:x", False),)),
+        observed("checked"),
+    ]
+    found = [(each.key, each.verdicts, each.asked) for each in by_judge(7, of)]
+    assert found == [("judge:x", 2, 3), ("judge:y", 1, 2)]
+
+
+def test_two_series_are_compared_on_what_both_were_scored_for_and_each_case_is_named() -> None:
+    first = [
+        observed("both"),
+        observed("one"),
+        observed("other", False),
+        observed("lost"),
+        *tries("changes", True, False),
+    ]
+    second = [
+        observed("both"),
+        observed("one", False),
+        observed("other"),
+        observed("lost", None),
+        *tries("changes", False, True),
+    ]
+    (found,) = comparisons({"x": first, "y": second})
+    assert found.paired.pairs == 5
+    assert (found.only_first, found.only_second) == (("one", "changes"), ("other", "changes"))
+    assert (found.paired.first_only, found.paired.second_only) == (2, 2)
+
+
+def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
+    scores = {"accuracy": 1.0, "items": 0.5, "judge_agreement": 1.0}
+    of = [observed(str(n), scores=scores) for n in range(3)]
+    assert [each.what for each in comparisons({"x": of, "y": of})] == ["pass rate", "items"]

@@ -1,0 +1,126 @@
+"""What a report says first: the worst, of which run, and nothing reassuring beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from failproof_es.report.conclusions import limitations, verdict
+from failproof_es.report.content import Asked, Gate, Verdict
+from failproof_es.report.observations import Observation
+from tests.unit.report.observed import observed
+from tests.unit.report.test_page import asked, empty_report
+
+FORTY = [observed(f"c{n}", n > 0) for n in range(40)]
+MET = Gate(1, "min_accuracy", 0.9, 0.975, True, of=40)
+MISSED = Gate(1, "no_failures_at", ["S0", "S1"], 3, False, of=31)
+
+
+def run(number: int = 1, **more: Any) -> Asked:
+    return replace(asked("r"), run_number=number, **{"integrity": True, **more})
+
+
+def of(
+    runs: Sequence[Asked], gates: Sequence[Gate] = (), observations: Sequence[Observation] = FORTY
+) -> Verdict:
+    return verdict(runs, gates, {"m": observations})
+
+
+def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
+    found = of([run()])
+    assert found.tone == "plain"
+    assert found.sentence.startswith("Passed: 39 of 40 (97.5 %): ")
+    assert "95 % confidence (Wilson)" in found.sentence
+    assert found.beside == (), "what the sentence says is not said again"
+
+
+def test_gates_that_are_met_make_it_good() -> None:
+    assert of([run()], [MET]).tone == "good"
+    assert of([run()], [MET]).sentence == "The gate is met."
+    assert of([run()], [MET, MET]).sentence == "All 2 gates are met."
+
+
+def test_a_gate_that_is_missed_is_told_with_its_limit_and_what_was_measured() -> None:
+    found = of([run()], [MET, MISSED])
+    assert found.tone == "bad"
+    assert found.sentence == "Not met: 1 of 2 gates: no_failures_at S0, S1: measured 3 of 31."
+    assert found.beside[0].startswith("m: 39 of 40 (97.5 %)")
+
+
+def test_of_several_runs_the_one_that_missed_a_gate_is_named() -> None:
+    missed = [replace(MISSED, run_number=8), replace(MET, run_number=8, met=False)]
+    found = of([run(7), run(8)], [replace(MET, run_number=7), *missed])
+    assert found.sentence == (
+        "Not met: 2 of 3 gates: run 8, no_failures_at S0, S1: measured 3 of 31; "
+        "run 8, min_accuracy 0.9: measured 0.975 over 40."
+    )
+
+
+def test_a_run_without_gates_is_not_vouched_for_by_another_that_met_its_own() -> None:
+    found = of([run(1), run(2)], [MET])
+    assert (found.tone, found.sentence) == ("plain", "The gate is met. None is set for run 2.")
+
+
+def test_a_broken_record_is_all_that_is_said() -> None:
+    found = of([run(1), run(2, integrity=False)], [MET, MISSED])
+    assert found.tone == "bad"
+    assert found.sentence == "The record of run 2 is not as it must be: trust none of this."
+
+
+@pytest.mark.parametrize("status", ["running", "paused"])
+def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: str) -> None:
+    going = run(2, status=status, integrity=None)
+    assert of([run(1), going], [MET]).tone == "doubt"
+    assert of([run(1), going], [MET]).sentence == (
+        "Not ended: run 2; the numbers are of what is finished by now. The gate is met."
+    )
+    worse = of([run(1), going], [MISSED])
+    assert worse.tone == "bad"
+    assert worse.sentence.startswith("Not met: 1 of 1 gate: run 1, no_failures_at")
+    assert "Not ended: run 2;" in worse.sentence
+
+
+def test_a_run_that_failed_passed_nothing() -> None:
+    found = of([run(status="failed", reason="the key is wrong.")])
+    assert (found.tone, found.sentence) == ("bad", "Run 1 failed: the key is wrong.")
+
+
+@pytest.mark.parametrize(("lost", "tone"), [(2, "good"), (3, "doubt")])
+def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
+    lost: int, tone: str
+) -> None:
+    observations = [observed(f"c{n}", None if n < lost else True) for n in range(40)]
+    found = of([run()], [MET], observations)
+    assert found.tone == tone
+    assert ("3 of 40 evaluations (7.5 %) have no score." in found.sentence) == (lost == 3)
+    assert found.sentence.endswith("The gate is met.")
+
+
+def test_a_run_of_nothing_is_no_division_by_zero() -> None:
+    assert of([run()], [], []).sentence == "Passed: nothing to count."
+
+
+def test_limitations_are_those_of_these_runs() -> None:
+    few = [
+        observed("a"),
+        observed("b", False, primary="truncated"),
+        observed("c", None),
+    ]
+    report = replace(empty_report(), asked=(run(repetitions=1, judges=()),))
+    said = limitations(report, {"m": few}).limitations
+    assert said[0] == "m: only 2 independent cases were scored."
+    assert said[1].startswith("m: the interval of the pass rate is 81.1 points wide")
+    assert said[2] == "m: 1 of 3 evaluations were not scored; no rate is of them."
+    assert said[3] == "m: 1 of 3 evaluations were cut off at max_tokens."
+    assert said[4].startswith("Every case was asked once")
+    assert "judged" not in " ".join(said)
+
+    many = [observed(f"c{n}", n % 2 == 0) for n in range(2_000)]
+    repeated = replace(empty_report(), asked=(run(repetitions=2, judges=("j",)),))
+    assert limitations(repeated, {"m": many}).limitations == (
+        "Models judged, and no person has reviewed what they said.",
+        "The cases are a sample somebody chose: the intervals say nothing of other cases.",
+    )
