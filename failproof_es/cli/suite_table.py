@@ -14,7 +14,7 @@ def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
     """The table of suites and classes, with the totals by case and by suite."""
     rows = suite_rows(facts)
     total = total_row(facts)
-    seen = dict.fromkeys([*CLASSES, *sorted(total["classes"])])
+    seen = _classes_to_show(total["classes"])
     columns = [
         *([Column("model", "model")] if len({row["model"] for row in rows}) > 1 else []),
         Column("suite", "suite"),
@@ -26,10 +26,21 @@ def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
     mean = {"suite": "mean of suites", "percent": percent(facts.mean_of_suite_means)}
     empty = {column.key: "" for column in columns}
     print_table(
-        [*({**row, **row["classes"], **_accuracy(row)} for row in [*rows, total]), empty | mean],
+        [
+            *(dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in rows),
+            total["classes"] | total | _accuracy(total),
+            empty | mean,
+        ],
         columns,
         title=title,
     )
+
+
+def _classes_to_show(counts: dict[str, int]) -> list[str]:
+    """The classes worth a column: a dialect with its own has no use for those that never occur."""
+    own = sorted(counts.keys() - set(CLASSES))
+    usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
+    return [*usual, *own]
 
 
 def _accuracy(row: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,44 @@
+"""The table of suites has the columns that mean something to the run's dialect."""
+
+from __future__ import annotations
+
+from uuid import uuid5
+
+import pytest
+
+from failproof_es.cli.run_facts import RunFacts
+from failproof_es.cli.suite_table import print_suites
+from tests.unit.cli.samples import RUN, classified, scored, sent
+
+SUITES = {uuid5(RUN, "0"): "small", uuid5(RUN, "1"): "large"}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *classes: str) -> list[list[str]]:
+    facts = RunFacts(SUITES)
+    for case, name in enumerate(classes):
+        for event in (sent(case), classified(case, name), scored(case, 1.0)):
+            facts.evolve(event)
+    print_suites(facts)
+    return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+
+
+def test_the_usual_classes_have_their_columns_before_anything_happened(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heading = printed(capsys)[0]
+    assert heading == [
+        "suite", "cases", "pass", "fail", "refusal", "empty", "truncated", "errors", "correct",
+        "accuracy",
+    ]  # fmt: skip
+    assert printed(capsys, "pass", "fail")[0] == heading
+
+
+def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_does_not_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    heading, _, *rows = printed(capsys, "borderline", "refusal")
+    assert heading == ["suite", "cases", "refusal", "errors", "borderline", "correct", "accuracy"]
+    counts = {row[0]: row[2:5] for row in rows[:3]}
+    assert counts["small"] == ["0", "0", "1"]
+    assert counts["large"] == ["1", "0", "0"]
+    assert counts["total"] == ["1", "0", "1"]
