@@ -16,7 +16,7 @@ SUITES = {uuid5(RUN, "0"): "small", uuid5(RUN, "1"): "large"}
 def printed(capsys: pytest.CaptureFixture[str], *classes: str) -> list[list[str]]:
     facts = RunFacts(SUITES)
     for case, name in enumerate(classes):
-        for event in (sent(case), classified(case, name), scored(case, 1.0)):
+        for event in (sent(case), classified(case, name), scored(case, 1)):
             facts.evolve(event)
     print_suites(facts)
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
