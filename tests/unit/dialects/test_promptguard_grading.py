@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ from jsonschema import Draft7Validator
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.promptguard.decision import DEFAULT, Bounds, Rule, decide
-from failproof_es.dialects.promptguard.metrics import Agreement, agreement_lines
+from failproof_es.dialects.promptguard.metrics import Agreement, agreement_lines, agreements
 from failproof_es.dialects.promptguard.reply import Verdict
 from failproof_es.evaluation import Failure, Reply, Score, Transcript, fold
-from tests.unit.histories import History
+from tests.unit.histories import KEY, RUN, History
 
 DIALECT = PromptGuard()
 CASE = Case(
@@ -102,6 +103,12 @@ def test_a_complete_verdict_counts_although_the_prose_after_it_was_cut() -> None
     assert graded(f"{GOOD}\nI scored T as", finish_reason="length")[0] == "manipulative"
 
 
+def test_only_a_reply_that_was_cut_off_is_said_to_be() -> None:
+    _, failure = graded(GOOD[:20])
+    assert isinstance(failure, Failure)
+    assert "max_tokens" not in failure.message
+
+
 def test_an_evaluation_that_failed_is_an_error() -> None:
     failed = DIALECT.classify(CASE, Transcript((), Failure("timeout", "no answer")))
     assert (failed.primary, failed.details["kind"]) == ("error", "timeout")
@@ -118,6 +125,13 @@ def record(history: History) -> dict[str, Any]:
     found: dict[str, Any] = DIALECT.result(CASE, fold(history.events))
     Draft7Validator(SCHEMA).validate(found)
     return found
+
+
+def changed(history: History, at: int, **changes: Any) -> History:
+    """The same history with another event at that place."""
+    events = list(history.events)
+    events[at] = events[at].model_copy(update=changes)
+    return History(events)
 
 
 def finished(text: str) -> History:
@@ -149,6 +163,27 @@ def test_a_failed_request_has_its_stack_trace_and_no_metrics() -> None:
     found = record(History().sent().failed(stack_trace="Traceback: here"))
     assert found["response"]["error"] == "timeout: no answer\n\nTraceback: here"
     assert found["metrics"] == {"latency_ms": None, "tokens_used": None, "cost_usd": None}
+
+
+def test_a_reply_that_came_with_an_error_is_kept_as_it_came() -> None:
+    found = record(changed(History().sent().failed(), 1, body="<html>502 Bad Gateway</html>"))
+    assert found["response"]["raw"] == "<html>502 Bad Gateway</html>"
+    assert found["response"]["error"] == "timeout: no answer"
+    assert record(History().sent().failed())["response"]["raw"] is None
+
+
+def test_the_model_is_the_one_that_answered_and_the_one_asked_while_nothing_has() -> None:
+    answered = changed(finished(GOOD), 1, model="model-2026-11-21")
+    assert record(answered)["model"] == "model-2026-11-21"
+    assert record(History().sent())["model"] == "model"
+
+
+def test_the_request_is_told_as_it_was_made_and_when() -> None:
+    parameters = {"temperature": 0.25, "max_tokens": 1000}
+    found = record(changed(History().sent(), 0, parameters=parameters))
+    assert found["request"] == {"full_prompt": "judge this", **parameters}
+    assert found["timestamp"] == "2026-11-21T12:00:00.001000Z"
+    assert (found["test_run_id"], found["evaluation_id"]) == (str(RUN), str(KEY.evaluation_id))
 
 
 def test_an_evaluation_that_has_not_begun_has_no_record() -> None:
@@ -193,3 +228,17 @@ def test_nothing_decided_is_no_accuracy() -> None:
         "m: 0 of 1 decided, accuracy -",
         "  left out: 1 refusal",
     ]
+
+
+def test_each_model_is_told_apart_with_what_it_was_never_asked() -> None:
+    begun = History().sent()
+    evaluations = [
+        (CASE, fold(history.events)) for history in (finished(GOOD), finished("No."), begun)
+    ]
+    models = [SimpleNamespace(key="model"), SimpleNamespace(key="other")]
+    started: Any = SimpleNamespace(models=models, planned_evaluations=8)
+    one, other = agreements(started, evaluations)
+    assert (one["model"], one["evaluations"], one["decided"]) == ("model", 4, 1)
+    assert one["left_out"] == {"not begun": 1, "not finished": 1, "timeout": 1}
+    assert (other["model"], other["decided"]) == ("other", 0)
+    assert other["left_out"] == {"not begun": 4}
