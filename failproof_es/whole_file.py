@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+
+_PROCESS = re.compile(r"[0-9]{1,9}")
 
 
 class Written(NamedTuple):
@@ -48,7 +51,7 @@ def _remove_leftovers(path: Path) -> None:
     """What processes that are gone had begun to write."""
     for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
         process = leftover.name.removesuffix(".partial").rpartition(".")[2]
-        if process.isdigit() and not psutil.pid_exists(int(process)):
+        if _PROCESS.fullmatch(process) and not psutil.pid_exists(int(process)):
             leftover.unlink(missing_ok=True)
 
 

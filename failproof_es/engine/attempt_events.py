@@ -93,9 +93,11 @@ def error_recorded(
         turn=request.turn,
         attempt=request.attempt,
         kind=error.kind,
-        message=scrub.text("message", error.message),
+        message=scrub.text("message", _encodable(error.message)),
         disposition=error.disposition,
-        stack_trace=scrub.text("stack_trace", "".join(traceback.format_exception(error))),
+        stack_trace=scrub.text(
+            "stack_trace", _encodable("".join(traceback.format_exception(error)))
+        ),
         status=error.status,
         headers=scrub.values("headers", error.headers),
         body=body,
@@ -116,6 +118,11 @@ def attempt_lost(stamp: Stamp, state: Evaluation, request: RequestSent, reason: 
         attempt=request.attempt,
         reason=reason,
     )
+
+
+def _encodable(text: str) -> str:
+    """Text that an event can hold: half a surrogate pair, as in odd file names, is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _as_text(body: bytes) -> tuple[str, Encoding]:
