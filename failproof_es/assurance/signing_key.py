@@ -109,7 +109,8 @@ def read_public_key(text: str) -> PublicKey:
     except (OSError, UnicodeDecodeError, NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a public key, nor a file that holds one: {error}",
-            remedy="it looks like name+id+base64; `failproof-es ledger key` prints this log's",
+            remedy="it looks like name+id+base64; `failproof-es ledger key -o log.pub` writes "
+            "this log's",
         ) from None
 
 

@@ -23,6 +23,7 @@ from failproof_es.assurance.trusted import check_continues, default_place, keep,
 from failproof_es.assurance.witness import Request, cosign_request, parse_request
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
+from failproof_es.counting import counted
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
@@ -38,12 +39,15 @@ def ledger() -> None:
 
 
 @ledger.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
 @format_option()
-def key(output_format: Format) -> None:
+def key(output: Path | None, output_format: Format) -> None:
     """Print the log's public key. Whoever verifies evidence needs it, from you directly."""
     with session().open_store() as store, store.connect() as connection:
         origin = tables.origin(connection)
         public = log_key(origin, create=tables.newest_checkpoint(connection) is None).public
+    if output is not None:
+        write_file(output, [f"{public}\n".encode()])
     facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
     if output_format is Format.TABLE:
         print_facts(facts)
@@ -152,7 +156,7 @@ def _watch_once(connection: Connection, place: str | None, given_key: str | None
     keep(place, signed, newest.size)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
     before = "nothing was kept before" if kept is None else f"continues the {kept.size} kept"
-    click.echo(f"{now}Z  {newest.size} events signed; {before}")
+    click.echo(f"{now}Z  {counted(newest.size, 'event')} signed; {before}")
 
 
 def _public_key(given: str | None, origin: str) -> PublicKey:
@@ -179,7 +183,7 @@ def _with_proof(connection: Connection, text: str, since: int) -> str:
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
-            f"the log has {size} events: nothing continues a tree of {since}",
+            f"the log has {counted(size, 'event')}: nothing continues a tree of {since}",
             remedy="the witness saw more of this log than there is: find out why",
         )
     proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []

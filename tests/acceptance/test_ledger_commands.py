@@ -33,6 +33,9 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
     assert "nothing was kept before" in does("ledger", "watch", "kept")
     assert "continues" in does("ledger", "watch", "kept")
     does("evidence", "export", "1", "-o", "run.evidence", "--no-checkpoint")
+    does("ledger", "key", "-o", "log.pub")
+    assert (tmp_path / "log.pub").read_text() == f"{key}\n"
+    assert "genuine" in does("evidence", "verify", "run.evidence", "--key", "log.pub")
     witness = (tmp_path / "w.key.pub").read_text()
     said = does("evidence", "verify", "run.evidence", "--key", key, "--cosigner", witness,
                 "--replay")  # fmt: skip
