@@ -209,6 +209,8 @@ def _url_problems(url: str) -> list[tuple[str, str | None]]:
         return [("holds a user name or a password", "name the key's variable in `api_key_env`")]
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return [("is not an http or https URL", "write it like http://127.0.0.1:8000/v1")]
+    if parts.query or parts.fragment:  # would stand in every request on record
+        return [("goes on after its path", "leave out `?` and `#`; a key goes by `api_key_env`")]
     return []
 
 

@@ -105,6 +105,8 @@ def test_a_defect_is_named_with_its_line_and_field(
         "judge: {provider: openai, model: m, api_key_env: sk-s3cr3t}",
         "judge: {provider: openai, model: m, api_key: sk-s3cr3t}",
         "judge: {provider: openai, model: m, base_url: 'http://u:s3cr3t@host/v1'}",
+        "judge: {provider: openai, model: m, base_url: 'http://host/v1?key=s3cr3t'}",
+        "judge: {provider: openai, model: m, base_url: 'http://host/v1#s3cr3t'}",
         "judge: {provider: python, model: m, class: sk-s3cr3t}",
         "judge: [{api_key: s3cr3t}]",
     ],
