@@ -106,9 +106,12 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
+    cached = count_or_none(details.get("cached_tokens") if isinstance(details, dict) else None)
+    read = count_or_none(usage.get("prompt_tokens"))
+    if read is None or (cached or 0) > read:
+        cached = None  # a part that is more than the whole would cost less than nothing
     return Usage(
-        input_tokens=count_or_none(usage.get("prompt_tokens")),
+        input_tokens=read,
         output_tokens=count_or_none(usage.get("completion_tokens")),
-        cached_input_tokens=count_or_none(cached),
+        cached_input_tokens=cached,
     )

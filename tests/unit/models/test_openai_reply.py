@@ -156,6 +156,13 @@ def test_what_no_tokenizer_counts_is_not_known(said: str) -> None:
     assert read(body % said.encode()).usage == Usage()
 
 
+def test_more_tokens_from_a_cache_than_were_read_are_no_count() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 4}}
+    for read_tokens, cached in ((4, 4), (3, None), (None, None)):
+        usage = read(reply({"content": "x"}, usage={"prompt_tokens": read_tokens, **details})).usage
+        assert usage == Usage(input_tokens=read_tokens, cached_input_tokens=cached)
+
+
 def test_only_listed_headers_are_kept() -> None:
     given_headers = {"X-Request-Id": "r", "Set-Cookie": "s", "X-RateLimit-Remaining": "1"}
     assert kept_headers(given_headers) == {"x-request-id": "r", "x-ratelimit-remaining": "1"}
