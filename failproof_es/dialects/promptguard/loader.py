@@ -69,7 +69,7 @@ class _Reader:
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
-        for key in document.keys() - FIELDS:
+        for key in (key for key in document if key not in FIELDS):
             said = "unknown key: kept with the stored prompt, not used (first seen here)"
             self._warn_once(path, line, key, "", said, None)
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 
 class StoredPrompt(BaseModel):
@@ -18,7 +18,7 @@ class StoredPrompt(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     prompt_id: str
-    content: str
+    content: Annotated[str, Field(min_length=1)]
     category: str
     expected_label: str
     source: str | None = None
@@ -54,6 +54,8 @@ def _said(kind: str, error: Any) -> str:
     match kind:
         case "missing":
             return "the field is required and missing"
+        case "string_too_short":
+            return "must not be empty: an empty prompt is not complete"
         case "string_type":
             return f"must be a string, is {_shown(error['input'])}"
         case _:

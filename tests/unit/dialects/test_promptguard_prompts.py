@@ -73,7 +73,8 @@ def test_every_defect_is_named_with_its_line_and_field(tmp_path: Path) -> None:
         {"prompt_id": "p-2", "content": 3, "category": " "},
         PROMPT | {"prompt_id": "p-3", "created_at": "yesterday"},
         "{",
-        PROMPT | {"prompt_id": "p-4"},
+        PROMPT | {"prompt_id": "p-4", "content": " "},
+        PROMPT | {"prompt_id": "p-5", "content": ""},
     )
     assert [case.case_id for case in cases] == ["p-1", "p-4"]
     assert [(each.line, each.field) for each in problems.errors] == [
@@ -83,8 +84,19 @@ def test_every_defect_is_named_with_its_line_and_field(tmp_path: Path) -> None:
         (3, "expected_label"),
         (4, "created_at"),
         (5, None),
+        (7, "content"),
     ]
     assert "calibration.jsonl:1" in problems.errors[0].message
+    assert problems.errors[-1].message == "must not be empty: an empty prompt is not complete"
+
+
+def test_unknown_keys_are_kept_and_said_once_a_file_in_the_order_of_the_line(
+    tmp_path: Path,
+) -> None:
+    odd = [PROMPT | {"prompt_id": f"p-{n}", "zeta": 1, "alpha": 2} for n in range(2)]
+    cases, problems = attempt(tmp_path, *odd)
+    assert [case.document for case in cases] == odd
+    assert [(each.line, each.field) for each in problems.warnings] == [(1, "zeta"), (1, "alpha")]
 
 
 def test_a_label_that_the_decision_never_says_is_warned_about_once(tmp_path: Path) -> None:
@@ -101,9 +113,9 @@ def test_the_schema_takes_what_the_loader_takes(tmp_path: Path) -> None:
     validator = Draft7Validator(schema)
     documents: list[dict[str, Any]] = [PROMPT, PROMPT | {"source": None}, PROMPT | {"x": []}]
     documents += [{key: PROMPT[key] for key in PROMPT if key != left_out} for left_out in PROMPT]
-    documents += [PROMPT | {key: value} for key in PROMPT for value in (3, None, " ")]
+    documents += [PROMPT | {key: value} for key in PROMPT for value in (3, None, " ", "")]
     for document in documents:
-        if document.get("created_at") != " ":  # formats are the loader's to check
+        if document.get("created_at") not in ("", " "):  # formats are the loader's to check
             _, problems = attempt(tmp_path, document)
             assert validator.is_valid(document) == (not problems.errors), document
 
@@ -195,6 +207,7 @@ def test_the_configuration_that_ships_says_what_holds_without_it() -> None:
         ({"template": "x {{delimiter}}"}, "prompts.options.template", "0 times"),
         ({"template": "{{prompt}}{{prompt}}"}, "prompts.options.template", "2 times"),
         ({"template": "{{delimiter}}{{prompt}}"}, "prompts.options.template", "after it"),
+        ({"template": "{{prompt}}{{delimiter}}"}, "prompts.options.template", "before"),
         ({"decision": []}, "prompts.options.decision", "at least one rule"),
         ({"decision": [{}]}, "prompts.options.decision[0].label", "missing"),
         ({"decision": [{"label": "refusal"}]}, "prompts.options.decision[0].label", "without"),
