@@ -9,6 +9,7 @@ from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
 from failproof_es.engine.collections import collection_names, import_prompts
+from failproof_es.problems import InvalidInput
 
 _COLUMNS = (
     Column("collection", "collection"),
@@ -39,6 +40,8 @@ def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format
     A configuration runs them with `prompts: {source: database, collection: NAME}`. Of
     prompts with the same id the one imported last counts. All are imported, or none.
     """
+    if not collection.strip():
+        raise InvalidInput.because("--collection: is empty", remedy="give the collection a name")
     chosen = dialect_named(dialect)
     files = case_files(list(paths), chosen.suffixes)
     with session().open_store() as store:

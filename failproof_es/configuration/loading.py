@@ -38,7 +38,8 @@ class LoadedConfiguration:
     @property
     def folders(self) -> tuple[Path, ...]:
         """Where relative paths in it are looked for, in this order."""
-        return (Path.cwd(), self.path.absolute().parent, shipped.folder())
+        beside = self.path.absolute().parent
+        return tuple(dict.fromkeys((Path.cwd(), beside, shipped.folder())))
 
     def resolved(self) -> dict[str, Any]:
         """The whole configuration as JSON, defaults filled in. Holds no secret."""
@@ -101,7 +102,7 @@ def _with_price_file(
     if prices.file is None:
         return configuration
     named = Path(prices.file).expanduser()
-    folders = (Path.cwd(), path.absolute().parent)
+    folders = tuple(dict.fromkeys((Path.cwd(), path.absolute().parent)))
     file = next((found for folder in folders if (found := folder / named).is_file()), None)
     if file is None:
         found_in, line = tree.place_of(("prices", "file"), path)

@@ -21,16 +21,18 @@ def case_files(
     for `suffixes`, in sorted order; hidden ones are left out), or a glob (`**` crosses
     folders). A relative path is looked for in each of `folders` in turn - the current
     directory when there are none - and the first one that has it wins.
-    Raises `InvalidInput` with every path that is missing and every match that is empty.
+    Raises `InvalidInput` with every path that is missing and every match that is empty; its
+    field is the configuration's, which is where paths come from that have folders.
     """
     problems = Problems()
-    bases = list(folders) or [Path.cwd()]
+    bases = list(dict.fromkeys(folders)) or [Path.cwd()]
     found: dict[str, Path] = {}
     named = [paths] if isinstance(paths, str) else paths
     if not named:
         problems.error("no path is named", field=_FIELD, remedy="name a file, a folder or a glob")
     for index, path in enumerate(named):
-        field = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
+        place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
+        field = place if folders else None
         for file in _files(path, suffixes, bases, field, problems):
             found.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
@@ -38,7 +40,11 @@ def case_files(
 
 
 def _files(
-    named: str, suffixes: Sequence[str], bases: Sequence[Path], field: str, problems: Problems
+    named: str,
+    suffixes: Sequence[str],
+    bases: Sequence[Path],
+    field: str | None,
+    problems: Problems,
 ) -> list[Path]:
     *others, last = suffixes
     wanted = f"{', '.join(others)} or {last}" if others else last

@@ -80,7 +80,7 @@ def recognise(
     found = recognise_each(paths, folders)
     if len(found) > 1:
         reason = f"the files are of different dialects: {_listed(each.name for each, _ in found)}"
-        remedy = "one run has one dialect: name the files of one, or set prompts.dialect"
+        remedy = "one run has one dialect: name the files of one, or prompts.dialect"
         raise InvalidInput([Problem(reason, field="prompts.path", remedy=remedy)])
     return found[0]
 
@@ -112,10 +112,13 @@ def recognise_each(
             if candidates
             else "the file looks like no known dialect",
             path=file,
-            remedy=f"set prompts.dialect; known: {_listed(names())}",
+            remedy=f"name it, prompts.dialect or --dialect; known: {_listed(names())}",
         )
     if not chosen and not problems.errors:
-        problems.error("no file looks like cases of a known dialect", remedy="set prompts.dialect")
+        problems.error(
+            "no file looks like cases of a known dialect",
+            remedy=f"name it, prompts.dialect or --dialect; known: {_listed(names())}",
+        )
     problems.raise_errors()
     return list(chosen.values())
 

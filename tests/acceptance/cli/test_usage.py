@@ -109,7 +109,7 @@ def test_valid_suites_are_counted_and_every_defect_is_listed(
     good.write_text('{"case_id": "a-1", "suite_id": "a", "prompt": "hello"}\n')
     done = program("suites", "validate", good)
     assert done.returncode == 0, done.stderr
-    assert "failproof" in done.stdout and "1 case in 1 file is valid" in done.stderr
+    assert "failproof" in done.stdout and "1 case in 1 file" in done.stderr
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text(
         '{"prompt_id": "p", "content": "?", "category": "c", "expected_label": "borderline"}\n'
@@ -117,6 +117,8 @@ def test_valid_suites_are_counted_and_every_defect_is_listed(
     done = program("suites", "validate", good, prompts)
     assert done.returncode == 0, done.stderr
     assert "promptguard" in done.stdout and "2 cases in 2 files" in done.stderr
+    nameless = program("prompts", "import", prompts, "--collection", " ")
+    assert (nameless.returncode, "--collection: is empty" in nameless.stderr) == (2, True)
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"case_id": "a-1", "suite_id": "a"}\nnonsense\n')
     done = program("suites", "validate", good, bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def test_every_missing_path_and_empty_match_is_a_problem(folder: Path) -> None:
     assert fields == [f"prompts.path[{index}]" for index in (0, 1, 2, 4)]
 
 
+def test_a_path_of_the_command_line_is_not_said_to_stand_in_a_configuration() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        case_files(["none.jsonl"], [".jsonl"])
+    assert [problem.field for problem in raised.value.problems] == [None]
+    here = Path.cwd()
+    with pytest.raises(InvalidInput, match=rf"looked in {re.escape(str(here))}\)"):
+        case_files("none.jsonl", [".jsonl"], [here, here])
+
+
 def test_an_unknown_dialect_gets_a_suggestion() -> None:
     assert dialect_named("failproof").name == "failproof"
     with pytest.raises(InvalidInput, match="did you mean 'failproof'"):
@@ -88,7 +98,7 @@ def test_a_damaged_file_goes_to_the_first_dialect_of_its_suffix(tmp_path: Path) 
 
 def test_a_file_of_no_dialect_is_an_error_that_says_what_to_set(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("nonsense")
-    with pytest.raises(InvalidInput, match=r"set prompts\.dialect"):
+    with pytest.raises(InvalidInput, match=r"name it, prompts\.dialect or --dialect"):
         recognise("x.txt", [tmp_path])
 
 
