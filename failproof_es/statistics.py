@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from math import comb, sqrt
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -303,10 +303,3 @@ def adjusted(p_values: Sequence[float]) -> list[float]:
     if not p_values:
         return []
     return [float(each) for each in stats.false_discovery_control(list(p_values))]
-
-
-def pass_at_k(passed: int, tried: int, k: int) -> float:
-    """The chance that at least one of k tries passes, estimated without bias from all tries."""
-    if not 1 <= k <= tried:
-        raise ValueError(f"k is {k} of {tried} tries")
-    return 1.0 - comb(tried - passed, k) / comb(tried, k)

@@ -27,7 +27,7 @@ from failproof_es.statistics import Interval, bca, rate
 REFUSAL = "refusal"
 EMPTY = "empty"
 ACCURACY = "accuracy"
-NO_SEVERITY = "none"
+NO_SEVERITY = "no severity"
 _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 

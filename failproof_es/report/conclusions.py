@@ -10,7 +10,7 @@ from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import Observation
-from failproof_es.report.wording import percent, points, told
+from failproof_es.report.wording import judge_named, percent, points, told
 from failproof_es.statistics import Rate, rate
 
 _FEW = 30
@@ -101,8 +101,10 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
         said.append("Every case was asked once: nothing is known of how stable the answers are.")
-    if any(cost.cost_usd is None for cost in report.costs):
-        said.append("Some prices or token counts are unknown: costs are of the others.")
+    unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
+    if unknown:
+        named = ", ".join(map(judge_named, dict.fromkeys(unknown)))
+        said.append(f"What it took is not known of {named}: no price, or no count of tokens.")
     reviewed = any(each.one == JUDGES for each in report.agreement)
     if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")

@@ -78,8 +78,8 @@ def _gates(report: Report) -> Iterator[Block]:
         (
             gate.name,
             str(gate.run_number) if several else "",
-            amount(gate.limit),
-            "nothing" if gate.measured is None else amount(gate.measured),
+            _limit(gate),
+            "nothing" if gate.measured is None else amount(gate.measured).replace("-", "−"),
             "" if gate.of is None else f"{gate.of:,}",
             _interval(gate),
             _MET[gate.met],
@@ -88,6 +88,13 @@ def _gates(report: Report) -> Iterator[Block]:
         for gate in report.gates
     )
     yield without_empty_columns(Table("Gates", columns, rows))
+
+
+def _limit(gate: Gate) -> str:
+    """A run is compared with a run, and its number is no amount."""
+    if gate.name.startswith("no_regression_against."):
+        return f"run {gate.limit}"
+    return amount(gate.limit)
 
 
 def _interval(gate: Gate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.comparison import BY_CATEGORY, OVERALL
 from failproof_es.report.content import Comparison, Report
@@ -162,5 +163,5 @@ def _discordant(each: Comparison) -> Iterator[Block]:
         if cases:
             more = len(cases) - NAMED_CASES
             listed = ", ".join(cases[:NAMED_CASES]) + (f" and {more:,} more" if more > 0 else "")
-            summary = f"Passed by {name} alone: {len(cases):,} cases"
+            summary = f"Passed by {name} alone: {counted(len(cases), 'case')}"
             yield Fold(summary, (), (Paragraph(listed),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.content import Cost, Distribution, Report
 from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
@@ -31,7 +32,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         judge_named(cost.key) + (f", run {cost.run_number}" if several else "") for cost in costs
     ]
     known = [
-        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {cost.answers:,} answers")
+        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {counted(cost.answers, 'answer')}")
         for name, cost in zip(names, costs, strict=True)
         if cost.cost_usd is not None
     ]

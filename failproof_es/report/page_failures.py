@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from failproof_es.counting import counted
 from failproof_es.evaluation import JudgeVerdict
 from failproof_es.report.content import Report
 from failproof_es.report.page_blocks import (
@@ -33,7 +34,7 @@ def failures_told(report: Report, failures: Iterable[ToldFailure]) -> Iterator[B
         yield Paragraph("Nothing that was scored failed.")
         return
     yield Paragraph(
-        f"{len(report.failures):,} evaluations failed, the most severe first. On paper a "
+        f"{counted(len(report.failures), 'evaluation')} failed, the most severe first. On paper a "
         "transcript stands where its fold was open.",
         note=True,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from failproof_es.counting import counted
 from failproof_es.report.content import Measure
 from failproof_es.report.page_blocks import Block, Cell, Column, Fold, Table
 from failproof_es.report.wording import percent
@@ -88,7 +89,7 @@ def folded_if_long(table: Table) -> Block:
     """A table, behind a fold where it has many rows."""
     if len(table.rows) <= MOST_ROWS_OPEN:
         return table
-    return Fold(f"{table.caption}: {len(table.rows):,} rows", (), (table,))
+    return Fold(f"{table.caption}: {counted(len(table.rows), 'row')}", (), (table,))
 
 
 def without_empty_columns(table: Table) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from failproof_es.counting import counted
 from failproof_es.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
@@ -50,7 +51,7 @@ def told(rate: Rate) -> str:
     if rate.value is None or rate.interval is None:
         return _NOTHING
     counts = f"{rate.passed:,} of {rate.total:,} ({percent(rate.value)})"
-    clusters = "" if rate.clusters == rate.total else f", {rate.clusters:,} clusters"
+    clusters = "" if rate.clusters == rate.total else f", {counted(rate.clusters, 'cluster')}"
     return f"{counts}{clusters}: {between(rate.interval)}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import product
 from math import comb, sqrt
 from statistics import NormalDist
 
@@ -19,7 +19,6 @@ from failproof_es.statistics import (
     compare_outcomes,
     compare_scores,
     mcnemar,
-    pass_at_k,
     rate,
     wilson,
 )
@@ -232,20 +231,6 @@ def test_adjusted_p_values_are_those_of_the_step_up_procedure(values: list[float
         expected[at] = least
     assert adjusted(values) == pytest.approx(expected)
     assert adjusted([]) == []
-
-
-@pytest.mark.parametrize(("passed", "tried", "k"), [(0, 5, 1), (2, 5, 1), (2, 5, 3), (5, 5, 2)])
-def test_pass_at_k_is_the_share_of_choices_that_hold_a_pass(
-    passed: int, tried: int, k: int
-) -> None:
-    tries = [True] * passed + [False] * (tried - passed)
-    chosen = list(combinations(tries, k))
-    assert pass_at_k(passed, tried, k) == pytest.approx(sum(map(any, chosen)) / len(chosen))
-
-
-def test_more_tries_than_there_were_are_refused() -> None:
-    with pytest.raises(ValueError, match="k is 6 of 5"):
-        pass_at_k(1, 5, 6)
 
 
 def test_unlike_outcomes_of_one_case_alone_say_next_to_nothing() -> None:

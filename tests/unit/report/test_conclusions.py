@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from failproof_es.report.conclusions import limitations, verdict
-from failproof_es.report.content import Asked, Gate, Verdict
+from failproof_es.report.content import Asked, Cost, Gate, Verdict
 from failproof_es.report.observations import Observation
 from tests.unit.report.observed import observed
 from tests.unit.report.test_page import asked, empty_report
@@ -117,6 +117,10 @@ def test_limitations_are_those_of_these_runs() -> None:
     assert said[3] == "m: 1 of 3 evaluations were cut off at max_tokens."
     assert said[4].startswith("Every case was asked once")
     assert "judged" not in " ".join(said)
+
+    costs = (Cost(1, "m", 3, 10, 10, 0.5), Cost(1, "judge:j", 3, None, None, None))
+    said = limitations(replace(report, costs=costs), {"m": few}).limitations
+    assert said[5] == "What it took is not known of judge j: no price, or no count of tokens."
 
     many = [observed(f"c{n}", n % 2 == 0) for n in range(2_000)]
     repeated = replace(empty_report(), asked=(run(repetitions=2, judges=("j",)),))
