@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from failproof_es.configuration.schema import Gates
+from failproof_es.counting import counted
 from failproof_es.tally import Group, Tally
 
 Gate = dict[str, Any]
@@ -164,7 +165,7 @@ def _no_regression(against: int | str, change: Change) -> Gate:
         why = "the two runs have no scored case in common"
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
     if change.unpaired:
-        gate |= {"why": f"{change.unpaired:,} evaluations have nothing to be compared with"}
+        gate |= {"why": f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"}
     interval = change.interval
     met = change.difference >= 0 if interval is None else interval[1] >= 0
     return gate | {

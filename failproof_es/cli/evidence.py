@@ -15,6 +15,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.written_files import write_recorded
+from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
@@ -49,7 +50,7 @@ def export(run: str, output: Path, no_checkpoint: bool) -> None:
                     f"run {run} cannot be exported: {error}",
                     remedy="a run is sealed when it ends: `failproof-es resume` brings it there",
                 ) from None
-    say(f"{output}: {written.bytes:,} bytes")
+    say(f"{output}: {counted(written.bytes, 'byte')}")
 
 
 @evidence.command("verify")
@@ -76,7 +77,9 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
         click.echo(one_line(line))
     for name, at in verdict.cosigned.items():
         click.echo(f"cosigned by {name} at {at}")
-    click.echo(f"genuine: {len(read.events):,} events, each in the signed tree; the run is whole")
+    click.echo(
+        f"genuine: {counted(len(read.events), 'event')}, each in the signed tree; the run is whole"
+    )
     if replay:
         agree, differing = replay_bundle(read)
         click.echo(f"replayed: {agree:,} evaluations agree, {len(differing):,} differ")

@@ -8,6 +8,7 @@ import click
 
 from failproof_es.cli.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.program import Group, session
+from failproof_es.counting import counted
 from failproof_es.problems import InvalidInput
 from projections import PROJECTIONS
 from projections.runner import rebuild as rebuild_projections
@@ -59,4 +60,4 @@ def rebuild(names: tuple[str, ...]) -> None:
 
 
 def _say_progress(position: int, newest: int) -> None:
-    say(f"read {position:,} of {newest:,} events")
+    say(f"read {position:,} of {counted(newest, 'event')}")

@@ -11,6 +11,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.written_files import write_recorded
+from failproof_es.counting import counted
 from failproof_es.store.reader import resolve_run
 
 FORMATS = ("html", "md", "json", "csv")
@@ -47,5 +48,5 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
             return
         path = Path(file_name(name, document)) if output is None else output
         written = write_recorded(store, run_ids, "report", path, pieces)
-    say(f"{written.bytes:,} bytes, SHA-256 {written.sha256}")
+    say(f"{counted(written.bytes, 'byte')}, SHA-256 {written.sha256}")
     click.echo(path)

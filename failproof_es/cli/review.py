@@ -18,6 +18,7 @@ from failproof_es.cli.review_answers import NotAnAnswer, name
 from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
 from failproof_es.cli.written_files import write_recorded
+from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.identity import who
 from failproof_es.engine.recorded import read_evaluations
@@ -124,7 +125,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
         except Stopped:
             pass
         finally:
-            say(f"{done} of {len(keys)} evaluations reviewed by {reviewer}")
+            say(f"{done} of {counted(len(keys), 'evaluation')} reviewed by {reviewer}")
 
 
 @review.command(cls=Command)
@@ -182,7 +183,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
         reviewing = Reviewing(recorded.run_id, reviewer, found.blind, digest)
         with _keeping_up(store):
             new = record_reviews(store, reviewing, given)
-    say(f"{len(new)} of {len(given)} verdicts are new and on record, by {reviewer}")
+    say(f"new and on record: {len(new)} of {counted(len(given), 'verdict')}, by {reviewer}")
 
 
 @review.command(cls=Command)

@@ -23,6 +23,7 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.counting import counted
 from failproof_es.store.reader import resolve_run
 
 _SUITE_FILES = (
@@ -141,7 +142,7 @@ def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     source = RecordedRun.read(run.connection, branch.run_id).started
     return {
         "branched from": f"run {source.run_number} at position {branch.position}, "
-        f"{facts.carried_over} evaluations carried over"
+        f"{counted(facts.carried_over, 'evaluation')} carried over"
     }
 
 
@@ -150,8 +151,8 @@ def _ledger_for_people(stands: Standing) -> dict[str, Any]:
     return {
         "attempt": f"{attempt} of {stands.attempts} of this configuration",
         "sealed": "yes" if stands.sealed else "no: the run has not ended",
-        "log": f"{stands.signed:,} events signed, {stands.anchored_outside:,} anchored outside the "
-        f"database, {stands.not_anchored:,} not anchored yet",
+        "log": f"{counted(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
+        f"outside the database, {stands.not_anchored:,} not anchored yet",
         "database": f"does not enforce: {', '.join(stands.missing_layers)}"
         if stands.missing_layers
         else "enforces every layer (`db status`)",

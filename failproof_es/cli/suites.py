@@ -13,6 +13,7 @@ from failproof_es.case import Case
 from failproof_es.cli.output import Column, Format, format_option, print_rows, print_table, say
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.counting import counted
 from failproof_es.dialects import case_files, dialect_named, recognise_each
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
@@ -92,9 +93,7 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     ]
     print_rows(rows, _SUITES, output_format)
     files = sum(len(files) for _, files in found)
-    total = cases.total()
-    held = f"{total} case{'s'[: total != 1]} in {files} file{'s'[: files != 1]}"
-    say(f"{held} {'is' if total == 1 else 'are'} valid")
+    say(f"valid: {counted(cases.total(), 'case')} in {counted(files, 'file')}")
 
 
 @suites.command("list")

@@ -12,6 +12,7 @@ from failproof_es.cli.options import settings_option
 from failproof_es.cli.output import Column, Format, format_option, print_json, print_table, say
 from failproof_es.cli.program import Command, session
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.counting import counted
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.preflight import Preflight, check, estimate
 from failproof_es.engine.targets import Targets
@@ -53,8 +54,9 @@ def print_preflight(loaded: LoadedConfiguration, store: Store, output_format: Fo
         print_json(found, indent=output_format is Format.JSON)
         return
     click.echo(
-        f"nothing stands against it: {found['cases']:,} cases, {found['evaluations']:,} "
-        f"evaluations, {found['requests']:,} requests when each is answered at once"
+        f"nothing stands against it: {counted(found['cases'], 'case')}, "
+        f"{counted(found['evaluations'], 'evaluation')}, "
+        f"{counted(found['requests'], 'request')} when each is answered at once"
     )
     print_table((_row(each) for each in found["models"]), _COLUMNS)
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")

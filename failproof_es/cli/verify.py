@@ -19,6 +19,7 @@ from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.protection import say_missing
 from failproof_es.cli.sanitise import one_line
+from failproof_es.counting import counted
 from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
@@ -156,7 +157,7 @@ def _print(result: Verification, *, signed: bool) -> None:
     for kind, count in result.more.items():
         click.echo(f"{kind}: {count:,} more")
     verdict = "genuine" if result.genuine else "NOT as it was recorded"
-    click.echo(f"{result.events:,} events of {result.origin}: {verdict}")
+    click.echo(f"{counted(result.events, 'event')} of {result.origin}: {verdict}")
     if not signed:
         say("no public key: signatures were not checked. Give one with --key.")
     tail = result.tree_size - result.anchored_size

@@ -11,6 +11,7 @@ from pathlib import Path
 from failproof_es.case import Case
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
+from failproof_es.counting import counted
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.collections import collected_digests, collection_dialect, read_cases
@@ -143,9 +144,11 @@ def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
                 field = f"prompts.filters.{name}"
                 problems.error(said, field=field, remedy=f"there are: {there}")
     if not kept and not problems.errors:
-        problems.error(f"none of {total} cases match all filters", field="prompts.filters")
+        problems.error(
+            f"none of {counted(total, 'case')} matches all filters", field="prompts.filters"
+        )
     problems.raise_errors()
-    problems.warning(f"prompts.filters leaves {kept} of {total} cases to run")
+    problems.warning(f"prompts.filters leaves {kept} of {counted(total, 'case')} to run")
     return tuple(problems.warnings)
 
 

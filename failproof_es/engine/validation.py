@@ -14,6 +14,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.case import Turn, prompt_id
+from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.recorded import (
@@ -107,12 +108,15 @@ class Validation:
         if streams != self._streams:
             self._find(
                 "streams_differ",
-                f"{streams} evaluations are filed under this run, {self._streams} were planned",
+                f"filed under this run: {counted(streams, 'evaluation')}; planned: {self._streams}",
             )
         for kind, count in sorted(self._abandoned.items()):
-            self._notice("not_scored", f"{count} evaluations ended without a score: {kind}")
+            self._notice(
+                "not_scored", f"{counted(count, 'evaluation')} ended without a score: {kind}"
+            )
         for key, count in sorted(self._cut_off.items()):
-            self._notice("cut_off", f"{count} replies of {key} were cut off at max_tokens")
+            cut_off = counted(count, "reply", "replies")
+            self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")
         return {
             "passed": not any(finding.integrity for finding in self.findings),
             "checked": dict(self.checked),

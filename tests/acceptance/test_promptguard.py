@@ -358,7 +358,7 @@ def test_filters_choose_and_the_template_of_the_run_asks(
         ({"filters": {"category": ["od"]}}, "prompts.filters.category: no case has category 'od'"),
         (
             {"filters": {"category": ["odd"], "source": ["other.jsonl"]}},
-            "prompts.filters: none of 2 cases match all filters",
+            "prompts.filters: none of 2 cases matches all filters",
         ),
     ],
 )

@@ -289,7 +289,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
         done = invoke(
             store.url, "review", "import", "latest", file, "--reviewer", "jane", cwd=tmp_path
         )
-        assert f"{new} of 2 verdicts are new" in done.stderr
+        assert f"new and on record: {new} of 2 verdicts" in done.stderr
     said = reviewed(store)
     assert len(said) == 2
     assert (said[0].verdict, said[0].severity, said[0].tags) == ("fail", "S0", ("a", "b"))

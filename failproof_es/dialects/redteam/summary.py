@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from failproof_es.case import Case
+from failproof_es.counting import counted
 from failproof_es.dialects.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
@@ -190,9 +191,9 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         count = f"{document['judges']['agreeing']} of {document['judges']['pairs']}"
         yield f"  two judges agree: {count} verdicts"
     for judge, problems in document["judges"]["problems"].items():
-        yield f"  {judge} said nothing of {problems} evaluations"
+        yield f"  {judge} said nothing of {counted(problems, 'evaluation')}"
     for judge, void in document["judges"]["void"].items():
-        yield f"  {judge}: {void} verdicts on items are void"
+        yield f"  {judge}: verdicts on items that are void: {void}"
     for failure in document["failures"]:
         where = f"{failure['case_id']} (repetition {failure['repetition']})"
         why = failure["title"] if failure["items"] else failure["reason"]
