@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from html import unescape
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -43,6 +44,8 @@ MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SOME = rate([True] * 30 + [False] * 10)
 MORE = rate([True] * 35 + [False] * 5)
 NONE = rate([])
+REPORT_MD = Path(__file__).parents[3] / "docs" / "report.md"
+SEVERITIES = {"S0", "S1", "S2", "S3"}
 SECTIONS = [
     "Verdict and gates",
     "What was asked",
@@ -270,3 +273,17 @@ def test_what_is_not_known_is_said_to_be_unknown() -> None:
     assert "max_cost_usd 1 nothing not met" in said
     assert "free 1 unknown unknown unknown unknown" in said
     assert "seal none: the run has not ended" in said
+
+
+def test_every_section_and_every_number_is_defined_in_the_documentation() -> None:
+    documented = REPORT_MD.read_text("utf-8")
+    sections = documented[documented.index("| section |") : documented.index("## Every number")]
+    told_of = re.findall(r"^\| ([A-Z][^|]*) \|", sections, flags=re.M)
+    assert [SECTIONS[n].startswith(name) for n, name in enumerate(told_of)] == [True] * 14
+
+    numbers = documented[documented.index("## Every number") : documented.index("## Formats")]
+    headings = re.findall(r'<th scope="col" class="number">([^<]*)</th>', alpha())
+    wanted = {unescape(each).removeprefix("95 % ") for each in headings} - SEVERITIES
+    gates = {"limit", "measured", "verdict"}  # docs/gates.md has these
+    assert wanted > gates
+    assert [each for each in sorted(wanted - gates) if each not in numbers] == []
