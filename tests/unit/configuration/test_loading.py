@@ -8,9 +8,12 @@ import pytest
 
 from failproof_es.configuration.json_schema import schema_json
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
+from failproof_es.configuration.reference import reference
+from failproof_es.configuration.schema import Configuration
 from failproof_es.problems import InvalidInput, Problem
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+REFERENCE = CONFIGS.parent / "docs" / "configuration.md"
 GOOD = """\
 test_run: {name: smoke}
 models:
@@ -34,6 +37,15 @@ def test_what_ships_is_valid(path: Path) -> None:
 
 def test_the_committed_schema_is_up_to_date() -> None:
     assert (CONFIGS / "failproof-es.schema.json").read_text() == schema_json()
+
+
+def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> None:
+    assert REFERENCE.read_text() == reference(), (
+        "write it anew: python -m failproof_es.configuration.reference > docs/configuration.md"
+    )
+    schema = Configuration.model_json_schema(by_alias=True)
+    for part in (schema, *schema["$defs"].values()):
+        assert all(f"\n| `{key}` |" in reference() for key in part["properties"])
 
 
 def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_no_digest(

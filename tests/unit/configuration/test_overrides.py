@@ -193,8 +193,6 @@ def test_a_number_that_no_record_could_hold_is_refused(tmp_path: Path, setting: 
         ("prompts.filters.category=x", "put it in brackets"),
     ],
 )
-def test_a_count_of_tokens_is_not_taken_for_a_key(
-    tmp_path: Path, setting: str, words: str
-) -> None:
+def test_a_count_of_tokens_is_not_taken_for_a_key(tmp_path: Path, setting: str, words: str) -> None:
     (problem,) = problems_of(tmp_path, setting)
     assert words in str(problem)
