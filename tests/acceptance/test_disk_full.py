@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,10 +28,13 @@ Mount = Callable[[int], Path]
 
 
 @pytest.fixture
-def mount(tmp_path: Path) -> Iterator[Mount]:
-    """Mount a small file system of so many megabytes; the server in it is stopped at the end."""
-    folder = tmp_path / "small"
-    folder.mkdir(mode=0o755)
+def mount() -> Iterator[Mount]:
+    """Mount a small file system of so many megabytes; the server in it is stopped at the end.
+
+    Not below `tmp_path`: were this killed, later sessions could not clear that up, and fail.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="failproof-es-small-disk-"))
+    folder.chmod(0o755)
 
     def mounted(megabytes: int) -> Path:
         command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
@@ -39,10 +43,15 @@ def mount(tmp_path: Path) -> Iterator[Mount]:
             pytest.skip(f"a small disk cannot be mounted here: {done.stderr.strip()}")
         return folder
 
-    yield mounted
-    if folder.is_mount():
-        EmbeddedServer(folder).stop()
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    try:
+        yield mounted
+    finally:
+        if folder.is_mount():
+            try:
+                EmbeddedServer(folder).stop()
+            finally:
+                subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
 
 
 def fill(folder: Path) -> Path:
