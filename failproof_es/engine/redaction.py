@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,12 +24,13 @@ class Redactor:
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
-        self._secrets = [
+        forms = [
             (form, name)
             for name, value in values.items()
             if len(value) >= _SHORTEST
             for form in _forms(value)
         ]
+        self._secrets = sorted(forms, key=_longest_first)
 
     def scrubbing(self) -> Scrubbing:
         """Begin to scrub what one event will hold."""
@@ -88,38 +90,51 @@ class StreamScrubbing:
         self._scrubbing = Scrubbing(secrets)
         self._forms = [form for form, _ in secrets]
         self._longest = max(map(len, self._forms), default=0)
+        self._any = re.compile("|".join(map(re.escape, self._forms)) or r"\Z(?!\Z)")
         self._pass_on = pass_on
         self._held = ""
 
     def piece(self, text: str) -> None:
         """Take the next piece of the text; pass on what is known to be harmless."""
-        known = self._scrubbing.text("text", self._held + text)
-        cut = self._cut(known)
-        self._held = known[cut:]
-        if cut:
-            self._pass_on(known[:cut])
+        text = self._held + text
+        cut = self._cut(text)
+        self._held = text[cut:]
+        self._say(text[:cut])
 
     def end(self) -> None:
-        """Pass on what was held back: no more comes, so it is no secret."""
-        if self._held:
-            self._pass_on(self._held)
-            self._held = ""
+        """Pass on what was held back: no more comes."""
+        self._say(self._held)
+        self._held = ""
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._pass_on(self._scrubbing.text("text", text))
 
     def _cut(self, text: str) -> int:
-        """Where the longest end of the text begins that a secret may begin with."""
-        first = max(0, len(text) - self._longest + 1)
-        for start in range(first, len(text)):
-            if any(form.startswith(text[start:]) for form in self._forms):
-                return start
-        return len(text)
+        """Where that begins which more text may make a secret; never within a whole one."""
+        at = 0
+        while True:
+            found = self._any.search(text, at)
+            last = found.start() + 1 if found else len(text)
+            for start in range(max(at, len(text) - self._longest + 1), last):
+                if any(
+                    len(f) > len(text) - start and f.startswith(text[start:]) for f in self._forms
+                ):
+                    return start
+            if found is None:
+                return len(text)
+            at = found.end()
 
 
-def _forms(value: str) -> list[str]:
-    """The value as it is, in JSON (a slash escaped or not), in a URL, and in base64.
+def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
+    """One form may hold another one, of another variable, too: the rest of it would be left."""
+    form, variable = secret
+    return -len(form), form, variable
 
-    The longest first: a form may hold another one.
-    """
+
+def _forms(value: str) -> set[str]:
+    """The value as it is, in JSON (a slash escaped or not), in a URL, and in base64."""
     escaped = json.dumps(value)[1:-1]
     encoded = b64encode(value.encode()).decode("ascii")
     forms = {value, escaped, escaped.replace("/", r"\/"), quote(value), quote(value, safe="")}
-    return sorted({*forms, encoded, encoded.rstrip("=")}, key=lambda form: (-len(form), form))
+    return {*forms, encoded, encoded.rstrip("=")}
