@@ -62,12 +62,13 @@ def _without_thinking(text: str) -> str:
     """The reply after the thinking that opens it; drafts in there are no answers."""
     if not text.strip():
         raise ReplyUnreadable("empty", "the reply is empty")
-    while opening := _THINKING.match(text):
+    start = 0
+    while opening := _THINKING.match(text, start):
         closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
         if closing is None:
             raise ReplyUnreadable("unfinished_thinking", f"<{opening[1]}> is never closed")
-        text = text[closing.end() :]
-    return text
+        start = closing.end()
+    return text[start:]
 
 
 def _objects(

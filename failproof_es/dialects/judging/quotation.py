@@ -26,11 +26,12 @@ def normalised(text: str) -> str:
 def stands_in(quotation: str, texts: Sequence[str]) -> int | None:
     """The index of the first text that holds the quotation; `None` where none does."""
     wanted = normalised(quotation)
-    for index, text in enumerate(texts):
-        whole = normalised(text)
-        if wanted and (wanted == whole or _stands_at_words(wanted, whole)):
-            return index
-    return None
+    return next((n for n, text in enumerate(texts) if holds(normalised(text), wanted)), None)
+
+
+def holds(whole: str, wanted: str) -> bool:
+    """Whether the quotation stands in the text; both are `normalised` already."""
+    return bool(wanted) and (wanted == whole or _stands_at_words(wanted, whole))
 
 
 def says_something(quotation: str, texts: Sequence[str]) -> bool:

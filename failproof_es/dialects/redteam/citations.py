@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.judging.quotation import normalised, stands_in
+from failproof_es.dialects.judging.quotation import holds, normalised
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+-)\d+")
@@ -60,13 +60,14 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
     them, or in any where none is; `false_quotations` do not, and nobody said them either;
     `uncited` are the sentences that state something and cite nothing.
     """
-    by_id = {source["source_id"]: source["text"] for source in sources}
+    by_id = {source["source_id"]: normalised(source["text"]) for source in sources}
+    said = [normalised(each) for each in heard]
     cited = list(dict.fromkeys(cited_ids(text, by_id)))
     found, false = [], []
     for passage, named in _passages(text, by_id):
         if _stands(passage, [by_id[each] for each in named or by_id]):
             found.append(passage[:_SHOWN])
-        elif named or not _stands(passage, heard):
+        elif named or not _stands(passage, said):
             false.append(passage[:_SHOWN])
     return {
         "cited": [each for each in cited if each in by_id],
@@ -98,7 +99,7 @@ def _parts(passage: str) -> list[str]:
 
 
 def _stands(passage: str, texts: Sequence[str]) -> bool:
-    return all(stands_in(part, texts) is not None for part in _parts(passage))
+    return all(any(holds(text, part) for text in texts) for part in _parts(passage))
 
 
 def _claims(text: str) -> Iterator[str]:
