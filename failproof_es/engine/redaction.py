@@ -90,7 +90,7 @@ class StreamScrubbing:
         self._scrubbing = Scrubbing(secrets)
         self._forms = [form for form, _ in secrets]
         self._longest = max(map(len, self._forms), default=0)
-        self._any = re.compile("|".join(map(re.escape, self._forms)) or r"\Z(?!\Z)")
+        self._any = re.compile("|".join(map(re.escape, self._forms)) or "(?!)")
         self._pass_on = pass_on
         self._held = ""
 
@@ -117,13 +117,14 @@ class StreamScrubbing:
             found = self._any.search(text, at)
             last = found.start() + 1 if found else len(text)
             for start in range(max(at, len(text) - self._longest + 1), last):
-                if any(
-                    len(f) > len(text) - start and f.startswith(text[start:]) for f in self._forms
-                ):
+                if self._may_begin(text[start:]):
                     return start
             if found is None:
                 return len(text)
             at = found.end()
+
+    def _may_begin(self, text: str) -> bool:
+        return any(len(form) > len(text) and form.startswith(text) for form in self._forms)
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
