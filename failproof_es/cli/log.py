@@ -26,6 +26,7 @@ _TOLD = (
     *("run_number", "name", "collection", "chunk", "digest"),
     *("primary", "scores", "kind", "text", "message", "reason", "why", "problem"),
     *("finish_reason", "purpose", "turn", "attempt", "model_key"),
+    *("about", "path", "problems"),
 )
 """What the table tells of a payload, most telling first."""
 

@@ -21,14 +21,32 @@ def explain(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
     """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret."""
+    said: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
-        location: Location = detail["loc"]
+        location = _standing(detail, tree.value)
         name = str(location[-1]) if location else ""
         message, remedy = _plain(detail, name, location, schema)
+        said.setdefault(location, {})[message] = remedy
+    for location, messages in said.items():
         found_in, line = tree.place_of(location, path)
+        remedies = dict.fromkeys(filter(None, messages.values()))
         problems.error(
-            message, path=found_in, line=line, field=dotted(location) or None, remedy=remedy
-        )
+            ", or ".join(messages), path=found_in, line=line, field=dotted(location) or None,
+            remedy="; ".join(remedies) or None,
+        )  # fmt: skip
+
+
+def _standing(detail: ErrorDetails, value: Any) -> Location:
+    """Where it stands, without what is added for a value of several kinds (`constrained-int`)."""
+    location: Location = detail["loc"]
+    if detail["type"] == "missing":
+        return location
+    for depth, step in enumerate(location):
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return location[:depth]
+    return location
 
 
 def _plain(

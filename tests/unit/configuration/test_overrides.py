@@ -57,6 +57,10 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
     [
         ("execution.parallel_worker=9", "execution.parallel_worker", "did you mean `parallel_work"),
         ("execution.parallel_workers=x", "execution.parallel_workers", "integer"),
+        ("gates.no_regression_against=[1]", "gates.no_regression_against", "string; it is a list"),
+        ("prompts.path={a: b}", "prompts.path", "a valid list; it is a mapping"),
+        ("prompts.path=7", "prompts.path", "put it in quotes: '7'"),
+        ("gates.no_failures_at=S0", "gates.no_failures_at", "put it in brackets"),
         (
             "test_run.name=2024",
             "test_run.name",
