@@ -13,6 +13,8 @@ from failproof_es.report.observations import Observation
 from failproof_es.report.wording import judge_named, percent, points, told
 from failproof_es.statistics import Rate, rate
 
+_NAMED_GATES = 3
+"""So many are named in the sentence; the table below it has all of them."""
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
@@ -29,7 +31,7 @@ def verdict(
     if broken := _runs(each for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is not as it must be: trust none of this."
         return Verdict("bad", sentence, beside)
-    said = [*_missed(gates, len(asked)), *_ended_early(asked), *_unscored(series)]
+    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series)]
     said += _met(asked, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
@@ -44,11 +46,17 @@ def _runs(runs: Iterable[Asked]) -> str:
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[Gate], runs: int) -> Iterator[Said]:
+def _missed(gates: Sequence[Gate], asked: Sequence[Asked]) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
-        named = "; ".join(_named(gate, runs) for gate in missed)
-        yield "bad", f"Not met: {len(missed)} of {_counted(len(gates), 'gate')}: {named}."
+        said = f"Not met: {len(missed)} of {_counted(len(gates), 'gate')}"
+        numbers = {gate.run_number for gate in missed}
+        if len(asked) > 1:
+            said += f" ({_runs(each for each in asked if each.run_number in numbers)})"
+        named = [_named(gate, len(asked)) for gate in missed[:_NAMED_GATES]]
+        if len(missed) > _NAMED_GATES:
+            named.append(f"{len(missed) - _NAMED_GATES} more")
+        yield "bad", f"{said}: {'; '.join(named)}."
 
 
 def _named(gate: Gate, runs: int) -> str:

@@ -54,9 +54,17 @@ def test_of_several_runs_the_one_that_missed_a_gate_is_named() -> None:
     missed = [replace(MISSED, run_number=8), replace(MET, run_number=8, met=False)]
     found = of([run(7), run(8)], [replace(MET, run_number=7), *missed])
     assert found.sentence == (
-        "Not met: 2 of 3 gates: run 8, no_failures_at S0, S1: measured 3 of 31; "
+        "Not met: 2 of 3 gates (run 8): run 8, no_failures_at S0, S1: measured 3 of 31; "
         "run 8, min_accuracy 0.9: measured 0.975 over 40."
     )
+
+
+def test_of_many_missed_gates_each_run_is_named_and_the_sentence_stays_short() -> None:
+    missed = [replace(MISSED, run_number=number) for number in (1, 1, 1, 3, 4)]
+    sentence = of([run(n) for n in (1, 2, 3, 4)], missed).sentence
+    assert sentence.startswith("Not met: 5 of 5 gates (runs 1, 3, 4): run 1, ")
+    assert sentence.endswith("; 2 more.")
+    assert sentence.count("no_failures_at") == 3
 
 
 def test_a_run_without_gates_is_not_vouched_for_by_another_that_met_its_own() -> None:
@@ -79,7 +87,7 @@ def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: s
     )
     worse = of([run(1), going], [MISSED])
     assert worse.tone == "bad"
-    assert worse.sentence.startswith("Not met: 1 of 1 gate: run 1, no_failures_at")
+    assert worse.sentence.startswith("Not met: 1 of 1 gate (run 1): run 1, no_failures_at")
     assert "Not ended: run 2;" in worse.sentence
 
 
