@@ -158,6 +158,8 @@ def test_the_trail_tells_every_retry_limit_and_pause_and_who_went_on(
     (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     write_configuration(tmp_path, mock_url, execution={"parallel_workers": 1, "retry_delay_ms": 1})
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 1
+    for file in ("run.yaml", "suite.jsonl"):  # what was started is on record, files and all
+        (tmp_path / file).unlink()
     assert invoke(store.url, "resume", "latest", "--quiet", cwd=tmp_path).exit_code == 0
     trail = audit(store, "latest", tmp_path)
     told = [record for record in trail if record["event"] != "FileWritten"]

@@ -82,6 +82,16 @@ def test_each_user_turn_without_a_scripted_reply_is_answered_with_the_whole_conv
     assert next_messages(SCRIPT.turns, (Reply(0, "a", "stop"), Reply(1, "b", "stop"))) is None
 
 
+def test_system_turns_are_sent_where_they_stand() -> None:
+    two = case(("system", "Be kind."), ("user", "one"), ("system", "Be brief."), ("user", "two"))
+    last = next_messages(two.turns, (Reply(0, "mine", "stop"),))
+    assert last is not None
+    assert [(turn.role, turn.content) for turn in last] == [
+        ("system", "Be kind."), ("user", "one"), ("assistant", "mine"),
+        ("system", "Be brief."), ("user", "two"),
+    ]  # fmt: skip
+
+
 def test_what_a_model_called_stands_in_the_conversation_in_words() -> None:
     call = ToolCall(id="1", name="search", arguments='{"q": 1}')
     assert said(Reply(0, "", "tool_calls", tool_calls=(call,))) == '[tool call: search({"q": 1})]'

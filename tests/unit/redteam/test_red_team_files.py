@@ -83,12 +83,16 @@ def errors(problems: list[Problem]) -> list[tuple[int | None, str | None]]:
 
 
 def test_a_case_is_loaded_with_all_that_it_says(tmp_path: Path) -> None:
-    (case,), problems = load(written(tmp_path, CASE | {"notes": "n", "language": "de"}))
+    written_case = CASE | {"notes": "Only for people.", "language": "de"}
+    (case,), problems = load(written(tmp_path, written_case))
     assert problems == []
     assert (case.dialect, case.case_id, case.suite_id) == ("redteam", "GT-GROUND-0001", "cases")
     assert (case.category, case.severity, case.tags) == ("Grounding", "S2", ("citation_check",))
     assert case.expectation["language"] == "de"
-    assert case.document == CASE | {"notes": "n", "language": "de"}
+    assert case.document == written_case
+    assert load(written(tmp_path, CASE))[0][0].expectation["language"] == "en"
+    sent = " ".join(turn.content for turn in case.turns)
+    assert CASE["title"] not in sent and "Only for people." not in sent
 
 
 def test_sources_are_put_into_the_system_message_and_nothing_else_is_touched(
