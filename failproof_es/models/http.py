@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import aiohttp
 import httpx
@@ -23,6 +24,7 @@ from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText,
 from failproof_es.problems import InvalidInput
 
 _CHECK_TIMEOUT_S = 10.0
+_KEPT_ALIVE_S = 5.0
 _SHOWN_MODELS = 5
 _PIECE_BYTES = 2**18
 LONGEST_REPLY_BYTES = 2**26
@@ -166,12 +168,10 @@ class HttpProvider(ABC):
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
-            limits = httpx.Limits(
-                max_connections=self._connections, max_keepalive_connections=self._connections
-            )
             self._client = httpx.AsyncClient(
-                transport=AiohttpTransport(limits=limits),
+                transport=_transport(self._connections),
                 timeout=httpx.Timeout(self._timeout_s),
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 follow_redirects=False,
                 trust_env=False,
             )
@@ -211,6 +211,20 @@ class HttpProvider(ABC):
             return None
         shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+
+
+def _transport(connections: int) -> AiohttpTransport:
+    """So many connections at most, and no cookies: a request is what is on record of it."""
+    transport = AiohttpTransport()
+
+    def session() -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=connections, keepalive_timeout=_KEPT_ALIVE_S, ssl=transport.ssl_context
+        )
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    transport.client = session
+    return transport
 
 
 def _content(body: bytes) -> bytes | AsyncIterator[bytes]:

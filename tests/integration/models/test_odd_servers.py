@@ -30,12 +30,16 @@ ODD = {
 
 def against(
     script: Callable[[], AsyncIterator[bytes]], work: Callable[[Provider], Awaitable[None]]
-) -> None:
-    """Do the work with a provider whose server writes these bytes, whatever it is asked."""
+) -> list[bytes]:
+    """Do the work with a provider whose server writes these bytes, whatever it is asked.
+
+    Returns what every request began with.
+    """
+    heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            await reader.readuntil(b"\r\n\r\n")
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
             async for piece in script():
                 writer.write(piece)
                 await writer.drain()
@@ -47,7 +51,7 @@ def against(
     async def main() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
-            model = Model(provider="openai", model="odd", base_url=f"http://127.0.0.1:{port}/v1")
+            model = Model(provider="openai", model="odd", base_url=f"http://localhost:{port}/v1")
             provider = create_provider(model, timeout_ms=5_000, connections=1)
             try:
                 await work(provider)
@@ -55,6 +59,7 @@ def against(
                 await provider.close()
 
     asyncio.run(main())
+    return heads
 
 
 async def asked(provider: Provider) -> None:
@@ -112,3 +117,19 @@ def test_a_reply_that_unpacks_to_more_than_any_answer_is_not_read_to_its_end(
         assert caught.value.body == b"0" * 2**20
 
     against(script, work)
+
+
+def test_no_cookie_ties_a_request_to_the_one_before() -> None:
+    body = b'{"choices": [{"message": {"content": "hello"}}]}'
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nset-cookie: session=1; Path=/\r\n\r\n" + body
+
+    async def work(provider: Provider) -> None:
+        await provider.check()
+        await asked(provider)
+        await asked(provider)
+
+    heads = against(script, work)
+    assert len(heads) == 3
+    assert not any(b"cookie" in head.lower() for head in heads)
