@@ -44,6 +44,7 @@ def test_a_quotation_stands_in_one_turn_at_the_borders_of_words(
     ("quotation", "says"),
     [
         ("cannot help", True),
+        ("It is", True),
         ("illegal", True),
         ("申し訳ありま", True),
         ("help", False),

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from failproof_es.case import Case
-from failproof_es.dialects.judging import checklist, decide
+from failproof_es.dialects.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.summary import Summary, summary_lines
 from failproof_es.evaluation import (
@@ -137,6 +137,13 @@ def test_numbers_say_which_items_hold() -> None:
         "must_do.1": 1.0,
         "must_not_do.1": 0.0,
     }
+
+
+def test_judges_agree_or_not_only_where_both_say_something() -> None:
+    whole, half = judge(*GOOD), judge("present", None, "not_met", key="k")
+    for verdicts in ((whole, half), (half, whole)):
+        decisions = decide(checklist(EXPECTED), Judgement("majority", verdicts))
+        assert judge_agreement(decisions) == (1, 2)
 
 
 def test_an_empty_reply_fails_without_a_judge_and_a_withheld_one_is_not_scored() -> None:
