@@ -8,6 +8,7 @@ from failproof_es.cli.output import Column, print_table
 from failproof_es.cli.run_facts import CLASSES, RunFacts, suite_rows, total_row
 from failproof_es.cli.sanitise import one_line
 from failproof_es.gates import told
+from failproof_es.report import wording
 
 
 def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
@@ -52,7 +53,7 @@ def _accuracy(row: dict[str, Any]) -> dict[str, str]:
 
 def percent(share: float | None) -> str:
     """A share as a percentage, `-` where there is none."""
-    return "-" if share is None else f"{share:.1%}"
+    return "-" if share is None else wording.percent(share).replace(" ", "")
 
 
 def gate_line(name: str, gate: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
+from failproof_es.counting import counted
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
@@ -49,7 +50,7 @@ def _runs(runs: Iterable[Asked]) -> str:
 def _missed(gates: Sequence[Gate], asked: Sequence[Asked]) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
-        said = f"Not met: {len(missed)} of {_counted(len(gates), 'gate')}"
+        said = f"Not met: {len(missed)} of {counted(len(gates), 'gate')}"
         numbers = {gate.run_number for gate in missed}
         if len(asked) > 1:
             said += f" ({_runs(each for each in asked if each.run_number in numbers)})"
@@ -95,10 +96,6 @@ def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:
         yield "good", met
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def _overall(of: Sequence[Observation]) -> Rate:
     scored = [each for each in of if each.passed is not None]
     return rate([bool(each.passed) for each in scored], [each.cluster for each in scored])
@@ -124,16 +121,16 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
 def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
     overall = _overall(of)
     if 0 < overall.clusters < _FEW:
-        yield f"{name}: only {_counted(overall.clusters, 'independent case')} were scored."
+        yield f"{name}: the rates rest on {counted(overall.clusters, 'independent case')} only."
     if overall.half_width is not None and overall.half_width > _WIDE:
         yield (
             f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
             "more cases would tell more."
         )
     if lost := sum(each.lost is not None for each in of):
-        yield f"{name}: {lost:,} of {len(of):,} evaluations were not scored; no rate is of them."
+        yield f"{name}: not scored, {lost:,} of {counted(len(of), 'evaluation')}: in no rate."
     if cut := sum(each.primary == _CUT_OFF for each in of):
-        yield f"{name}: {cut:,} of {len(of):,} evaluations were cut off at max_tokens."
+        yield f"{name}: cut off at max_tokens, {cut:,} of {counted(len(of), 'evaluation')}."
 
 
 def _not_shown(report: Report) -> Iterator[str]:

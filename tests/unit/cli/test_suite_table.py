@@ -7,7 +7,7 @@ from uuid import uuid5
 import pytest
 
 from failproof_es.cli.run_facts import RunFacts
-from failproof_es.cli.suite_table import print_suites
+from failproof_es.cli.suite_table import percent, print_suites
 from tests.unit.cli.samples import RUN, classified, scored, sent
 
 SUITES = {uuid5(RUN, "0"): "small", uuid5(RUN, "1"): "large"}
@@ -42,3 +42,18 @@ def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_doe
     assert counts["small"] == ["0", "0", "1"]
     assert counts["large"] == ["1", "0", "0"]
     assert counts["total"] == ["1", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (None, "-"),
+        (0.0, "0.0%"),
+        (0.0004, "0.1%"),
+        (0.469, "46.9%"),
+        (0.9996, "99.9%"),
+        (1, "100.0%"),
+    ],
+)
+def test_what_is_not_all_is_never_shown_as_all(share: float | None, shown: str) -> None:
+    assert percent(share) == shown

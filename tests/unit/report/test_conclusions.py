@@ -119,10 +119,10 @@ def test_limitations_are_those_of_these_runs() -> None:
     ]
     report = replace(empty_report(), asked=(run(repetitions=1, judges=()),))
     said = limitations(report, {"m": few}).limitations
-    assert said[0] == "m: only 2 independent cases were scored."
+    assert said[0] == "m: the rates rest on 2 independent cases only."
     assert said[1].startswith("m: the interval of the pass rate is 81.1 points wide")
-    assert said[2] == "m: 1 of 3 evaluations were not scored; no rate is of them."
-    assert said[3] == "m: 1 of 3 evaluations were cut off at max_tokens."
+    assert said[2] == "m: not scored, 1 of 3 evaluations: in no rate."
+    assert said[3] == "m: cut off at max_tokens, 1 of 3 evaluations."
     assert said[4].startswith("Every case was asked once")
     assert "judged" not in " ".join(said)
 
