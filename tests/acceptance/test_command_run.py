@@ -61,7 +61,7 @@ def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
 ) -> None:
     process = begin(store.url, "start", "run.yaml", "--quiet", cwd=work)
     wait_for_a_run(store)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while events(store, "Scored") < 3:
         assert time.monotonic() < deadline, "nothing was scored"
         time.sleep(0.02)

@@ -42,6 +42,15 @@ def wait_for_a_run(store: Store) -> None:
         time.sleep(0.02)
 
 
+def wait_for_requests(url: str) -> None:
+    """Until the server is asked more than it was."""
+    before = sum(asked(url).values())
+    deadline = time.monotonic() + 30
+    while sum(asked(url).values()) == before:
+        assert time.monotonic() < deadline, "nothing more is asked"
+        time.sleep(0.01)
+
+
 def complete(store: Store, folder: Path) -> subprocess.CompletedProcess[str]:
     finished = run(store.url, "resume", "latest", "--quiet", cwd=folder)
     assert finished.returncode == 0, finished.stderr
@@ -88,11 +97,14 @@ def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Pat
         write_configuration(tmp_path, url, execution=execution)
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         wait_for_a_run(store)
-        for _ in range(KILLS):
-            time.sleep(moments.uniform(0.0, 0.15))
+        for kill in range(KILLS):
+            if kill % 4 == 0:
+                time.sleep(moments.uniform(0.0, 1.0))  # anywhere, also while it starts
+            else:
+                wait_for_requests(url)
+                time.sleep(moments.uniform(0.0, 0.15))
             kill_group(process)
             process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
-            time.sleep(moments.uniform(0.6, 0.9))
         kill_group(process)
         complete(store, tmp_path)
         check_the_record(store, url)

@@ -77,7 +77,7 @@ def test_the_details_show_what_was_matched() -> None:
 def test_a_pattern_that_runs_out_of_time_is_an_error_of_its_case(pattern: str) -> None:
     begun = time.monotonic()
     found = classify("a" * 40 + "!", expected_response=pattern)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     assert (found.primary, found.details["rule"]) == ("error", "pattern_timeout")
 
 
