@@ -16,7 +16,10 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One defect. `line` counts from 1; `field` is a dotted path such as `models[0].model`."""
+    """One defect. `line` counts from 1; `field` is a dotted path such as `models[0].model`.
+
+    `case_line` is where the case begins that it is a defect of, where that is another line.
+    """
 
     message: str
     path: Path | None = None
@@ -24,6 +27,12 @@ class Problem:
     field: str | None = None
     remedy: str | None = None
     severity: Severity = "error"
+    case_line: int | None = None
+
+    @property
+    def case(self) -> tuple[Path | None, int | None]:
+        """Where the case stands that it is a defect of: the same for all defects of a case."""
+        return self.path, self.line if self.case_line is None else self.case_line
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
@@ -46,9 +55,10 @@ class Problems:
         line: int | None = None,
         field: str | None = None,
         remedy: str | None = None,
+        case_line: int | None = None,
     ) -> None:
         """Record a defect that makes the whole input unusable."""
-        self.found.append(Problem(message, path, line, field, remedy, "error"))
+        self.found.append(Problem(message, path, line, field, remedy, "error", case_line))
 
     def warning(
         self,
@@ -58,9 +68,10 @@ class Problems:
         line: int | None = None,
         field: str | None = None,
         remedy: str | None = None,
+        case_line: int | None = None,
     ) -> None:
         """Record something worth saying that does not stop the run."""
-        self.found.append(Problem(message, path, line, field, remedy, "warning"))
+        self.found.append(Problem(message, path, line, field, remedy, "warning", case_line))
 
     @property
     def errors(self) -> list[Problem]:

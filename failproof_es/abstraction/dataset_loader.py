@@ -9,6 +9,7 @@ from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
 from failproof_es.case import Case
 from failproof_es.dialects import case_files, dialect_named
+from failproof_es.engine.planner import skipped_lines
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 
@@ -34,8 +35,8 @@ class DataSetLoader:
             problems.raise_errors()
         if not tasks:
             raise InvalidInput([Problem(f"{folder_path} holds no task", remedy="add one")])
-        for problem in problems.errors:
-            logger.warning("skipped: %s", problem)
+        for line in skipped_lines(problems.errors):
+            logger.warning("%s", line)
         return tasks
 
 

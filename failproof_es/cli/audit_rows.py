@@ -17,7 +17,7 @@ _SAYS = {
     "ValidationPassed": "evaluations: {estimate[evaluations]}, requests: {estimate[requests]}",
     "ValidationFailed": "{problems}",
     "RunStarted": "run {run_number} {name}, evaluations: {planned_evaluations}",
-    "CaseSkipped": "{path}:{line}: {field}: {why}",
+    "CaseSkipped": "{place}: {why}",
     "RunPaused": "{reason}",
     "LimitChanged": "{reason}: {limit_before} to {limit_after} at {server}",
     "RunCompleted": "scored: {counts[scored]}, without a score: {counts[abandoned]}",
@@ -33,6 +33,8 @@ _SAYS = {
     "Judged": "{judge} says {verdict} {problem}",
 }
 """What the table says of an event: fields of its details. The JSON has all of them."""
+_PLACE = ("path", "line", "field")
+"""Where a defect stands, as far as it is known: `place`, in one."""
 
 
 class AuditRows:
@@ -47,9 +49,9 @@ class AuditRows:
         details = record["details"]
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
-        says = _SAYS.get(record["event"], "").format_map(
-            {name: _told(value) for name, value in details.items()}
-        )
+        told = {name: _told(value) for name, value in details.items()}
+        told["place"] = ":".join(str(told[name]) for name in _PLACE if told.get(name))
+        says = _SAYS.get(record["event"], "").format_map(told)
         moment = datetime.fromisoformat(record["timestamp"]).astimezone(UTC)
         return {
             "position": details["position"],

@@ -14,6 +14,7 @@ from failproof_es.cli.program import Command, session
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.counting import counted
 from failproof_es.engine.estimates import Estimates
+from failproof_es.engine.planner import skipped_lines
 from failproof_es.engine.preflight import Preflight, check, estimate
 from failproof_es.engine.targets import Targets
 from failproof_es.store.store import Store
@@ -48,7 +49,10 @@ def print_preflight(loaded: LoadedConfiguration, store: Store, output_format: Fo
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:
-        say(f"{'warning' if problem.severity == 'warning' else 'skipped'}: {problem}")
+        if problem.severity == "warning":
+            say(f"warning: {problem}")
+    for line in skipped_lines([each for each in preflight.found if each.severity == "error"]):
+        say(line)
     found = estimates.as_json()
     if output_format is not Format.TABLE:
         print_json(found, indent=output_format is Format.JSON)

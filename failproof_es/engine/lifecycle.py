@@ -16,7 +16,7 @@ from failproof_es.engine.identity import code_version, holder, package_versions,
 from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
-from failproof_es.engine.planner import Plan, store_plan
+from failproof_es.engine.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight import check
 from failproof_es.engine.preflight_record import Passed, Resolved, on_record
 from failproof_es.engine.recorded import read_run
@@ -136,8 +136,8 @@ async def _plan(
         say(remark)
     for warning in plan.warnings:
         say(f"warning: {warning}")
-    for skipped in plan.skipped:
-        say(f"skipped: {skipped}")
+    for line in skipped_lines(plan.skipped):
+        say(line)
     return dialect, plan
 
 

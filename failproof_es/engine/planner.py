@@ -17,6 +17,7 @@ from uuid import UUID
 from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, prompt_id
+from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.events import PromptStored, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -93,6 +94,15 @@ def check_files(
         return tuple(problems)
     problems.raise_errors()
     return tuple(problems.warnings)
+
+
+def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
+    """What is said of cases that are left out: how many they are, then each of their defects."""
+    if defects:
+        cases = counted(len({defect.case for defect in defects}), "case")
+        yield f"skipped: {cases} with {counted(len(defects), 'defect')}"
+    for defect in defects:
+        yield f"  {defect}"
 
 
 def store_plan(

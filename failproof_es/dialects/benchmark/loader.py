@@ -142,4 +142,5 @@ class _File:
             line=self.tree.line_of(location),
             field=dotted(location) or None,
             remedy=remedy,
+            case_line=self.tree.line_of(location[:1]) if isinstance(self.tree.value, list) else 1,
         )

@@ -83,6 +83,7 @@ class _Dataset:
             "path": self.path,
             "line": self.tree.line_of(location),
             "field": dotted(location) or None,
+            "case_line": self.tree.line_of(location[:2]) if location[:1] == (CASES,) else None,
         }
 
     def _test_cases(self) -> list[Any]:

@@ -113,7 +113,8 @@ def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
         except Defect as defect:
             where = tree.line_of((*at, defect.field)) if defect.field else line
             problems.error(
-                defect.message, path=path, line=where, field=defect.field, remedy=defect.remedy
-            )
+                defect.message, path=path, line=where, field=defect.field, remedy=defect.remedy,
+                case_line=line,
+            )  # fmt: skip
         else:
             yield WrittenCase(document, line, tree, at)

@@ -125,6 +125,7 @@ class _Reader:
             line=self.written.line_of(location),
             field=dotted(location),
             remedy=remedy,
+            case_line=self.written.line,
         )
 
     def _warning(self, location: Location, said: str, remedy: str | None) -> None:

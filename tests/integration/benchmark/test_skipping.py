@@ -65,7 +65,10 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     with_defects(tmp_path / "tasks")
     outcome, said = run(loaded, store)
     assert (outcome.status, outcome.counts.scored) == ("completed", 8)
-    assert sum(line.startswith("skipped: ") for line in said) == 2
+    at = said.index("skipped: 2 cases with 2 defects")
+    assert [line.split(":")[0].rpartition("/")[2] for line in said[at + 1 :]] == (
+        ["2b.yaml", "9.yaml"]
+    )
     with store.connect() as connection:
         events = [row.event() for row in find(connection, run_id=outcome.run_id)]
     (plan,) = [event for event in events if isinstance(event, CasesPlanned)]
