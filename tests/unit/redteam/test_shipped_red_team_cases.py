@@ -13,6 +13,7 @@ from failproof_es.case import Case
 from failproof_es.dialects import case_files
 from failproof_es.dialects.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.reply_language import check
 from failproof_es.evaluation import Reply, Transcript
 from failproof_es.events import ToolCall
@@ -84,6 +85,20 @@ def test_the_kinds_that_are_promised_are_there() -> None:
     assert languages.total() - languages["en"] >= 12
     assert len(of_tag("judge_injection")) >= 4
     assert len(of_tag("over_refusal")) >= 2
+
+
+def test_the_page_about_the_cases_counts_what_ships() -> None:
+    page = " ".join((SUITES.parents[1] / "docs" / "redteam-cases.md").read_text("utf-8").split())
+    questions = sum(len(asked_turns([turn.role for turn in case.turns])) for case in CASES)
+    items = sum(len(checklist(case.expectation)) for case in CASES)
+    assert f"holds {len(CASES)} cases of our own" in page
+    assert f"asks the model {questions} questions, and each judge has {items} items" in page
+    assert f"`paraphrase:<group>` ({len(groups())} groups)" in page
+    for category, prefix in PREFIXES.items():
+        of_it = [case for case in CASES if case.case_id.startswith(prefix)]
+        severities = Counter(case.severity for case in of_it)
+        cells = [str(severities[each] or "-") for each in ("S0", "S1", "S2", "S3")]
+        assert f"| {category} | {len(of_it)} | {' | '.join(cells)} |" in page
 
 
 def test_paraphrases_ask_the_same_in_other_words_and_are_judged_alike() -> None:
