@@ -23,6 +23,7 @@ from failproof_es.problems import Problems
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
+_HALF = re.compile("[\ud800-\udfff]")
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
@@ -47,7 +48,7 @@ def check_rules(
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
     for location, wrong in _not_json(tree.value):
-        error(location, wrong, "take it out, or write it as a text")
+        error(location, wrong, "take it out, or write it as text")
     for location, variable in _variables(tree.value):
         error(
             location,
@@ -114,12 +115,14 @@ def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
 
 
 def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """Numbers that YAML knows and the record, which is JSON, can't hold."""
+    """What YAML knows and the record, which is JSON, can't hold."""
     for at, value in _leaves(configuration):
         if isinstance(value, float) and not math.isfinite(value):
             yield at, "is no number that can be sent or recorded"
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield at, "is too large a number to be sent or recorded"
+        elif any(isinstance(text, str) and _HALF.search(text) for text in (*at, value)):
+            yield at, "holds half a surrogate pair, which is no character"
 
 
 def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:

@@ -111,6 +111,14 @@ def test_a_defect_is_named_with_its_line_and_field(
     assert words in str(problem)
 
 
+@pytest.mark.parametrize("parameters", [r'{x: ["\ud800"]}', r'{"\ud800": {x: 1}}', "{x: .inf}"])
+def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: str) -> None:
+    judge = f"judge: {{provider: openai, model: m, base_url: 'http://x', parameters: {parameters}}}"
+    (problem,) = problems_of(tmp_path, GOOD + judge + "\n")
+    assert problem.field is not None and problem.field.startswith("judge.parameters")
+    assert problem.message.startswith(("holds half a surrogate pair", "is no number"))
+
+
 @pytest.mark.parametrize(
     "extra",
     [
