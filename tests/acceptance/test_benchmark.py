@@ -171,6 +171,6 @@ def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending
     assert sorted(finals.values()) == [1] * 2 * TASKS
     assert set(answered_requests(rows).values()) == {1}
     recorded = sum(row.topic == "RequestSent" for row in rows)
-    assert recorded - sum(asked.values()) <= 2  # killed between the record and the socket
+    assert 0 <= recorded - sum(asked.values()) <= 2  # killed between the record and the socket
     assert [row.topic for row in rows if row.topic == "RunCompleted"] == ["RunCompleted"]
     assert replay(store, run).agree == 2 * TASKS
