@@ -13,11 +13,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 import orjson
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +32,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHORT = "failproof_es.cli.output.json"
 
 TABLE_ROWS = 1_000
+
+_NARROWEST = 10
+"""How narrow a table's column of texts may get."""
 
 PIPE_WIDTH = 200
 """How wide a table is where there is no terminal to ask."""
@@ -103,31 +107,95 @@ def print_table(
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
 
-    A long one becomes several, each with its heading, so that memory stays flat.
+    Nothing is cut off: on a narrow terminal texts go on in the next line, and where even that
+    is too wide, values stand one under the other. A long table becomes several, each with its
+    heading, so that memory stays flat.
     """
     console = stdout_console()
+    heading = title and one_line(title)
     remaining = iter(rows)
     page = list(islice(remaining, TABLE_ROWS))
     while True:
-        table = Table(title=title and one_line(title), title_justify="left", box=box.SIMPLE_HEAD)
-        for column in columns:
-            table.add_column(column.heading, justify="right" if column.right else "left")
-        for row in page:
-            table.add_row(*(Text(cell(row.get(column.key))) for column in columns))
-        console.print(table)
+        cells = [[cell(row.get(column.key)) for column in columns] for row in page]
+        for padding in (1, 0):
+            between = len(columns) * (1 + 2 * padding) + 1
+            if widths := _widths(columns, cells, console.width - between):
+                console.print(_table(columns, cells, widths, padding, heading))
+                break
+        else:
+            _print_one_under_the_other(console, columns, cells, heading)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
 
 
+def _widths(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int
+) -> list[int] | None:
+    """How wide each column gets, the widest narrowed first; `None` where `room` is too little.
+
+    Headings and numbers stay whole, a text needs a few characters.
+    """
+    headings = [cell_len(column.heading) for column in columns]
+    wanted = [
+        max(heading, *(cell_len(row[at]) for row in cells), 0)
+        for at, heading in enumerate(headings)
+    ]
+    least = [
+        width if column.right else max(heading, min(width, _NARROWEST))
+        for column, heading, width in zip(columns, headings, wanted, strict=True)
+    ]
+    if sum(least) > room:
+        return None
+    widths = [min(width, room) for width in wanted]
+    while sum(widths) > room:
+        narrowable = (at for at, width in enumerate(widths) if width > least[at])
+        widths[max(narrowable, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _table(
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    padding: int,
+    title: str | None,
+) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding))
+    for column, width in zip(columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _print_one_under_the_other(
+    console: Console,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    title: str | None,
+) -> None:
+    if title:
+        console.print(Text(title))
+    for row in cells:
+        named = zip((column.heading for column in columns), row, strict=True)
+        console.print(_facts({name: value for name, value in named if value}))
+        console.print()
+
+
 def print_facts(facts: dict[str, Any]) -> None:
     """Print named facts one under the other, `-` where a value is unknown."""
+    stdout_console().print(_facts({one_line(name): cell(value) for name, value in facts.items()}))
+
+
+def _facts(cells: dict[str, str]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(Text(one_line(name)), Text(cell(value)))
-    stdout_console().print(table)
+    for name, value in cells.items():
+        table.add_row(Text(name), Text(value))
+    return table
 
 
 def stdout_console() -> Console:

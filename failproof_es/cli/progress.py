@@ -29,6 +29,9 @@ SAMPLE_EVERY_S = 1.0
 """A rate is measured between samples, and before the run has begun there is no model to take
 one of."""
 
+_NARROWEST_NAME = 12
+_ANY_WIDTH = 10_000
+
 _COLUMNS = (
     "done",
     "pass",
@@ -82,7 +85,7 @@ class LiveTable:
 
     def __init__(self, state: ProgressState, console: Console) -> None:
         self._live = Live(
-            get_renderable=lambda: progress_table(state) if state.models else Text(""),
+            get_renderable=lambda: fitting(state, console) if state.models else Text(""),
             console=console,
             refresh_per_second=REPAINTS_PER_SECOND,
             redirect_stdout=False,
@@ -139,10 +142,22 @@ class Lines:
             print(self._line(self._state), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def progress_table(state: ProgressState) -> Table:
+def fitting(state: ProgressState, console: Console) -> Table | Text:
+    """The table, closer together on a narrow terminal; the plain line where it is too narrow."""
+    names = max((len(key) for key in state.models), default=0)
+    spare = max(names - _NARROWEST_NAME, 0)
+    for padding in (1, 0):
+        table = progress_table(state, padding)
+        wanted = console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+        if wanted - spare <= console.width:
+            return table
+    return Text(plain_line(state))
+
+
+def progress_table(state: ProgressState, padding: int = 1) -> Table:
     """A row per model, and a title that says which run."""
     title = f"run {state.run_number} {one_line(state.name)}" if state.run_number else "starting"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, padding))
     table.add_column("model", overflow="ellipsis", no_wrap=True)
     for column in _COLUMNS:
         table.add_column(column, justify="right", no_wrap=True)

@@ -70,6 +70,33 @@ def test_no_format_lets_a_control_character_through(
     assert "[bold]x[/bold]" in shown, "what looks like markup is text"
 
 
+WIDE = (
+    Column("suite", "suite"),
+    *(Column(name, name, right=True) for name in ("cases", "passed", "truncated", "accuracy")),
+)
+LONG = {"suite": "instruction_hierarchy", "cases": 1234, "passed": "33.3%", "accuracy": "100.0%"}
+
+
+@pytest.mark.parametrize("width", [200, 60, 48, 30])
+def test_a_narrow_terminal_cuts_nothing_off(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("failproof_es.cli.output.PIPE_WIDTH", width)
+    print_rows([LONG], WIDE, Format.TABLE)
+    shown = capsys.readouterr().out
+    assert all(len(line) <= width for line in shown.splitlines())
+    assert "…" not in shown
+    assert all(value in shown for value in ("1234", "33.3%", "100.0%"))
+    words = {line.split()[0] for line in shown.splitlines() if line.strip()}
+    assert ("truncated" in words) == (width == 30), "values stand one under the other"
+    assert "instruction" in shown or "instructio" in shown
+
+
+def test_a_table_without_rows_is_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows([], WIDE, Format.TABLE)
+    assert "truncated" in capsys.readouterr().out
+
+
 def test_json_keeps_every_value_and_every_key(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"name": HOSTILE, "count": 1, "more": None}, {"name": "b", "count": 2, "more": 0.5}]
     print_rows(rows, COLUMNS, Format.JSON)
