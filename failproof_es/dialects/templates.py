@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -26,6 +26,19 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     A placeholder that `values` doesn't name stays as it is.
     """
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
+    """What keeps a template from being used: what it lacks, and what nothing fills in."""
+    held = names(template)
+    known = list(dict.fromkeys([*required, *optional]))
+    for name in required:
+        if name not in held:
+            yield f"must hold {{{{{name}}}}}"
+    for name in dict.fromkeys(held):
+        if name not in known:
+            listed = ", ".join(f"{{{{{each}}}}}" for each in known)
+            yield f"holds {{{{{name}}}}}, which nothing fills in; known: {listed}"
 
 
 def delimiter(*untrusted: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from failproof_es.dialects.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
-from failproof_es.dialects.templates import names
+from failproof_es.dialects.templates import defects
 from failproof_es.problems import Problems
 
 _FIELD = "prompts.options"
+_PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "generation_template": (GENERATION_NAMES, ()),
+    "judge_template": (JUDGE_NAMES[-2:], JUDGE_NAMES),
+}
+"""What each template must hold, and what it may."""
 
 
 class Options(BaseModel):
@@ -40,33 +45,12 @@ def read_options(written: Mapping[str, Any]) -> Options:
             problems.error(message, field=f"{_FIELD}.{name}", remedy=remedy)
         problems.raise_errors()
         raise
-    _check(options.generation_template, "generation_template", GENERATION_NAMES, (), problems)
-    _check(options.judge_template, "judge_template", JUDGE_NAMES[-2:], JUDGE_NAMES, problems)
+    for name, (required, optional) in _PLACEHOLDERS.items():
+        template = getattr(options, name)
+        for defect in () if template is None else defects(template, required, optional):
+            problems.error(defect, field=f"{_FIELD}.{name}")
     problems.raise_errors()
     return options
-
-
-def _check(
-    template: str | None,
-    name: str,
-    required: Collection[str],
-    optional: Collection[str],
-    problems: Problems,
-) -> None:
-    for defect in () if template is None else _defects(template, required, optional):
-        problems.error(defect, field=f"{_FIELD}.{name}")
-
-
-def _defects(template: str, required: Collection[str], optional: Collection[str]) -> Iterator[str]:
-    held = names(template)
-    known = list(dict.fromkeys([*required, *optional]))
-    for name in required:
-        if name not in held:
-            yield f"must hold {{{{{name}}}}}"
-    for name in dict.fromkeys(held):
-        if name not in known:
-            listed = ", ".join(f"{{{{{each}}}}}" for each in known)
-            yield f"holds {{{{{name}}}}}, which nothing fills in; known: {listed}"
 
 
 def _hint(name: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from failproof_es.dialects.judging import prompt
 from failproof_es.dialects.redteam import source_block
-from failproof_es.dialects.templates import names
+from failproof_es.dialects.templates import defects
 from failproof_es.problems import Problems
 
 _FIELD = "prompts.options"
@@ -35,17 +34,12 @@ class Options(BaseModel):
     """The findings that fail a case without a judge."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Placeholders:
-    required: Collection[str]
-    known: Collection[str]
-
-
-_TEMPLATES: Mapping[str, _Placeholders] = {
-    "sources_template": _Placeholders(("sources",), source_block.BLOCK_NAMES),
-    "source_template": _Placeholders(("source_id", "text", "delimiter"), source_block.SOURCE_NAMES),
-    "judge_template": _Placeholders(prompt.REQUIRED, prompt.NAMES),
+_PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "sources_template": (("sources",), source_block.BLOCK_NAMES),
+    "source_template": (("source_id", "text", "delimiter"), source_block.SOURCE_NAMES),
+    "judge_template": (prompt.REQUIRED, prompt.NAMES),
 }
+"""What each template must hold, and what it may."""
 
 
 def read_options(written: Mapping[str, Any]) -> Options:
@@ -61,9 +55,9 @@ def read_options(written: Mapping[str, Any]) -> Options:
             _report(each, problems)
         problems.raise_errors()
         raise
-    for name, placeholders in _TEMPLATES.items():
+    for name, (required, optional) in _PLACEHOLDERS.items():
         template = getattr(options, name)
-        for defect in () if template is None else _defects(template, placeholders):
+        for defect in () if template is None else defects(template, required, optional):
             problems.error(defect, field=f"{_FIELD}.{name}")
     problems.raise_errors()
     return options
@@ -80,16 +74,3 @@ def _report(error: Any, problems: Problems) -> None:
         problems.error("is not a known key", field=field, remedy=hint)
     else:
         problems.error(error["msg"][:1].lower() + error["msg"][1:], field=field)
-
-
-def _defects(template: str, placeholders: _Placeholders) -> list[str]:
-    """What keeps a template from being used; empty when nothing does."""
-    held = names(template)
-    found = [f"must hold {{{{{name}}}}}" for name in placeholders.required if name not in held]
-    known = ", ".join(f"{{{{{name}}}}}" for name in placeholders.known)
-    found += [
-        f"holds {{{{{name}}}}}, which nothing fills in; known: {known}"
-        for name in dict.fromkeys(held)
-        if name not in placeholders.known
-    ]
-    return found
