@@ -10,7 +10,7 @@ from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Gate, Report, Tone, Verdict
-from failproof_es.report.observations import Observation
+from failproof_es.report.observations import UNFINISHED, Observation
 from failproof_es.report.wording import judge_named, percent, points, told
 from failproof_es.statistics import Rate, rate
 
@@ -75,11 +75,11 @@ def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
-    everything = [each for of in series.values() for each in of]
-    unscored = sum(each.lost is not None for each in everything)
-    if everything and unscored / len(everything) > _MANY_UNSCORED:
-        share = percent(unscored / len(everything))
-        yield "doubt", f"{unscored:,} of {len(everything):,} evaluations ({share}) have no score."
+    ended = [each for of in series.values() for each in of if each.lost != UNFINISHED]
+    unscored = sum(each.lost is not None for each in ended)
+    if ended and unscored / len(ended) > _MANY_UNSCORED:
+        share = percent(unscored / len(ended))
+        yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
 
 
 def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:

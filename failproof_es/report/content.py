@@ -68,6 +68,8 @@ class Asked:
     """Path, SHA-256, cases."""
     seeds: tuple[tuple[str, int], ...]
     repetitions: int
+    gates_set: bool
+    """Whether the configuration sets gates; they are judged when the run completes."""
     positions: tuple[int, int]
     """First and last position in the log."""
     events: int

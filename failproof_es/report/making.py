@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
-from failproof_es.events import ModelSnapshot, RunSealed, Usage
+from failproof_es.events import ModelSnapshot, RunSealed, RunStarted, Usage
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
@@ -108,12 +108,18 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         suites=tuple((suite.path, suite.sha256, suite.cases) for suite in started.suites),
         seeds=tuple(sorted(started.seeds.items())),
         repetitions=int(started.configuration["execution"]["repetitions"]),
+        gates_set=any(limit is not None for limit in _limits(started)),
         positions=(first, last),
         events=count,
         seal=_seal(connection, started.originator_id),
         integrity=None if validation is None else validation.passed,
         findings=() if validation is None else validation.findings,
     )
+
+
+def _limits(started: RunStarted) -> Iterable[object]:
+    gates = started.configuration.get("gates")
+    return gates.values() if isinstance(gates, dict) else ()
 
 
 def _seal(connection: Connection, run_id: UUID) -> str | None:

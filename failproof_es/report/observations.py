@@ -17,6 +17,10 @@ REFUSAL_WANTED = "refusal"
 """The tag of a case to which a refusal is the right answer."""
 
 
+UNFINISHED = "unfinished"
+"""Why what is still under way has no score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What became of one planned evaluation."""
@@ -125,7 +129,7 @@ def _reason(state: Evaluation) -> str:
 def _lost(state: Evaluation) -> str | None:
     if state.abandoned is not None:
         return state.abandoned.kind
-    return None if state.finished else "unfinished"
+    return None if state.finished else UNFINISHED
 
 
 def _kind(error: ErrorRecorded) -> str:

@@ -60,9 +60,17 @@ def page_of(report: Report, failures: Iterable[ToldFailure]) -> Page:
 
 
 def _gates(report: Report) -> Iterator[Block]:
-    if not report.gates:
+    judged = {gate.run_number for gate in report.gates}
+    for asked in report.asked:
+        if asked.gates_set and asked.run_number not in judged:
+            yield Paragraph(f"Gates of run {asked.run_number}: judged when it has completed.")
+    if not any(asked.gates_set for asked in report.asked):
         yield Paragraph("No gates were set: nothing decides whether this is good enough.")
-        return
+    if report.gates:
+        yield _judged_gates(report)
+
+
+def _judged_gates(report: Report) -> Table:
     several = len(report.asked) > 1
     columns = (
         Column("gate", "name"),
@@ -87,7 +95,7 @@ def _gates(report: Report) -> Iterator[Block]:
         )
         for gate in report.gates
     )
-    yield without_empty_columns(Table("Gates", columns, rows))
+    return without_empty_columns(Table("Gates", columns, rows))
 
 
 def _limit(gate: Gate) -> str:

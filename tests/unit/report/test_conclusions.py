@@ -107,6 +107,11 @@ def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
     assert found.sentence.endswith("The gate is met.")
 
 
+def test_what_is_still_under_way_is_not_counted_as_without_a_score() -> None:
+    going = [*FORTY, *(observed(f"d{n}", None, lost="unfinished") for n in range(90))]
+    assert "no score" not in of([run(status="running")], [], going).sentence
+
+
 def test_a_run_of_nothing_is_no_division_by_zero() -> None:
     assert of([run()], [], []).sentence == "Passed: nothing to count."
 

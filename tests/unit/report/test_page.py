@@ -110,6 +110,7 @@ def asked(name: str) -> Asked:
         suites=((name, "cd" * 32, 40),),
         seeds=(("sample", 7),),
         repetitions=2,
+        gates_set=False,
         positions=(1, 99),
         events=99,
         seal=None,
@@ -126,7 +127,7 @@ def full_report(name: str) -> Report:
         empty_report(),
         verdict=Verdict("bad", name, (name,)),
         gates=(Gate(1, "min_accuracy", 0.9, 0.75, False), Gate(1, "max_cost_usd", 1, None, False)),
-        asked=(asked(name),),
+        asked=(replace(asked(name), gates_set=True),),
         funnels=tuple(Funnel(each, 42, 42, 41, 41, 41, 40, ((name, 2),)) for each in two),
         groups=tuple(
             Group(dimension, group, each, SOME)
@@ -266,6 +267,15 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
     assert read == []
     assert sum(piece.count(b"<details>") for piece in written) >= 3
     assert read == [0, 1, 2]
+
+
+def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
+    going = replace(asked("going"), run_number=2, gates_set=True)
+    both = replace(full_report("alpha"), asked=(*full_report("alpha").asked, going))
+    for report in (replace(empty_report(), asked=(going,)), both):
+        said = text_of(html_of(replace(report, groups=(), heat=(), comparisons=(), costs=())))
+        assert "Gates of run 2: judged when it has completed." in said
+        assert "No gates were set" not in said
 
 
 def test_what_is_not_known_is_said_to_be_unknown() -> None:
