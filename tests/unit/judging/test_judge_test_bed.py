@@ -223,6 +223,14 @@ def test_one_judge_that_lies_is_outvoted_and_two_are_not_believed_blindly(bed: L
     assert bed.outcome(good[0], liar) in (bed.label, "judge_failed")
 
 
+def test_a_quotation_with_broken_unicode_is_void_and_the_rest_can_be_recorded() -> None:
+    bed = TRANSCRIPTS[0]
+    verdict = bed.read(bed.good().replace('"quote": "', '"quote": "\\ud800', 1))
+    assert verdict.verdict is not None
+    assert verdict.verdict["items"][0]["void"] == "the quotation is not a text"
+    orjson.dumps([verdict.verdict, verdict.problem])
+
+
 def test_the_transcript_cannot_close_its_delimiter_or_fill_in_a_template() -> None:
     for bed in TRANSCRIPTS:
         messages: Any = DIALECT.judge_messages(bed.case, bed.transcript)
