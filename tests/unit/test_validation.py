@@ -14,10 +14,11 @@ import pytest
 from failproof_es.case import Case, Turn, prompt_id
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.validation import Validation
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.evaluation import EvaluationKey, Transcript
 from failproof_es.events import (
     Classified,
     Counts,
+    EvaluationAbandoned,
     EvaluationEvent,
     ModelSnapshot,
     Redaction,
@@ -153,6 +154,59 @@ def test_a_reply_that_was_cut_off_is_to_be_known_and_breaks_nothing() -> None:
     found = checked(altered(1, body=cut, finish_reason="length"))
     assert found["passed"]
     assert [(each.kind, each.integrity) for each in found["findings"]] == [("cut_off", False)]
+
+
+def test_an_evaluation_that_ended_without_a_score_is_to_be_known_with_its_reason() -> None:
+    head = {name: getattr(history()[3], name) for name in EvaluationEvent.model_fields}
+    ended = EvaluationAbandoned(**head, kind="refusal", reason="it declined")
+    found = checked([*history()[:3], ended], scored=0, abandoned=1)
+    assert found["passed"]
+    [finding] = found["findings"]
+    assert (finding.kind, finding.integrity) == ("not_scored", False)
+    assert "1" in finding.message and "refusal" in finding.message
+
+
+class WholeDialect(PlainDialect):
+    """Asks for all turns of a case at once."""
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        return case.turns
+
+
+def sent(document: dict[str, Any], case: Case, **more: Any) -> set[str]:
+    """What is found of a request with this body, asked for this case."""
+    body = orjson.dumps(document).decode()
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    request = history()[0].model_copy(update={"body": body, "body_sha256": digest, **more})
+    validation = Validation(STARTED, WholeDialect(judged=True))  # type: ignore[arg-type]
+    key = EvaluationKey(RUN, prompt_id(case.digest()), "m")
+    validation.look_at(RecordedEvaluation(key, case, [request]))
+    return {each.kind for each in validation.findings} - {"unaccounted"}
+
+
+def test_where_a_server_takes_the_system_message_apart_all_of_it_was_sent() -> None:
+    turns = [("system", "Be kind."), ("system", "Be brief."), ("user", "Hi")]
+    case = CASE.model_copy(update={"turns": tuple(Turn(role=r, content=c) for r, c in turns)})
+    messages = [{"role": "user", "content": "Hi"}]
+    whole = {"system": "Be kind.\n\nBe brief.", "messages": messages}
+    assert sent(whole, case) == set()
+    assert sent({**whole, "system": "Be kind."}, case) == {"not_sent_whole"}
+    assert sent({**whole, "messages": []}, case) == {"not_sent_whole"}
+
+
+def test_a_judge_was_sent_the_whole_question_to_judges() -> None:
+    judge: dict[str, Any] = {"purpose": "judge", "judge": "j"}
+    asked = {"messages": [{"role": "user", "content": "judge this"}]}
+    assert "not_sent_whole" not in sent(asked, CASE, **judge)
+    own = {"messages": [turn.model_dump() for turn in CASE.turns]}
+    assert "not_sent_whole" in sent(own, CASE, **judge)
+    assert sent(own, CASE) == set()
+
+
+def test_what_a_judge_used_is_counted_as_the_judges() -> None:
+    answer = altered(1, judge="j")
+    found = checked(answer)
+    assert found["usage"] == {"j": Usage(input_tokens=3, output_tokens=2)}
 
 
 def test_where_a_secret_was_replaced_the_raw_reply_says_nothing() -> None:
