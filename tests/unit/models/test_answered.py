@@ -50,6 +50,9 @@ def test_is_the_model_that_was_asked(asked: str, version: str | None, answered: 
         ("gpt-4o", "2024-08-06", "gpt-4o-0806"),
         ("gpt-4o", "2024-08-06", "gpt-4o:latest"),
         ("mistral", "v2", "mistralv2"),
+        ("mistral", "v2", "mistral/v2"),
+        ("gpt-4o", None, "gpt-4x-2024-08-06"),
+        ("gpt-4o", "2024-08-06", "gpt-4x-2024-08-06"),
     ],
 )
 def test_is_another_model(asked: str, version: str | None, answered: str) -> None:
@@ -57,3 +60,10 @@ def test_is_another_model(asked: str, version: str | None, answered: str) -> Non
     with pytest.raises(ModelError, match="was asked and") as raised:
         require_model(asked, version, answered)
     assert (raised.value.kind, raised.value.disposition) == ("model_mismatch", "final")
+
+
+def test_the_version_that_was_asked_for_is_said() -> None:
+    with pytest.raises(ModelError, match="^gpt-4o, version 2024-08-06, was asked and gpt-4o-mini"):
+        require_model("gpt-4o", "2024-08-06", "gpt-4o-mini")
+    with pytest.raises(ModelError, match="^gpt-4o was asked and gpt-4o-mini answered"):
+        require_model("gpt-4o", None, "gpt-4o-mini")
