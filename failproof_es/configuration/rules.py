@@ -24,6 +24,7 @@ from failproof_es.problems import Problems
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
 _HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
@@ -39,6 +40,10 @@ def check_rules(
         found_in, line = tree.place_of(location, path)
         problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
 
+    if _HALF.search(str(path)):
+        problems.error(
+            "the path is not UTF-8: no record can hold it", path=path, remedy="rename it"
+        )
     _check_test_run(configuration.test_run, error)
     for index, model in enumerate(configuration.models):
         _check_model(model, ("models", index), error)

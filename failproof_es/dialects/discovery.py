@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from failproof_es.problems import Problems
 
 _FIELD = "prompts.path"
+_NO_UTF_8 = re.compile("[\udc80-\udcff]")
+"""What Python makes of bytes in a path that are not UTF-8."""
 
 
 def case_files(
@@ -21,8 +24,9 @@ def case_files(
     for `suffixes`, in sorted order; hidden ones are left out), or a glob (`**` crosses
     folders). A relative path is looked for in each of `folders` in turn - the current
     directory when there are none - and the first one that has it wins.
-    Raises `InvalidInput` with every path that is missing and every match that is empty; its
-    field is the configuration's, which is where paths come from that have folders.
+    Raises `InvalidInput` with every path that is missing, every match that is empty and every
+    file whose path is not UTF-8; its field is the configuration's, which is where paths come
+    from that have folders.
     """
     problems = Problems()
     bases = list(dict.fromkeys(folders)) or [Path.cwd()]
@@ -34,6 +38,9 @@ def case_files(
         place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
         field = place if folders else None
         for file in _files(path, suffixes, bases, field, problems):
+            if _NO_UTF_8.search(str(file)):
+                said = "the path is not UTF-8: no record can hold it"
+                problems.error(said, path=file, field=field, remedy="rename it")
             found.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
     return list(found.values())

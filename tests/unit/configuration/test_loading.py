@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,13 @@ def test_a_defect_is_named_with_its_line_and_field(
     (problem,) = problems_of(tmp_path, GOOD + extra + "\n")
     assert (problem.line, problem.field) == (5, field)
     assert words in str(problem)
+
+
+def test_a_configuration_whose_path_no_record_can_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"odd\xff.yaml")
+    path.write_text(GOOD)
+    with pytest.raises(InvalidInput, match="the path is not UTF-8"):
+        load_configuration(path)
 
 
 @pytest.mark.parametrize("parameters", [r'{x: ["\ud800"]}', r'{"\ud800": {x: 1}}', "{x: .inf}"])

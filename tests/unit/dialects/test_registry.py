@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_every_missing_path_and_empty_match_is_a_problem(folder: Path) -> None:
         case_files(["none.jsonl", "void", "*.csv", "a.jsonl", ""], [".jsonl"], [folder])
     fields = [problem.field for problem in raised.value.problems]
     assert fields == [f"prompts.path[{index}]" for index in (0, 1, 2, 4)]
+
+
+def test_a_file_whose_name_no_record_can_hold_is_a_problem_that_one_can(folder: Path) -> None:
+    (folder / os.fsdecode(b"odd\xff.jsonl")).touch()
+    with pytest.raises(InvalidInput) as raised:
+        case_files(".", [".jsonl"], [folder])
+    (problem,) = raised.value.problems
+    assert "the path is not UTF-8" in problem.message
+    assert str(problem).startswith(rf"{folder}/odd\udcff.jsonl: prompts.path:")
+    assert str(problem).encode("utf-8")
 
 
 def test_a_path_of_the_command_line_is_not_said_to_stand_in_a_configuration() -> None:
