@@ -22,7 +22,9 @@ from failproof_es.evaluation import (
     Rule,
     Score,
     Transcript,
+    fold,
 )
+from tests.unit.histories import History
 
 DIALECT = Benchmark()
 CASE = Case(
@@ -241,6 +243,39 @@ def test_what_no_judge_has_to_see_is_not_shown_to_one(
         assert score.scores["evaluation_score"] == outcome
     else:
         assert score.kind == outcome
+
+
+def test_an_answer_that_never_came_is_an_error_and_no_empty_answer() -> None:
+    lost = Transcript((), Failure("timeout", "no answer within 30 s"))
+    classification = DIALECT.classify(CASE, lost)
+    assert classification.primary == "error"
+    assert classification.details == {"kind": "timeout", "message": "no answer within 30 s"}
+    assert DIALECT.judge_messages(CASE, lost) is None
+
+
+def test_an_answer_without_a_judgement_is_not_scored() -> None:
+    classification = DIALECT.classify(CASE, transcript("Blue."))
+    assert DIALECT.score(CASE, classification, None) == Failure(
+        "judge_failed", "no judge was asked"
+    )
+
+
+@pytest.mark.parametrize(
+    ("history", "status"),
+    [
+        (History(), "NEW"),
+        (History().sent(), "NEW"),
+        (History().sent().failed(), "NEW"),
+        (History().sent().answered("Blue."), "PENDING_JUDGEMENT"),
+        (History().sent().answered("Blue.").classified("answered"), "PENDING_JUDGEMENT"),
+        (History().sent().answered("Blue.").classified("answered").abandoned(), "FAILED"),
+        (History().sent().failed(disposition="final").classified("error").abandoned(), "FAILED"),
+    ],
+)
+def test_the_status_follows_from_the_events(history: History, status: str) -> None:
+    found = result(CASE, fold(history.events))
+    assert (found["status"], found["evaluation_score"]) == (status, -1.0)
+    assert (found["error_message"] is not None) == (status == "FAILED")
 
 
 def test_a_result_has_the_specification_s_fields_and_minus_one_without_a_score() -> None:
