@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -28,6 +29,8 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
     Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
     half-written stays behind, not even of a process that was killed.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

@@ -82,10 +82,12 @@ def _say_problems(error: InvalidInput) -> None:
     problems = [_text(problem) for problem in error.problems]
     if len(problems) == 1:
         say(f"error: {problems[0]}")
-        return
-    say(f"error: {len(problems)} problems, nothing was sent:")
-    for problem in problems:
-        say(f"  {problem}")
+    else:
+        say(f"error: {len(problems)} problems, nothing was sent:")
+        for problem in problems:
+            say(f"  {problem}")
+    for note in getattr(error, "__notes__", ()):
+        say(_text(note))
 
 
 def _text(error: object) -> str:

@@ -23,10 +23,10 @@ from failproof_es.engine.driver import Driver, Observe
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
-from failproof_es.engine.lifecycle import Say, prices_of
+from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.preflight import all_of, require_gates
-from failproof_es.engine.preflight_record import Passed, Resolved, on_record
+from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
 from failproof_es.engine.recorded import read_chunk, read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
@@ -63,8 +63,7 @@ async def branch(
         said = f"run {source.started.run_number} at position {position}"
         resolved = Resolved(said, _resolved(source), source.started.configuration_digest)
         checked = _check(store, source, position, configuration, targets)
-        for remark in (await on_record(store, new_id, resolved, targets, checked)).remarks:
-            say(remark)
+        await on_record(store, new_id, resolved, targets, checked, say)
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             started = await asyncio.to_thread(_begin, store, new_id, source, position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -18,7 +18,7 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight import check
-from failproof_es.engine.preflight_record import Passed, Resolved, on_record
+from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
@@ -26,8 +26,6 @@ from failproof_es.models.prices import PriceBook
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
 from failproof_es.store.store import Price, Store
-
-Say = Callable[[str], None]
 
 
 async def start(
@@ -130,10 +128,8 @@ async def _plan(
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
     resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
-    passed = await on_record(store, run_id, resolved, targets, _checked(loaded, store, targets))
-    dialect, plan = passed.found
-    for remark in passed.remarks:
-        say(remark)
+    checked = _checked(loaded, store, targets)
+    dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(f"warning: {warning}")
     for line in skipped_lines(plan.skipped):

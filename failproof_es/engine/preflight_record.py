@@ -6,7 +6,7 @@ It stands beside the run (`operations`), so what failed its check has a trail an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -23,6 +23,7 @@ from failproof_es.events import (
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 
+Say = Callable[[str], None]
 T = TypeVar("T")
 
 
@@ -46,11 +47,16 @@ class Passed(Generic[T]):
 
 
 async def on_record(
-    store: Store, run_id: UUID, resolved: Resolved, targets: Targets, check: Awaitable[Passed[T]]
+    store: Store,
+    run_id: UUID,
+    resolved: Resolved,
+    targets: Targets,
+    check: Awaitable[Passed[T]],
+    say: Say,
 ) -> Passed[T]:
     """Carry out the check of the run that is to have this id, every step of it on record.
 
-    Raises `InvalidInput` as `check` does.
+    Raises `InvalidInput` as `check` does, with a note that says where that is on record.
     """
     redact = Redactor(targets.secret_variables()).scrubbing()
 
@@ -68,6 +74,7 @@ async def on_record(
     except InvalidInput as error:
         told = tuple(redact.text("problems", str(each)) for each in error.problems)
         await record((ValidationFailed, {"problems": told}))
+        error.add_note(f"there is no run; why not is on record: `failproof-es audit {run_id}`")
         raise
     said = {
         "warnings": tuple(str(each) for each in passed.warnings),
@@ -75,4 +82,6 @@ async def on_record(
         "estimate": passed.estimate,
     }
     await record((ValidationPassed, said))
+    for remark in passed.remarks:
+        say(remark)
     return passed

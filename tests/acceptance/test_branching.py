@@ -285,9 +285,7 @@ def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_recor
     before = log(store, 1)
     done = branch(store, folder, 1, middle(store, 1))
     assert done.exit_code == 2 and "cannot be reached" in done.stderr
-    with store.connect() as connection:
-        [failed] = find(connection, topics=("ValidationFailed",))
-    refused = trail(store, folder, failed.payload()["about"])
+    refused = trail(store, folder, done.stderr.partition("failproof-es audit ")[2].split("`")[0])
     assert [each["event"] for each in refused] == [*CHECKED[:2], "ValidationFailed"]
     assert "cannot be reached" in refused[-1]["details"]["problems"][0]
     assert log(store, 1) == before

@@ -48,3 +48,14 @@ def test_leftovers_of_processes_that_are_gone_go_and_nothing_else(tmp_path: Path
         (tmp_path / name).touch()
     write_whole(path, [b"now"])
     assert set(names(tmp_path)) == kept | {"results.csv"}
+
+
+@pytest.mark.parametrize("folder", [".", "folder"])
+def test_a_folder_is_no_file_and_that_is_said_before_anything_is_written(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_whole(Path(folder), [b"now"])
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
