@@ -173,9 +173,11 @@ def plain_line(state: ProgressState) -> str:
     parts = []
     for key, model in list(state.models.items()):
         cells = dict(zip(_COLUMNS, _cells(state, model), strict=True))
-        done = cells.pop("done")
+        done = f"{cells.pop('done')} done"
+        if model.carried_over:  # of another run's: how they went is not counted here
+            done += f" ({model.carried_over} carried over)"
         facts = ", ".join(f"{name} {value}" for name, value in cells.items())
-        parts.append(f"{shortened(one_line(key), 60)}: {done} done, {facts}")
+        parts.append(f"{shortened(one_line(key), 60)}: {done}, {facts}")
     if judges := _judges(state):
         parts.append(judges)
     run = f"run {state.run_number}: " if state.run_number else ""

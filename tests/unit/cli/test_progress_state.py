@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import UUID
 
 import orjson
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from failproof_es.cli.progress import duration, limit_text, plain_line, progress_table
 from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
-from failproof_es.events import Event
+from failproof_es.events import CarriedOver, EvaluationEvent, Event
 from tests.unit.cli.samples import (
     NOON,
     abandoned,
@@ -198,6 +199,17 @@ def test_the_error_rate_is_of_what_this_run_itself_finished() -> None:
     assert row(state).error_rate == 0.25
     assert "errors 1 (25.0%)" in plain_line(state)
     assert row(after([started("a", planned=9)])).error_rate is None
+
+
+def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
+    carried = CarriedOver(
+        **scored(1, 1).model_dump(include=set(EvaluationEvent.model_fields)),
+        source_run_id=UUID(int=1), source_evaluation_id=UUID(int=2), source_events=4,
+        source_sha256="0" * 64,
+    )  # fmt: skip
+    state = after([started("a", planned=9), carried, scored(2, 1)])
+    assert "a: 2/9 done (1 carried over), pass 1" in plain_line(state)
+    assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 
 def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
