@@ -260,6 +260,10 @@ def test_an_answer_without_a_judgement_is_not_scored() -> None:
     )
 
 
+def answered_history() -> History:
+    return History().sent().answered("Blue.").classified("answered")
+
+
 @pytest.mark.parametrize(
     ("history", "status"),
     [
@@ -267,8 +271,12 @@ def test_an_answer_without_a_judgement_is_not_scored() -> None:
         (History().sent(), "NEW"),
         (History().sent().failed(), "NEW"),
         (History().sent().answered("Blue."), "PENDING_JUDGEMENT"),
-        (History().sent().answered("Blue.").classified("answered"), "PENDING_JUDGEMENT"),
-        (History().sent().answered("Blue.").classified("answered").abandoned(), "FAILED"),
+        (answered_history(), "PENDING_JUDGEMENT"),
+        (
+            answered_history().sent(turn=1, purpose="judge").failed(turn=1, purpose="judge"),
+            "PENDING_JUDGEMENT",
+        ),
+        (answered_history().abandoned(), "FAILED"),
         (History().sent().failed(disposition="final").classified("error").abandoned(), "FAILED"),
     ],
 )
@@ -276,6 +284,18 @@ def test_the_status_follows_from_the_events(history: History, status: str) -> No
     found = result(CASE, fold(history.events))
     assert (found["status"], found["evaluation_score"]) == (status, -1.0)
     assert (found["error_message"] is not None) == (status == "FAILED")
+
+
+def test_a_judged_result_has_its_answer_its_numbers_and_its_score() -> None:
+    history = answered_history().scored()
+    judged = {"scores": {"accuracy": 1.0, "evaluation_score": 0.8}, "reason": "Good."}
+    events = [*history.events[:-1], history.events[-1].model_copy(update=judged)]
+    assert result(CASE, fold(events)) == {
+        "result_id": None, "run_id": None, "model_name": "model", "task_id": "t",
+        "llm_response": "Blue.", "time_taken_ms": 5, "tokens_generated": 2,
+        "status": "JUDGEMENT_COMPLETED", "evaluation_score": 0.8, "evaluation_reason": "Good.",
+        "error_message": None,
+    }  # fmt: skip
 
 
 def test_a_result_has_the_specification_s_fields_and_minus_one_without_a_score() -> None:
