@@ -37,7 +37,7 @@ def audited(store: Store, mock_url: str, tmp_path: Path) -> Iterator[str]:
 
 
 def test_every_command_and_every_query_answers_the_auditor(audited: str, tmp_path: Path) -> None:
-    assert len(COMMANDS) == len(QUERIES) == 12
+    assert len(COMMANDS) == len(QUERIES) == 13
     for command in COMMANDS:
         program, *arguments = shlex.split(command)
         assert program == "failproof-es"
