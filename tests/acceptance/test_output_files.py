@@ -78,6 +78,13 @@ def test_no_checkpoint_file_is_written_where_none_is_wanted(
     assert len(visible(finished_run(store, mock_url, tmp_path, 12, checkpoint_every=None))) == 1
 
 
+def test_no_file_is_written_where_files_are_not_enabled(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    out = finished_run(store, mock_url, tmp_path, 2, enabled=False, checkpoint_every=1)
+    assert not out.exists()
+
+
 def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
