@@ -46,9 +46,22 @@ def response_received(
 ) -> ResponseReceived:
     """The whole answer, known secrets replaced, and what was read from it."""
     scrub = redactor.scrubbing()
-    body, encoding = _as_text(scrub.data("body", answer.body))
+    read: dict[str, Any] = {
+        "text": scrub.text("text", answer.text),
+        "tool_calls": tuple(
+            ToolCall(
+                id=scrub.optional("tool_calls", call.id),
+                name=scrub.text("tool_calls", call.name),
+                arguments=scrub.text("tool_calls", call.arguments),
+            )
+            for call in answer.tool_calls
+        ),
+        "refusal": scrub.optional("refusal", answer.refusal),
+    }
+    body, encoding = _as_text(scrub.raw("body", answer.body))
     return ResponseReceived(
         **stamp(state),
+        **read,
         purpose=request.purpose,
         judge=request.judge,
         turn=request.turn,
@@ -57,16 +70,6 @@ def response_received(
         headers=scrub.values("headers", answer.headers),
         body=body,
         body_encoding=encoding,
-        text=scrub.text("text", answer.text),
-        tool_calls=tuple(
-            ToolCall(
-                id=scrub.optional("tool_calls", call.id),
-                name=scrub.text("tool_calls", call.name),
-                arguments=scrub.text("tool_calls", call.arguments),
-            )
-            for call in answer.tool_calls
-        ),
-        refusal=scrub.optional("refusal", answer.refusal),
         finish_reason=scrub.optional("finish_reason", answer.finish_reason),
         model=scrub.optional("model", answer.model),
         provider_request_id=scrub.optional("provider_request_id", answer.provider_request_id),

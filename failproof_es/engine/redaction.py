@@ -17,6 +17,8 @@ from failproof_es.events import Redaction
 
 _SHORTEST = 4
 """A shorter value would be found in innocent text; it protects nothing either."""
+_OF_A_KEY = 16
+"""A shorter one is a stand-in such as `EMPTY`: models say it themselves, in pieces, too."""
 
 
 class Redactor:
@@ -31,10 +33,11 @@ class Redactor:
             for form in _forms(value)
         ]
         self._secrets = sorted(forms, key=_longest_first)
+        self._keys = frozenset(name for name, value in values.items() if len(value) >= _OF_A_KEY)
 
     def scrubbing(self) -> Scrubbing:
         """Begin to scrub what one event will hold."""
-        return Scrubbing(self._secrets)
+        return Scrubbing(self._secrets, self._keys)
 
     def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
         """Begin to scrub a text that comes in pieces and is passed on in pieces."""
@@ -44,8 +47,11 @@ class Redactor:
 class Scrubbing:
     """Scrubs the fields of one event and remembers what it replaced."""
 
-    def __init__(self, secrets: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, secrets: Sequence[tuple[str, str]], keys: frozenset[str] = frozenset()
+    ) -> None:
         self._secrets = secrets
+        self._keys = keys
         self._found: Counter[tuple[str, str]] = Counter()
 
     def text(self, field: str, text: str) -> str:
@@ -67,6 +73,21 @@ class Scrubbing:
                 self._found[field, variable] += count
                 body = body.replace(form.encode(), f"[redacted:{variable}]".encode())
         return body
+
+    def raw(self, field: str, body: bytes) -> bytes:
+        """The same for the bytes that were read from what was scrubbed so far.
+
+        A value that was read and stands nowhere in them stands there in pieces, as a stream
+        brings it, or in escapes. No piece of it is kept then, nor what is around them.
+        """
+        read = {variable for _, variable in self._found}
+        scrubbed = self.data(field, body)
+        whole = {variable for where, variable in self._found if where == field}
+        pieces = sorted((read & self._keys) - whole)
+        if not pieces:
+            return scrubbed
+        self._found.update((field, variable) for variable in pieces)
+        return b" ".join(f"[redacted:{variable}]".encode() for variable in pieces)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every value of a mapping."""
