@@ -92,6 +92,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),
         (f"judge: {{{OWN}, stream: true}}", "judge.stream", "answers whole"),
         (f"judge: {{{OWN}, parameters: {{seed: 7}}}}", "judge.parameters", "`seed`"),
+        ("judges: [{provider: openai, model: m}]", "judges[0].base_url", "missing"),
         ("judge: {provider: anthropic, model: m}", "judge.api_key_env", "missing"),
         ("judge: {provider: python, model: m}", "judge.class", "missing"),
         ("output: {database: {enabled: false}}", "output.database.enabled", "True"),
@@ -125,6 +126,20 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
     (problem,) = problems_of(tmp_path, GOOD + judge + "\n")
     assert problem.field is not None and problem.field.startswith("judge.parameters")
     assert problem.message.startswith(("holds half a surrogate pair", "is no number"))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        f"judge: {{{CLAUDE}, temperature: 1}}",
+        "judge: {provider: local, model: smollm2, structured_output: true}",
+        "output: {file: {enabled: false, path: always-the-same.jsonl}}",
+        "output: {database: {enabled: true, real_time: true}}",
+    ],
+)
+def test_what_a_rule_allows_is_loaded(tmp_path: Path, extra: str) -> None:
+    (tmp_path / "run.yaml").write_text(GOOD + extra + "\n")
+    assert load_configuration(tmp_path / "run.yaml").configuration
 
 
 @pytest.mark.parametrize(
