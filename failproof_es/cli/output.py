@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from failproof_es.cli.sanitise import json_text, lines, one_line
+from failproof_es.cli.sanitise import json_text, lines, one_line, shortened
 from failproof_es.problems import InvalidInput
 from failproof_es.whole_file import Written, write_whole
 
@@ -33,8 +33,12 @@ _SHORT = "failproof_es.cli.output.json"
 
 TABLE_ROWS = 1_000
 
+LONGEST_CELL = 500
+"""More of a text than this is for JSON, not for a table."""
+
 _NARROWEST = 10
 """How narrow a table's column of texts may get."""
+_NARROWEST_HEADING = 5
 
 PIPE_WIDTH = 200
 """How wide a table is where there is no terminal to ask."""
@@ -107,8 +111,8 @@ def print_table(
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
 
-    Nothing is cut off: on a narrow terminal texts go on in the next line, and where even that
-    is too wide, values stand one under the other. A long table becomes several, each with its
+    No terminal is too narrow: texts go on in the next line, and where even that is too wide,
+    values stand one under the other. A long table becomes several, each with its
     heading, so that memory stays flat.
     """
     console = stdout_console()
@@ -116,10 +120,13 @@ def print_table(
     remaining = iter(rows)
     page = list(islice(remaining, TABLE_ROWS))
     while True:
-        cells = [[cell(row.get(column.key)) for column in columns] for row in page]
-        for padding in (1, 0):
+        cells = [
+            [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
+            for row in page
+        ]
+        for padding, heading_width in ((1, None), (0, None), (0, _NARROWEST_HEADING)):
             between = len(columns) * (1 + 2 * padding) + 1
-            if widths := _widths(columns, cells, console.width - between):
+            if widths := _widths(columns, cells, console.width - between, heading_width):
                 console.print(_table(columns, cells, widths, padding, heading))
                 break
         else:
@@ -130,20 +137,22 @@ def print_table(
 
 
 def _widths(
-    columns: Sequence[Column], cells: Sequence[Sequence[str]], room: int
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    room: int,
+    heading_width: int | None,
 ) -> list[int] | None:
     """How wide each column gets, the widest narrowed first; `None` where `room` is too little.
 
-    Headings and numbers stay whole, a text needs a few characters.
+    Numbers stay whole, a text needs a few characters; headings are broken after
+    `heading_width` characters at the least, not at all without it.
     """
     headings = [cell_len(column.heading) for column in columns]
-    wanted = [
-        max(heading, *(cell_len(row[at]) for row in cells), 0)
-        for at, heading in enumerate(headings)
-    ]
+    longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
+    wanted = [max(each) for each in zip(headings, longest, strict=True)]
     least = [
-        width if column.right else max(heading, min(width, _NARROWEST))
-        for column, heading, width in zip(columns, headings, wanted, strict=True)
+        max(min(heading, heading_width or heading), width if c.right else min(width, _NARROWEST))
+        for c, heading, width in zip(columns, headings, longest, strict=True)
     ]
     if sum(least) > room:
         return None

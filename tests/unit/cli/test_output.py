@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from failproof_es.cli.log import json_line, summary
 from failproof_es.cli.moments import parse_moment
 from failproof_es.cli.output import (
+    LONGEST_CELL,
     TABLE_ROWS,
     Column,
     Format,
@@ -77,7 +78,7 @@ WIDE = (
 LONG = {"suite": "instruction_hierarchy", "cases": 1234, "passed": "33.3%", "accuracy": "100.0%"}
 
 
-@pytest.mark.parametrize("width", [200, 60, 48, 30])
+@pytest.mark.parametrize("width", [200, 60, 48, 40, 30])
 def test_a_narrow_terminal_cuts_nothing_off(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,13 @@ def test_a_narrow_terminal_cuts_nothing_off(
     words = {line.split()[0] for line in shown.splitlines() if line.strip()}
     assert ("truncated" in words) == (width == 30), "values stand one under the other"
     assert "instruction" in shown or "instructio" in shown
+
+
+def test_a_text_without_end_does_not_flood_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_rows([LONG | {"suite": "x" * 1_000_000}], WIDE, Format.TABLE)
+    assert 100 < capsys.readouterr().out.count("x") <= LONGEST_CELL
 
 
 def test_a_table_without_rows_is_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
