@@ -130,6 +130,40 @@ def test_the_cost_is_that_of_every_answer_and_unknown_is_not_met(
     assert "nothing measured (what it took is not known of mock), NOT MET" in done.output
 
 
+def spent(store: Store, run: int) -> float:
+    """What the answers of a run took at a dollar for a million tokens, from the raw events."""
+    with store.connect() as connection:
+        run_id = resolve_run(connection, str(run))
+        payloads = [
+            row.payload() for row in find(connection, run_id=run_id, topics=["ResponseReceived"])
+        ]
+    tokens = sum(p["usage"]["input_tokens"] + p["usage"]["output_tokens"] for p in payloads)
+    return float(tokens) / 1e6
+
+
+def test_what_a_branch_carried_over_counts_for_its_gates_and_costs_nothing_again(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    asked = {"provider": "openai", "base_url": mock_url, "model": "mock"}
+    prices = {"version": "2026-11-01", "models": [{"model": "mock", **PRICE}]}
+    limits = {"min_accuracy": 1.0, "max_cost_usd": 1.0}
+    configured(tmp_path, asked, gates=limits, prices=prices)
+    assert start(store, tmp_path).exit_code == 0
+    with store.connect() as connection:
+        scored = list(find(connection, run_id=resolve_run(connection, "1"), topics=["Scored"]))
+    middle = scored[CASES // 2].position
+    assert invoke(store.url, "resume", 1, "--at", middle, "--quiet", cwd=tmp_path).exit_code == 0
+    accuracy, cost = gates(store, 2).values()
+    assert (accuracy["measured"], accuracy["of"]) == (1.0, CASES)
+    assert cost["measured"] == pytest.approx(spent(store, 2))
+    assert 0 < cost["measured"] < spent(store, 1)
+
+    configured(tmp_path, asked, gates={"no_regression_against": 2}, prices=prices)
+    assert start(store, tmp_path).exit_code == 0
+    (against,) = gates(store, 3).values()
+    assert (against["of"], against["unpaired"]) == (CASES, 0)
+
+
 def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
