@@ -103,7 +103,7 @@ class ValidationPassed(OperationEvent):
 
 
 class ValidationFailed(OperationEvent):
-    """There is no such run: these problems stand against it."""
+    """These problems stand against the run: it is not begun, or not taken up again."""
 
     problems: tuple[str, ...]
 

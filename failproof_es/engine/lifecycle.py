@@ -18,11 +18,12 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight import check
-from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
+from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, record_refusal
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.models.prices import PriceBook
+from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
 from failproof_es.store.store import Price, Store
@@ -102,8 +103,7 @@ async def resume(
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
-                for remark in await targets.check():
-                    say(remark)
+                await _require_models(run_id, store, targets, say)
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, stop=stop, phases=phases,
@@ -111,6 +111,17 @@ async def resume(
             return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:
         await targets.close()
+
+
+async def _require_models(run_id: UUID, store: Store, targets: Targets, say: Say) -> None:
+    """Look whether the models can be reached; that they can't is on record, too."""
+    try:
+        remarks = await targets.check()
+    except InvalidInput as error:
+        await record_refusal(store, run_id, targets, error)
+        raise
+    for remark in remarks:
+        say(remark)
 
 
 def _driven_before(started: RunStarted, lease: Lease) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -46,6 +46,15 @@ class Passed(Generic[T]):
     estimate: dict[str, Any]
 
 
+async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: InvalidInput) -> None:
+    """Put on record what stands against a run, and note in the error where that is."""
+    redact = Redactor(targets.secret_variables()).scrubbing()
+    told = tuple(redact.text("problems", str(each)) for each in error.problems)
+    failed: Operation = (ValidationFailed, {"problems": told})
+    await asyncio.to_thread(record_operations, store, run_id, [failed])
+    error.add_note(f"this is on record: `failproof-es audit {run_id}`")
+
+
 async def on_record(
     store: Store,
     run_id: UUID,
@@ -63,18 +72,11 @@ async def on_record(
     async def record(*operations: Operation) -> None:
         await asyncio.to_thread(record_operations, store, run_id, operations)
 
-    fields = {
-        "path": resolved.path,
-        "configuration": resolved.configuration,
-        "configuration_digest": resolved.configuration_digest,
-    }
-    await record((ConfigurationResolved, fields), (ValidationStarted, {}))
+    await record((ConfigurationResolved, asdict(resolved)), (ValidationStarted, {}))
     try:
         passed = await check
     except InvalidInput as error:
-        told = tuple(redact.text("problems", str(each)) for each in error.problems)
-        await record((ValidationFailed, {"problems": told}))
-        error.add_note(f"there is no run; why not is on record: `failproof-es audit {run_id}`")
+        await record_refusal(store, run_id, targets, error)
         raise
     said = {
         "warnings": tuple(str(each) for each in passed.warnings),

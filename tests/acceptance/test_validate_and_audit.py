@@ -12,7 +12,13 @@ from click.testing import Result
 
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
-from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.commands import (
+    asked,
+    invoke,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
 
 PRICES = {
     "version": "2026-11-21",
@@ -176,6 +182,22 @@ def test_the_trail_tells_every_retry_limit_and_pause_and_who_went_on(
     ]  # fmt: skip
     times = [record["timestamp"] for record in trail]
     assert times == sorted(times)
+
+
+def test_that_a_run_could_not_be_taken_up_again_is_in_its_trail(
+    store: Store, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1, prompt="Refused {n} [fault:http401]")
+    with mock_server(latency_ms=0) as url:
+        write_configuration(tmp_path, url)
+        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 1
+    refused = invoke(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+    assert refused.exit_code == 2 and "on record: `failproof-es audit" in refused.stderr
+    trail = audit(store, "latest", tmp_path)
+    assert [record["event"] for record in trail][-2:] == ["RunPaused", "ValidationFailed"]
+    assert (
+        "cannot be reached" in trail[-1]["details"]["problems"][0] and trail[-1]["details"]["who"]
+    )
 
 
 def test_the_projection_holds_what_the_command_prints(
