@@ -14,6 +14,7 @@ from failproof_es.assurance.trusted import Forked
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
+from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
@@ -72,10 +73,20 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
         case KeyboardInterrupt() | click.Abort():
             say("interrupted")
             return ExitCode.INTERRUPTED
+        case _ if _is_refused(error) or _is_refused(error.__cause__):
+            say(
+                f"error: this database user may not do that: {_text(error)}. Use one that was "
+                "granted failproof_writer; failproof_auditor only reads."
+            )
+            return ExitCode.FAILED
         case _:
             hint = "" if debug else " (--debug shows the stack trace)"
             say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")
             return ExitCode.FAILED
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    return isinstance(error, ReadOnly | psycopg.errors.InsufficientPrivilege)
 
 
 def _say_problems(error: InvalidInput) -> None:

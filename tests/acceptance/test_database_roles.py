@@ -118,10 +118,23 @@ def test_an_auditor_starts_nothing(
     before = recorded_log.fingerprint()
     done = run(as_user(recorded_log.url, auditor), "start", "run.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "permission denied for function append" in done.stderr
+    assert "this database user may not do that: permission denied for function append" in (
+        done.stderr
+    )
     assert "Traceback" not in done.stderr
     assert recorded_log.fingerprint() == before
     assert not [prompt for prompt in asked(mock_url) if prompt.startswith("Never")]
+
+
+@pytest.mark.parametrize("command", [("resume", "1", "--at", "20"), ("review", "1")], ids=" ".join)
+def test_an_auditor_is_told_who_may_branch_and_review(
+    command: tuple[str, ...], recorded_log: RecordedLog, auditor: str, tmp_path: Path
+) -> None:
+    before = recorded_log.fingerprint()
+    url = as_user(recorded_log.url, auditor)
+    done = invoke(url, *command, cwd=tmp_path, answers="pass\n\n\n\nquit\n")
+    assert done.exit_code == 1 and "was granted failproof_writer" in done.stderr, done.output
+    assert recorded_log.fingerprint() == before
 
 
 def test_a_login_that_was_granted_the_writers_role_runs_and_projects(
