@@ -19,7 +19,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.collections import read_cases
-from failproof_es.engine.driver import Driver, Observe
+from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
@@ -28,6 +28,7 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.preflight import all_of, require_gates
 from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
 from failproof_es.engine.recorded import read_chunk, read_run
+from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
 from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.problems import InvalidInput, Problem

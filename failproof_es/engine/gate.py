@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 
 from failproof_es.configuration.schema import Model
 from failproof_es.engine.limit_policy import Limit, Reason
+from failproof_es.engine.slots import Slots
 
 _RATE_LIMITED = 429
 
@@ -34,12 +35,17 @@ class LimitChange:
 
 
 class Gate:
-    """For the event loop of one run. `models` are the keys of those that the server serves."""
+    """For the event loop of one run. `models` are the keys of those that the server serves.
 
-    def __init__(self, server: str, models: Sequence[str], ceiling: int) -> None:
+    `slots` are the requests that the run may have in flight at once, over all of its servers.
+    Who waits for this server holds none of them.
+    """
+
+    def __init__(self, server: str, models: Sequence[str], ceiling: int, slots: Slots) -> None:
         self._server = server
         self._models = tuple(models)
         self._limit = Limit.open(ceiling)
+        self._slots = slots
         self._in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._held_back: deque[asyncio.Future[None]] = deque()
@@ -58,16 +64,20 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """Whether a request could enter now without waiting."""
-        return self._in_flight < self._limit.allowed and self._limit.held_until is None
+        return self._admits and self._slots.is_free
 
     async def enter(self) -> bool:
         """Wait until a request may be prepared; false once the run stops."""
-        while not self._closed and not self.is_open:
-            await self._woken(self._waiting)
-        if self._closed:
-            return False
-        self._in_flight += 1
-        return True
+        while not self._closed:
+            if not self._admits:
+                await self._woken(self._waiting)
+                continue
+            await self._slots.take(self._server)
+            if self._admits and not self._closed:  # it may have been long
+                self._in_flight += 1
+                return True
+            self._slots.give_back(self._server)
+        return False
 
     async def released(self) -> float | None:
         """Wait, right before the request goes, while the server wants nothing.
@@ -76,7 +86,11 @@ class Gate:
         monotonic clock, or `None` where the run stops before it may.
         """
         while not self._closed and self._limit.held_until is not None:
-            await self._woken(self._held_back)
+            self._slots.give_back(self._server)
+            try:
+                await self._woken(self._held_back)
+            finally:
+                await self._slots.take(self._server)
         return None if self._limit.held_until is not None else time.monotonic()
 
     def answered(self, sent_at: float) -> None:
@@ -102,6 +116,7 @@ class Gate:
     def leave(self) -> None:
         """The request is over, however it ended."""
         self._in_flight -= 1
+        self._slots.give_back(self._server)
         self._wake()
 
     def close(self) -> None:
@@ -112,6 +127,10 @@ class Gate:
             self._timer.cancel()
 
     # -- inside ----------------------------------------------------------------------------
+
+    @property
+    def _admits(self) -> bool:
+        return self._in_flight < self._limit.allowed and self._limit.held_until is None
 
     @staticmethod
     async def _woken(queue: deque[asyncio.Future[None]]) -> None:

@@ -21,20 +21,15 @@ from failproof_es.engine.attempt_events import (
     error_recorded,
     response_received,
 )
+from failproof_es.engine.consequence import Unasked, consequence
 from failproof_es.engine.gate import Gate
-from failproof_es.engine.judging import read_judgement
 from failproof_es.engine.redaction import Redactor, StreamScrubbing
 from failproof_es.evaluation import (
     Classify,
-    DeclareLost,
     Done,
     Evaluation,
     EvaluationKey,
-    Failure,
-    GiveUp,
     Judging,
-    ReadJudgement,
-    ScoreReply,
     Send,
     Transcript,
     evolve,
@@ -42,16 +37,12 @@ from failproof_es.evaluation import (
     next_action,
 )
 from failproof_es.events import (
-    Classified,
     ErrorRecorded,
-    EvaluationAbandoned,
     EvaluationEvent,
     Event,
-    Judged,
     Purpose,
     RequestSent,
     ResponseReceived,
-    Scored,
 )
 from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import (
@@ -156,69 +147,13 @@ class Interpreter:
         await self._record(decided)
         return state
 
-    # -- deciding is done: what follows without asking anyone ------------------------------
-
     async def _follow(
-        self,
-        stamp: Stamp,
-        state: Evaluation,
-        case: Case,
-        action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
+        self, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
     ) -> EvaluationEvent:
+        """What follows without asking anyone; where that takes long, in a thread."""
         if isinstance(action, Classify) and isinstance(self.dialect, Deliberate):
-            return await asyncio.to_thread(self._consequence, stamp, state, case, action)
-        return self._consequence(stamp, state, case, action)
-
-    def _consequence(
-        self,
-        stamp: Stamp,
-        state: Evaluation,
-        case: Case,
-        action: DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done,
-    ) -> EvaluationEvent:
-        match action:
-            case DeclareLost(request):
-                reason = "sent by a process that ended before it recorded an outcome"
-                return attempt_lost(stamp, state, request, reason)
-            case Classify(transcript):
-                classification = self.dialect.classify(case, transcript)
-                return Classified(
-                    **stamp(state),
-                    primary=classification.primary,
-                    details=classification.details,
-                    classifier=classification.classifier,
-                    classifier_version=classification.version,
-                )
-            case ReadJudgement():
-                reading = read_judgement(self.dialect, case, action)
-                return Judged(
-                    **stamp(state),
-                    judge=action.judge,
-                    verdict=reading.verdict,
-                    problem=reading.problem,
-                    final=action.last or reading.verdict is not None,
-                    grader=reading.grader,
-                    grader_version=reading.version,
-                )
-            case ScoreReply(classification, judgement):
-                score = self.dialect.score(case, classification, judgement)
-                if isinstance(score, Failure):
-                    return EvaluationAbandoned(
-                        **stamp(state), kind=score.kind, reason=score.message
-                    )
-                return Scored(
-                    **stamp(state),
-                    scores=score.scores,
-                    reason=score.reason,
-                    scorer=score.scorer,
-                    scorer_version=score.version,
-                )
-            case GiveUp(failure):
-                return EvaluationAbandoned(
-                    **stamp(state), kind=failure.kind, reason=failure.message
-                )
-            case Done():
-                raise AssertionError("a finished evaluation has no consequence")
+            return await asyncio.to_thread(consequence, self.dialect, stamp, state, case, action)
+        return consequence(self.dialect, stamp, state, case, action)
 
     # -- asking ----------------------------------------------------------------------------
 

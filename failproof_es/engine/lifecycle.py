@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.driver import Driver, Observe
+from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
 from failproof_es.engine.interpreter import OnText
@@ -20,6 +20,7 @@ from failproof_es.engine.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight import check
 from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, record_refusal
 from failproof_es.engine.recorded import read_run
+from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
 from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.models.prices import PriceBook

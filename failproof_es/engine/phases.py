@@ -8,8 +8,10 @@ evaluations in one by one has a pass that goes on until it says that there are n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.evaluation import EvaluationKey
@@ -29,31 +31,51 @@ class Submissions:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Queue[EvaluationKey | None] = asyncio.Queue()
+        self._order = count()
+        self._waiting: dict[str, deque[tuple[int, EvaluationKey]]] = {}
+        self._closed = False
+        self._news = self._loop.create_future()
 
     def submit(self, key: EvaluationKey) -> None:
         """Have the evaluation carried on as far as its pass goes."""
-        self._loop.call_soon_threadsafe(self._waiting.put_nowait, key)
+        self._loop.call_soon_threadsafe(self._add, key)
 
     def close(self) -> None:
         """Say that there are no more."""
-        self._loop.call_soon_threadsafe(self._waiting.put_nowait, None)
+        self._loop.call_soon_threadsafe(self._end)
 
-    async def keys(self, stop: asyncio.Event) -> AsyncIterator[EvaluationKey]:
-        """Each as it comes, until there are no more or `stop` is set."""
+    async def keys(
+        self, models: Sequence[str], stop: asyncio.Event
+    ) -> AsyncGenerator[EvaluationKey]:
+        """Those of these models, each as it comes, until there are no more or `stop` is set."""
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
-                following = asyncio.ensure_future(self._waiting.get())
-                await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                if not following.done():
-                    following.cancel()
+                if key := self._first(models):
+                    yield key
+                elif self._closed:
                     return
-                if (key := following.result()) is None:
-                    return
-                yield key
+                else:
+                    await asyncio.wait({self._news, stopped}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopped.cancel()
+
+    def _first(self, models: Sequence[str]) -> EvaluationKey | None:
+        waiting = [queue for model in models if (queue := self._waiting.get(model))]
+        return min(waiting, key=lambda queue: queue[0][0]).popleft()[1] if waiting else None
+
+    def _add(self, key: EvaluationKey) -> None:
+        if not self._closed:
+            self._waiting.setdefault(key.model_key, deque()).append((next(self._order), key))
+            self._tell()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news.set_result(None)
+        self._news = self._loop.create_future()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,13 +89,15 @@ def read_evaluations(
     ]
 
 
-def planned_windows(run: Run, digests: Sequence[str]) -> Iterator[list[EvaluationKey]]:
-    """The evaluations planned for these digests, in order, a window at a time."""
+def planned_windows(
+    run: Run, digests: Sequence[str], models: Sequence[str]
+) -> Iterator[list[EvaluationKey]]:
+    """The evaluations planned for these digests and models, in order, a window at a time."""
     manifest = run.started
     planned = planned_evaluations(
         manifest.originator_id,
         digests,
-        [model.key for model in manifest.models],
+        models,
         int(manifest.configuration["execution"]["repetitions"]),
     )
     while window := list(islice(planned, WINDOW)):
@@ -107,8 +109,9 @@ def recorded_evaluations(
 ) -> Iterator[RecordedEvaluation]:
     """Every planned evaluation in plan order, begun or not; holds one window in memory."""
     run_id = run.started.originator_id
+    models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
-        for window in planned_windows(run, read_chunk(connection, run_id, chunk)):
+        for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
             yield from read_evaluations(connection, window, up_to=up_to)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.gate import Gate, server_of
 from failproof_es.engine.interpreter import Target
+from failproof_es.engine.slots import Slots
 from failproof_es.events import ModelSnapshot
 from failproof_es.models import create_provider, model_keys, snapshot
 from failproof_es.problems import InvalidInput, Problem
@@ -32,10 +33,11 @@ class Targets:
     def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
         """One for each server, shared by all that it serves."""
         ceiling = self._configuration.execution.parallel_workers
-        served: dict[str, list[str]] = {}
-        for key, model in models.items():
-            served.setdefault(server_of(model), []).append(key)
-        return {server: Gate(server, keys, ceiling) for server, keys in served.items()}
+        slots = Slots(ceiling)
+        return {
+            server: Gate(server, keys, ceiling, slots)
+            for server, keys in _by_server(models).items()
+        }
 
     def _target(self, model: Model) -> Target:
         execution = self._configuration.execution
@@ -45,6 +47,12 @@ class Targets:
             connections=execution.parallel_workers,
         )
         return Target(model, provider, self.gates[server_of(model)])
+
+    @property
+    def by_server(self) -> Sequence[Sequence[str]]:
+        """The keys of the models under test, those of one server together."""
+        models = {key: target.model for key, target in self.models.items()}
+        return list(_by_server(models).values())
 
     def _all(self) -> Sequence[Target]:
         return [*self.models.values(), *self.judges.values()]
@@ -91,3 +99,10 @@ class Targets:
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True
         )
+
+
+def _by_server(models: Mapping[str, Model]) -> dict[str, list[str]]:
+    served: dict[str, list[str]] = {}
+    for key, model in models.items():
+        served.setdefault(server_of(model), []).append(key)
+    return served

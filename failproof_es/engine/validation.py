@@ -42,7 +42,7 @@ _NAMED = 100
 _CUT_OFF = "length"
 
 
-def validate_run(run_id: UUID, connection: Connection) -> dict[str, Any]:
+def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
     """The fields of `RunValidated` for a run that has ended, from all that the log holds of it."""
     run = read_run(connection, run_id)
     validation = Validation(run.started, dialect_named(run.started.dialect))

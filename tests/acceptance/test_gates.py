@@ -11,7 +11,7 @@ import orjson
 import pytest
 from click.testing import Result
 
-from failproof_es.engine import driver
+from failproof_es.engine import ending
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -176,7 +176,7 @@ def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
         raise RuntimeError("the process ends here")
 
     with monkeypatch.context() as patched:
-        patched.setattr(driver, "judge_gates", fails)
+        patched.setattr(ending, "judge_gates", fails)
         assert start(store, tmp_path).exit_code == 1
     resumed = invoke(store.url, "resume", "2", "--quiet", cwd=tmp_path)
     assert resumed.exit_code == 3, resumed.output

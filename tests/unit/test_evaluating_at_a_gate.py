@@ -13,6 +13,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.gate import Gate
 from failproof_es.engine.interpreter import Interpreter, Target
 from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.slots import Slots
 from failproof_es.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
 from failproof_es.events import Event
 from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest, Provider
@@ -94,7 +95,7 @@ def evaluating(
 
 def at_a_gate(work: Callable[[Gate], Awaitable[None]]) -> None:
     async def main() -> None:
-        gate = Gate("http://here/v1", ["m"], 4)
+        gate = Gate("http://here/v1", ["m"], 4, Slots(4))
         async with asyncio.timeout(5):
             await work(gate)
 

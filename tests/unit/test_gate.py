@@ -9,19 +9,31 @@ from datetime import UTC, datetime, timedelta
 
 from failproof_es.configuration.schema import Model
 from failproof_es.engine.gate import Gate, LimitChange, server_of
+from failproof_es.engine.slots import Slots
 
 
 def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list[LimitChange]:
     changes: list[LimitChange] = []
 
     async def main() -> None:
-        gate = Gate("http://here/v1", ["a", "b"], ceiling)
+        gate = Gate("http://here/v1", ["a", "b"], ceiling, Slots(ceiling))
         gate.on_change = changes.append
         async with asyncio.timeout(5):
             await work(gate)
 
     asyncio.run(main())
     return changes
+
+
+def at_two_gates(work: Callable[[Gate, Gate], Awaitable[None]]) -> None:
+    """Of two servers, in a run that may have one request in flight."""
+
+    async def main() -> None:
+        slots = Slots(1)
+        async with asyncio.timeout(5):
+            await work(*(Gate(f"http://{name}/v1", [name], 1, slots) for name in ("a", "b")))
+
+    asyncio.run(main())
 
 
 async def entered(gate: Gate) -> float:
@@ -194,6 +206,50 @@ def test_a_restored_hold_that_still_runs_holds_and_one_that_is_over_does_not() -
 
     assert [change.reason for change in at_a_gate(still_runs)] == ["released"]
     assert at_a_gate(is_over) == []
+
+
+def test_who_waits_at_a_gate_that_is_held_leaves_the_other_servers_their_room() -> None:
+    async def work(held: Gate, free: Gate) -> None:
+        held.refused(0.0, 503, 60.0)
+        waiting = asyncio.create_task(held.enter())
+        await entered(free)
+        free.leave()
+        assert not waiting.done()
+        waiting.cancel()
+
+    at_two_gates(work)
+
+
+def test_a_hold_that_begins_while_a_request_waits_for_room_is_kept() -> None:
+    async def work(held: Gate, free: Gate) -> None:
+        await entered(free)
+        waiting = asyncio.create_task(held.enter())
+        await asyncio.sleep(0.02)
+        held.refused(0.0, 503, 0.1)
+        free.leave()
+        await entered(free)
+        assert not waiting.done()
+        free.leave()
+        assert await waiting
+
+    at_two_gates(work)
+
+
+def test_a_request_that_is_held_back_gives_its_room_away_and_takes_it_again_to_go() -> None:
+    async def work(held: Gate, free: Gate) -> None:
+        assert await held.enter()
+        held.refused(0.0, 503, 0.05)
+        held_back = asyncio.create_task(held.released())
+        await entered(free)
+        await asyncio.sleep(0.1)
+        assert not held_back.done(), "two requests would be in flight where one may be"
+        free.leave()
+        assert await held_back is not None
+        assert not free.is_open
+        held.leave()
+        assert free.is_open
+
+    at_two_gates(work)
 
 
 def test_a_slash_at_the_end_makes_no_other_server() -> None:
