@@ -13,6 +13,7 @@ from failproof_es.abstraction.benchmark_api import BenchmarkApi
 from failproof_es.abstraction.enums import BenchmarkEvent
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import open_benchmark
+from failproof_es.problems import InvalidInput
 
 CONFIGURATION = Path(__file__).with_name("benchmark.yaml")
 
@@ -51,5 +52,8 @@ def run(benchmark: BenchmarkApi) -> str:
 
 
 if __name__ == "__main__":
-    with open_benchmark(CONFIGURATION, *sys.argv[1:]) as opened:
-        print("report:", run(opened.benchmark))
+    try:
+        with open_benchmark(CONFIGURATION, *sys.argv[1:]) as opened:
+            print("report:", run(opened.benchmark))
+    except InvalidInput as problems:  # every one of them, with what to do about it
+        raise SystemExit(str(problems)) from None
