@@ -49,9 +49,6 @@ class AuditRows:
         details = record["details"]
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
-        told = {name: _told(value) for name, value in details.items()}
-        told["place"] = ":".join(str(told[name]) for name in _PLACE if told.get(name))
-        says = _SAYS.get(record["event"], "").format_map(told)
         moment = datetime.fromisoformat(record["timestamp"]).astimezone(UTC)
         return {
             "position": details["position"],
@@ -60,7 +57,7 @@ class AuditRows:
             "who": who,
             "case": self._case(of.get("prompt_id")),
             "model": of.get("model_key"),
-            "says": shortened(one_line(" ".join(says.split()).rstrip(":")), _WIDTH),
+            "says": says(record["event"], details),
         }
 
     def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
@@ -76,10 +73,27 @@ class AuditRows:
         return self._cases[prompt]
 
 
+class _Fields(dict[str, Any]):
+    """What is not there says nothing."""
+
+    def __missing__(self, _: str) -> str:
+        return ""
+
+
+def says(event: str, details: Mapping[str, Any]) -> str:
+    """The most telling of an event, in one line that is safe to show; empty where it is nothing."""
+    fields = _Fields({name: _told(value) for name, value in details.items()})
+    fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
+    text = _SAYS.get(event, "").format_map(fields)
+    return shortened(one_line(" ".join(text.split()).rstrip(":")), _WIDTH)
+
+
 def _told(value: Any) -> Any:
     match value:
         case None:
             return ""
+        case dict():
+            return _Fields(value)
         case bool():
             return "yes" if value else "no"
         case list():

@@ -1,0 +1,48 @@
+"""The audit trail in words: every event that is in it says something, or nothing on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.cli.audit_rows import says
+from failproof_es.events import Event
+from failproof_es.store.mapper import encode
+from projections.audit_trail import AuditTrail, audit_record
+from projections.protocol import Fact
+from tests.unit.event_samples import SAMPLES
+
+SILENT = {"ValidationStarted", "RunResumed"}
+AUDITED = [each for each in SAMPLES if type(each).__name__ in AuditTrail.topics]
+
+
+def record(sample: Event, **changes: Any) -> tuple[str, dict[str, Any]]:
+    payload = {**orjson.loads(encode(sample)), **changes}
+    found = audit_record(Fact(1, "stream", type(sample).__name__, None, payload))
+    assert found is not None
+    return found.event, found.details
+
+
+@pytest.mark.parametrize("sample", AUDITED, ids=lambda each: type(each).__name__)
+def test_every_event_of_the_trail_says_what_is_most_telling(sample: Event) -> None:
+    event, details = record(sample, attempt=2, grader="api", judge="api")
+    said = says(event, details)
+    assert bool(said) == (event not in SILENT)
+    assert "None" not in said and "{}" not in said and "::" not in said
+
+
+def test_there_is_a_sample_of_every_event_of_the_trail() -> None:
+    assert {type(each).__name__ for each in AUDITED} == AuditTrail.topics
+
+
+def test_what_is_missing_or_hostile_breaks_no_line() -> None:
+    assert says("ValidationPassed", {"estimate": {}}) == "evaluations: , requests"
+    assert says("CaseSkipped", {"path": "a.yaml", "line": None, "field": None, "why": "no"}) == (
+        "a.yaml: no"
+    )
+    assert says("Reviewed", {"reviewer": "{x}", "verdict": "fail", "notes": "\x1b[2J\nb"}) == (
+        "{x} says fail: \\x1b[2J b"
+    )
+    assert says("SomethingNew", {"a": 1}) == ""
