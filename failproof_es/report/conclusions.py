@@ -113,6 +113,12 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     reviewed = any(each.one == JUDGES for each in report.agreement)
     if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
+    said.extend(
+        f"Run {each.run_number}: {counted(len(each.skipped), 'defect')} kept cases out of the "
+        "plan: the rates say nothing of these."
+        for each in report.asked
+        if each.skipped
+    )
     said.extend(_not_shown(report))
     said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
     return replace(report, limitations=tuple(said))

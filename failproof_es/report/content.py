@@ -43,6 +43,16 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A defect that kept a case out of the plan, where the run was to go on without."""
+
+    path: str
+    line: int | None
+    field: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What a run asked of whom, and where its record stands."""
 
@@ -66,6 +76,7 @@ class Asked:
     judges: tuple[str, ...]
     suites: tuple[tuple[str, str, int], ...]
     """Path, SHA-256, cases."""
+    skipped: tuple[Skipped, ...]
     seeds: tuple[tuple[str, int], ...]
     repetitions: int
     gates_set: bool

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
-from failproof_es.events import ModelSnapshot, RunSealed, RunStarted, Usage
+from failproof_es.events import CaseSkipped, ModelSnapshot, RunSealed, RunStarted, Usage
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
-from failproof_es.report.content import Asked, Cost, Gate, Report
+from failproof_es.report.content import Asked, Cost, Gate, Report, Skipped
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
 from failproof_es.run import Run
@@ -106,6 +106,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         ),
         judges=tuple(_described(judge) for judge in started.judges),
         suites=tuple((suite.path, suite.sha256, suite.cases) for suite in started.suites),
+        skipped=tuple(_skipped(connection, started.originator_id)),
         seeds=tuple(sorted(started.seeds.items())),
         repetitions=int(started.configuration["execution"]["repetitions"]),
         gates_set=any(limit is not None for limit in _limits(started)),
@@ -115,6 +116,13 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         integrity=None if validation is None else validation.passed,
         findings=() if validation is None else validation.findings,
     )
+
+
+def _skipped(connection: Connection, run_id: UUID) -> Iterator[Skipped]:
+    for row in find(connection, stream_id=run_id, topics=[CaseSkipped.__name__]):
+        event = row.event()
+        if isinstance(event, CaseSkipped):
+            yield Skipped(event.path, event.line, event.field, event.why)
 
 
 def _limits(started: RunStarted) -> Iterable[object]:

@@ -47,7 +47,18 @@ def denominators(report: Report) -> Iterator[Block]:
         columns = (_MODEL, Column("why", "text"), Column("not scored"), Column("share"))
         yield Table("Not scored, and why", columns, losses)
     else:
-        yield Paragraph("Nothing was lost on the way.")
+        yield Paragraph("Nothing that was planned was lost on the way.")
+    skipped = tuple(_skipped(report))
+    if skipped:
+        places = (Column("run", "name"), Column("where", "text"), Column("what is wrong", "text"))
+        yield Table("Never planned: defective cases that were left out", places, skipped)
+
+
+def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
+    for run in report.asked:
+        for each in run.skipped:
+            place = ":".join(str(part) for part in (each.path, each.line) if part is not None)
+            yield f"run {run.run_number}", place, ": ".join(filter(None, (each.field, each.why)))
 
 
 def refusals(report: Report) -> Iterator[Block]:

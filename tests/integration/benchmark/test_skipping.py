@@ -15,6 +15,9 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome, replay, start
 from failproof_es.events import CaseSkipped, CasesPlanned
 from failproof_es.problems import InvalidInput
+from failproof_es.report.making import make_report
+from failproof_es.report.page_blocks import Table
+from failproof_es.report.page_counts import denominators
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured, Server, task
@@ -82,6 +85,18 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert "stands already at" in skipped[1].why
     assert not any("Another question" in asked for asked in server.asked())
     assert replay(store, outcome.run_id).agree == 8
+    with store.connect() as connection:
+        report = make_report(connection, [outcome.run_id])
+    (asked,) = report.asked
+    assert [(Path(each.path).name, each.line) for each in asked.skipped] == [
+        ("2b.yaml", 1), ("9.yaml", 1),
+    ]  # fmt: skip
+    assert "Run 1: 2 defects kept cases out of the plan: the rates say nothing of these." in (
+        report.limitations
+    )
+    told = [block for block in denominators(report) if isinstance(block, Table)]
+    assert [row[0] for row in told[-1].rows] == ["run 1", "run 1"]
+    assert "move it out" in str(told[-1].rows[0][2])
 
 
 def test_through_the_interfaces_the_same_tasks_are_loaded_and_planned(

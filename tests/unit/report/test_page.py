@@ -31,6 +31,7 @@ from failproof_es.report.content import (
     Measure,
     Refusals,
     Report,
+    Skipped,
     Stability,
     Verdict,
 )
@@ -108,6 +109,7 @@ def asked(name: str) -> Asked:
         models_answered=((name, 3),),
         judges=(name,),
         suites=((name, "cd" * 32, 40),),
+        skipped=(),
         seeds=(("sample", 7),),
         repetitions=2,
         gates_set=False,
@@ -127,7 +129,7 @@ def full_report(name: str) -> Report:
         empty_report(),
         verdict=Verdict("bad", name, (name,)),
         gates=(Gate(1, "min_accuracy", 0.9, 0.75, False), Gate(1, "max_cost_usd", 1, None, False)),
-        asked=(replace(asked(name), gates_set=True),),
+        asked=(replace(asked(name), gates_set=True, skipped=(Skipped(name, 7, name, name),)),),
         funnels=tuple(Funnel(each, 42, 42, 41, 41, 41, 40, ((name, 2),)) for each in two),
         groups=tuple(
             Group(dimension, group, each, SOME)
@@ -208,7 +210,7 @@ def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
     said = text_of(html)
     for sentence in (
         "No gates were set",
-        "Nothing was lost on the way.",
+        "Nothing that was planned was lost on the way.",
         "Nothing that was scored failed.",
         "No attempt failed.",
         "There is nothing to compare",
