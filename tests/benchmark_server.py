@@ -3,10 +3,11 @@
 `python -m tests.benchmark_server --latency-ms 30` prints its URL on its first line. A model
 whose name begins with `judge` gives 0.8, unless the question holds `[judge:BASE64]`: then it
 says that, or with `[judge:BASE64*N]` says it N times first. `[answer:BASE64]` is what any
-other model says; else it repeats the question after its own name. `[http:STATUS]` answers with that
-status, `[cut]` cuts an answer off. GET /asked counts requests by model and message, GET
-/order lists the models in the order in which they were asked. POST /refuse with a model's
-name has its key refused from then on. Under /ollama it is an Ollama that can fetch models.
+other model says; else it repeats the question after its own name. `[http:STATUS]` answers with
+that status, and the answer, where one is given, as its reason; `[cut]` cuts an answer off. GET
+/asked counts requests by model and message, GET /order lists the models in the order in which
+they were asked. POST /refuse with a model's name has its key refused from then on. Under
+/ollama it is an Ollama that can fetch models.
 """
 
 from __future__ import annotations
@@ -95,10 +96,11 @@ class BenchmarkServer:
             return web.json_response({"error": {"message": "wrong key"}}, status=401)
         if model.startswith("judge"):
             return _whole(model, self._judgement(prompt, self.asked[f"{model}\n{prompt}"]))
-        if refused := _HTTP.search(prompt):
-            return web.json_response({"error": {"message": "no"}}, status=int(refused[1]))
         said = _ANSWER.search(prompt)
         text = b64decode(said[1]).decode() if said else f"{model} says: {prompt}"
+        if refused := _HTTP.search(prompt):
+            reason = text if said else "no"
+            return web.json_response({"error": {"message": reason}}, status=int(refused[1]))
         ending = "length" if "[cut]" in prompt else "stop"
         if not body.get("stream"):
             return _whole(model, text, ending)

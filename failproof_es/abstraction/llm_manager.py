@@ -14,7 +14,8 @@ from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.models import Provider, create_provider
+from failproof_es.engine.redaction import Redactor
+from failproof_es.models import ModelError, Provider, create_provider
 from failproof_es.models.offered import offered_models
 from failproof_es.models.ollama import pull
 from failproof_es.problems import InvalidInput
@@ -140,9 +141,26 @@ class LLMManager:
         return self._open[key]
 
     async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
+        """What the model says, its own key replaced like on record."""
+        redactor = Redactor([model.api_key_env] if model.api_key_env else [])
+        streaming = redactor.streaming(on_text) if on_text else None
         provider = await self._prepare(model)
         request = provider.prepare([Turn(role="user", content=prompt)])
-        return (await provider.send(request, on_text)).text
+        try:
+            answer = await provider.send(request, streaming.piece if streaming else None)
+        except ModelError as error:
+            said = redactor.scrubbing().text("message", error.message)
+            raise ModelError(
+                error.kind,
+                said,
+                error.disposition,
+                status=error.status,
+                retry_after_s=error.retry_after_s,
+                latency_ms=error.latency_ms,
+            ) from None  # its cause, its headers and its body may hold the key as well
+        if streaming:
+            streaming.end()
+        return redactor.scrubbing().text("text", answer.text)
 
     async def _close(self) -> None:
         await asyncio.gather(*(each.close() for each in self._open.values()))

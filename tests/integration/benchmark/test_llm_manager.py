@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from base64 import b64encode
 from collections.abc import Iterator
 
 import pytest
@@ -93,6 +94,25 @@ def test_an_answer_is_whole_or_comes_in_pieces(models: LLMManager) -> None:
     models.stream_generate("beta", "Hello there", pieces.append)
     assert "".join(pieces) == "beta says: Hello there"
     assert len(pieces) > 1
+
+
+def test_a_model_that_echoes_its_key_is_not_heard_saying_it(
+    configured: Configured, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-canary-0123456789"
+    monkeypatch.setenv("MANAGER_KEY", key)
+    model = {"provider": "openai", "base_url": server.url, "api_key_env": "MANAGER_KEY"}
+    echo = f"[answer:{b64encode(f'It is {key}.'.encode()).decode()}]"
+    configuration = configured(models=[{**model, "model": "alpha"}]).configuration
+    loop = EngineLoop()
+    manager = LLMManager(configuration, loop)
+    pieces: list[str] = []
+    with contextlib.closing(loop), contextlib.closing(manager):
+        manager.stream_generate("alpha", echo, pieces.append)
+        assert manager.generate("alpha", echo) == "".join(pieces) == "It is [redacted:MANAGER_KEY]."
+        with pytest.raises(ModelError, match=r"It is \[redacted:MANAGER_KEY\]") as refused:
+            manager.generate("alpha", f"{echo} [http:400]")
+    assert key not in repr(vars(refused.value)) and refused.value.status == 400
 
 
 def test_a_provider_that_answers_whole_streams_one_piece(models: LLMManager) -> None:
