@@ -57,7 +57,7 @@ def complete(store: Store, folder: Path) -> subprocess.CompletedProcess[str]:
     return finished
 
 
-def check_the_record(store: Store, url: str) -> None:
+def check_the_record(store: Store, *urls: str) -> None:
     """What issue and guarantees promise of a run that was killed and resumed."""
     assert events(store, "Scored") == CASES
     with store.connect() as connection:
@@ -80,21 +80,26 @@ def check_the_record(store: Store, url: str) -> None:
             "AND (r.payload ->> 'attempt')::int = (lost.payload ->> 'attempt')::int + 1)"
         ).fetchone()
         assert lost_without_retry == (0,), "each lost attempt is followed by one more"
-    counts = asked(url)
+    counts = [count for url in urls for count in asked(url).values()]
     assert len(counts) == CASES
     # A request may be on record and never have reached the server: the process died between.
-    repeats = sum(counts.values()) - CASES
+    repeats = sum(counts) - CASES
     assert repeats <= events(store, "AttemptLost")
-    assert sum(counts.values()) <= events(store, "RequestSent")
+    assert sum(counts) <= events(store, "RequestSent")
     assert events(store, "RequestSent") == CASES + events(store, "AttemptLost")
 
 
 def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Path) -> None:
+    """With two servers, so that two lanes of evaluations are taken up again each time."""
     moments = random.Random(SEED)
-    with mock_server(latency_ms=50) as url:
-        write_suite(tmp_path, CASES)
+    with mock_server(latency_ms=50) as url, mock_server(latency_ms=50) as other:
+        write_suite(tmp_path, CASES // 2)
         execution = {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10}
-        write_configuration(tmp_path, url, execution=execution)
+        models = [
+            {"provider": "openai", "base_url": each, "model": name}
+            for each, name in ((url, "mock"), (other, "mock-two"))
+        ]
+        write_configuration(tmp_path, url, models=models, execution=execution)
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         wait_for_a_run(store)
         for kill in range(KILLS):
@@ -107,7 +112,7 @@ def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Pat
             process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
         kill_group(process)
         complete(store, tmp_path)
-        check_the_record(store, url)
+        check_the_record(store, url, other)
         assert events(store, "AttemptLost") > 0, "no kill met a request in flight"
         replayed = run(store.url, "replay", "latest", cwd=tmp_path)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr
