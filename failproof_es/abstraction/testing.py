@@ -101,19 +101,22 @@ class StubTaskManager:
                 attempt=1,
                 text=text if event is BenchmarkEvent.STREAMING_RESULT else "",
                 progress=done if event is BenchmarkEvent.PROGRESS_CHANGED else None,
-                result=_result(submitted, submission_id, text, error) if final else None,
+                result=_result(submitted, submission_id, event, text, error) if final else None,
                 error=error,
             ),
         )
 
 
-def _result(submitted: Submitted, result_id: int, text: str, error: str | None) -> Result:
+def _result(
+    submitted: Submitted, result_id: int, event: BenchmarkEvent, text: str, error: str | None
+) -> Result:
+    failed = event is BenchmarkEvent.ERROR
     return Result(
         result_id=result_id,
         run_id=submitted.run_id,
         model_name=submitted.model_name,
         task_id=submitted.task.task_id,
         llm_response=text,
-        status=TaskStatus.FAILED if error else TaskStatus.PENDING_JUDGEMENT,
+        status=TaskStatus.FAILED if failed else TaskStatus.PENDING_JUDGEMENT,
         error_message=error,
     )

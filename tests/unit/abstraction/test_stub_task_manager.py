@@ -78,6 +78,27 @@ def test_subscribing_late_to_a_finished_submission_delivers_its_last_word_at_onc
     assert notice.result.status is TaskStatus.PENDING_JUDGEMENT
 
 
+def test_a_notice_holds_what_the_real_one_does() -> None:
+    tasks = StubTaskManager()
+    heard: list[Notice] = []
+    for submission in (tasks.submit_task(7, TASK, "model"), tasks.submit_task(7, TASK, "other")):
+        for event in BenchmarkEvent:
+            tasks.subscribe(submission, event, heard.append)
+    tasks.emit(1, BenchmarkEvent.STARTED)
+    tasks.emit(1, BenchmarkEvent.STREAMING_RESULT, text="Bl")
+    tasks.emit(1, BenchmarkEvent.PROGRESS_CHANGED)
+    tasks.emit(1, BenchmarkEvent.COMPLETED, text="Blue.")
+    tasks.emit(2, BenchmarkEvent.ERROR)
+    assert {(n.run_id, n.task_id, n.attempt) for n in heard} == {(7, "t", 1)}
+    assert [n.text for n in heard] == ["", "Bl", "", "", ""]
+    assert [n.progress and n.progress.percent_complete for n in heard] == [
+        None, None, 100.0, None, None,
+    ]  # fmt: skip
+    assert [n.result and (n.result.result_id, n.result.status) for n in heard] == [
+        None, None, None, (1, TaskStatus.PENDING_JUDGEMENT), (2, TaskStatus.FAILED),
+    ]  # fmt: skip
+
+
 def test_each_submission_is_heard_by_its_own_subscribers_only() -> None:
     tasks = StubTaskManager()
     first, second = (tasks.submit_task(1, TASK, name) for name in ("one", "two"))

@@ -62,7 +62,7 @@ def test_a_scored_evaluation_says_everything() -> None:
     found = result_of(scored(**{"accuracy": 1.0, "must_do.1": 1.0, "must_not_do.1": 0.0}))
     checks = found.pop("checks")
     assert (checks["primary"], checks["fails"]) == ("answer", [])
-    nothing = {"finish_reason": None, "refusal": None, "tool_calls": []}
+    nothing: dict[str, Any] = {"finish_reason": None, "refusal": None, "tool_calls": []}
     assert found == {
         "evaluation_id": str(KEY.evaluation_id),
         "run_id": str(RUN),
