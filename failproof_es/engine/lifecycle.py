@@ -105,6 +105,8 @@ async def resume(
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
                 await _require_models(run_id, store, targets, say)
+                # A process may have died between the plan and its prices; what stands, stays.
+                await asyncio.to_thread(store.record_prices, run_id, prices_of(run.started))
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, stop=stop, phases=phases,

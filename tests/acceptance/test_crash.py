@@ -15,6 +15,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     asked,
     begin,
+    invoke,
     kill_group,
     mock_server,
     run,
@@ -116,6 +117,31 @@ def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Pat
         assert events(store, "AttemptLost") > 0, "no kill met a request in flight"
         replayed = run(store.url, "replay", "latest", cwd=tmp_path)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+
+
+class Killed(BaseException):
+    """What nothing catches, in place of a SIGKILL."""
+
+
+def test_killed_between_the_plan_and_its_prices_it_is_priced_when_it_is_resumed(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise Killed
+
+    write_suite(tmp_path, 1)
+    listed = {"model": "mock", "input_usd_per_million": 1, "output_usd_per_million": 2}
+    with mock_server(0) as url:
+        prices = {"version": "2026-11-21", "models": [listed]}
+        write_configuration(tmp_path, url, prices=prices)
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "record_prices", killed)
+            with pytest.raises(Killed):
+                invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+        assert invoke(store.url, "resume", "latest", cwd=tmp_path).exit_code == 0
+    with store.connect() as connection:
+        found = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
+        assert found.fetchall() == [("mock", "price list of 2026-11-21")]
 
 
 def test_the_database_server_killed_under_the_run(
