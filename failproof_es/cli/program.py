@@ -14,6 +14,9 @@ from failproof_es.cli.errors import report
 from failproof_es.store.store import DATABASE_URL, Store
 
 
+_LONGEST_SENTENCE = 300
+
+
 @dataclass(slots=True)
 class Session:
     """What the global options say."""
@@ -77,6 +80,17 @@ class Group(click.Group):
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their whole first sentence, which click cuts off at 45."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, command.get_short_help_str(limit=_LONGEST_SENTENCE))
+                    for name in self.list_commands(ctx)
+                    if (command := self.get_command(ctx, name)) is not None
+                ]
+            )
 
 
 class Program(Group):

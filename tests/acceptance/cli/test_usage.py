@@ -39,6 +39,7 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
     assert done.output.startswith("Usage: failproof-es")
     assert "--database-url" in done.output
     assert "\x1b" not in done.output
+    assert "..." not in done.output.partition("\nCommands:")[2], "no sentence is cut off"
 
 
 def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
