@@ -13,7 +13,6 @@ import click
 from failproof_es.cli.errors import report
 from failproof_es.store.store import DATABASE_URL, Store
 
-
 _LONGEST_SENTENCE = 300
 
 
