@@ -45,11 +45,18 @@ def says_something(quotation: str, texts: Sequence[str]) -> bool:
 def _stands_at_words(wanted: str, whole: str) -> bool:
     start = whole.find(wanted)
     while start >= 0:
-        end = start + len(wanted)
-        if not _within_word(whole, start) and not _within_word(whole, end):
+        begins = _next_border(whole, start)
+        if begins == start and not _within_word(whole, start + len(wanted)):
             return True
-        start = whole.find(wanted, start + 1)
+        start = whole.find(wanted, max(begins, start + 1))
     return False
+
+
+def _next_border(text: str, position: int) -> int:
+    """The position, or the next one at which a word ends or begins."""
+    while _within_word(text, position):
+        position += 1
+    return position
 
 
 def _within_word(text: str, position: int) -> bool:

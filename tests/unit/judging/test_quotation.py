@@ -80,6 +80,15 @@ def test_what_is_addressed_to_judges_is_no_evidence(text: str, left: str) -> Non
     assert " ".join(evidence(text).split()) == left
 
 
+@pytest.mark.parametrize("repeated", ["a", "no ", "é"])
+def test_a_quotation_that_almost_stands_everywhere_holds_nobody_up(repeated: str) -> None:
+    said = repeated * 100_000
+    began = process_time()
+    assert stands_in(said[: len(said) // 2] + repeated[0] + "b", [said]) is None
+    assert stands_in(repeated[0] * 50_000, [said]) is None
+    assert process_time() - began < 1.0
+
+
 @pytest.mark.parametrize("repeated", ["-", " ", "to the ", "{", '{"verdict"', "must_", "judge! "])
 def test_a_model_that_goes_round_in_circles_holds_nobody_up(repeated: str) -> None:
     began = process_time()
