@@ -52,7 +52,7 @@ class ReviewGroup(Group):
 
 def _reviewer(_: click.Context, parameter: click.Parameter, value: str | None) -> str:
     try:
-        return name(value or who())
+        return name(who() if value is None else value)
     except NotAnAnswer as error:
         raise click.BadParameter(str(error), param=parameter) from None
 

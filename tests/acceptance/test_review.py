@@ -191,8 +191,9 @@ def test_an_answer_that_is_none_is_asked_for_again(
     done = review(store, tmp_path, answers, "--reviewer", "jane")
     assert done.stdout.count("write one of") + done.stderr.count("write one of") == 2
     assert [each.verdict for each in reviewed(store)] == ["pass"]
-    wrong = review(store, tmp_path, "", "--reviewer", "ja\x1bne")
-    assert wrong.exit_code == 2 and "visible characters" in wrong.stderr
+    for name in ("ja\x1bne", "", " "):
+        wrong = review(store, tmp_path, "", "--reviewer", name)
+        assert wrong.exit_code == 2 and "visible characters" in wrong.stderr, name
 
 
 def test_a_terminal_that_goes_away_takes_no_verdict_along(
