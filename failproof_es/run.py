@@ -39,6 +39,8 @@ class Run:
     version: int = 0
     manifest: RunStarted | None = None
     chunks: int = 0
+    skipped: int = 0
+    """Defects that kept cases out of the plan."""
     status: RunStatus = "absent"
     reason: str | None = None
     counts: Counts | None = None
@@ -94,7 +96,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         case LimitChanged():
             return replace(run, limits={**run.limits, event.server: event})
         case CaseSkipped():
-            return run
+            return replace(run, skipped=run.skipped + 1)
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")
 

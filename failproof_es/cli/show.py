@@ -92,6 +92,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
             "abandoned": total.finished - total.scored,
             "carried_over": facts.carried_over,
         },
+        "skipped_defects": run.run.skipped,
         "classes": dict(total.classes),
         "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
         "by_suite": suite_rows(facts),
@@ -129,6 +130,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "models asked": ", ".join(f"{model.key} ({model.provider})" for model in started.models),
         "evaluations": f"{total.finished} finished of {started.planned_evaluations} planned, "
         f"{total.scored} scored, {total.finished - total.scored} abandoned",
+        **_skipped_for_people(run),
         "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
         "errors": errors or "none",
         "tokens": f"{_number(facts.input_tokens)} in, {_number(facts.output_tokens)} out",
@@ -146,6 +148,13 @@ def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "branched from": f"run {source.run_number} at position {branch.position}, "
         f"{counted(facts.carried_over, 'evaluation')} carried over"
     }
+
+
+def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
+    if not run.run.skipped:
+        return {}
+    kept = f"{counted(run.run.skipped, 'defect')} kept cases out of the plan"
+    return {"never planned": f"{kept} (`audit {run.started.run_number}` lists them)"}
 
 
 def _ledger_for_people(stands: Standing) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from failproof_es.report.page_blocks import Table
 from failproof_es.report.page_counts import denominators
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
 from tests.integration.benchmark.conftest import Configured, Server, task
 
 
@@ -97,6 +99,11 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     told = [block for block in denominators(report) if isinstance(block, Table)]
     assert [row[0] for row in told[-1].rows] == ["run 1", "run 1"]
     assert "move it out" in str(told[-1].rows[0][2])
+    shown = invoke(store.url, "show", "latest", cwd=tmp_path).stdout
+    assert "2 defects kept cases out of the plan (`audit 1` lists them)" in shown
+    told_to_programs = invoke(store.url, "show", "latest", "--format", "json", cwd=tmp_path).stdout
+    assert json.loads(told_to_programs)["skipped_defects"] == 2
+    assert invoke(store.url, "audit", "1", cwd=tmp_path).stdout.count("CaseSkipped") == 2
 
 
 def test_through_the_interfaces_the_same_tasks_are_loaded_and_planned(
