@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,9 +30,11 @@ from failproof_es.events import (
     EvaluationEvent,
     Judged,
     ResponseReceived,
+    RunPaused,
     Scored,
 )
-from tests.unit.histories import History, PlainDialect, a_case
+from tests.unit.event_samples import SAMPLES
+from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case
 
 RETRIES = 2
 
@@ -301,3 +305,20 @@ def test_given_an_evaluation_carried_over_then_it_is_done() -> None:
 def test_given_what_began_here_then_it_is_never_carried_over_too(history: History) -> None:
     with pytest.raises(ImpossibleHistory):
         fold(history.events)
+
+
+def test_the_first_event_says_which_evaluation_it_is_and_when_it_began() -> None:
+    begun = fold(History().sent().answered().events)
+    assert (begun.run_id, begun.prompt_id) == (KEY.run_id, KEY.prompt_id)
+    assert (begun.model_key, begun.repetition) == (KEY.model_key, KEY.repetition)
+    assert begun.started_at == BEGIN + timedelta(milliseconds=1)
+    assert begun.finished_at is None
+    ended = fold(History().sent().answered().classified().scored().events)
+    assert ended.started_at == begun.started_at
+    assert ended.finished_at == BEGIN + timedelta(milliseconds=4)
+
+
+def test_an_event_of_a_run_belongs_to_no_evaluation() -> None:
+    [paused] = [event for event in SAMPLES if isinstance(event, RunPaused)]
+    with pytest.raises(ImpossibleHistory, match="RunPaused does not belong to an evaluation"):
+        fold([paused])
