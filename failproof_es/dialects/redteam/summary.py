@@ -58,7 +58,10 @@ class Summary:
     cases: defaultdict[tuple[str, str], list[Outcome]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    paraphrases: defaultdict[str, list[Outcome]] = field(default_factory=lambda: defaultdict(list))
+    paraphrases: defaultdict[str, list[tuple[str, Outcome]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By group: of which case, and what it came to."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     judge_problems: Counter[str] = field(default_factory=Counter)
     void_verdicts: Counter[str] = field(default_factory=Counter)
@@ -80,7 +83,7 @@ class Summary:
         ):
             tally.add(outcome)
         for group in groups:
-            self.paraphrases[group.removeprefix(PARAPHRASE)].append(outcome)
+            self.paraphrases[group.removeprefix(PARAPHRASE)].append((case.case_id, outcome))
         self.cases[case.suite_id, case.case_id].append(outcome)
         if outcome == "failed":
             self.failures.append(_failure(case, evaluation))
@@ -141,13 +144,17 @@ class Summary:
         }
 
     def _paraphrases(self) -> dict[str, Any]:
-        """Whether a model passes or fails alike, however it is asked."""
+        """Whether a model passes or fails alike, however it is asked: told of two cases or more."""
         scored = {
-            group: [outcome for outcome in outcomes if outcome in _ASKED]
+            group: [(case, outcome) for case, outcome in outcomes if outcome in _ASKED]
             for group, outcomes in self.paraphrases.items()
         }
-        told = {group: outcomes for group, outcomes in scored.items() if len(outcomes) > 1}
-        differing = sorted(group for group, outcomes in told.items() if len(set(outcomes)) > 1)
+        told = {
+            group: {outcome for _, outcome in outcomes}
+            for group, outcomes in scored.items()
+            if len({case for case, _ in outcomes}) > 1
+        }
+        differing = sorted(group for group, outcomes in told.items() if len(outcomes) > 1)
         groups = len(told)
         return {
             "groups": groups,

@@ -241,6 +241,8 @@ def test_paraphrases_are_consistent_when_all_pass_or_all_fail() -> None:
     assert (other["consistent"], other["inconsistent"]) == (0, ["p"])
     alone = summary_of(1, ("a", FAILED), ("b", LOST), tags=tags)["paraphrases"]
     assert (alone["groups"], alone["rate"]) == (0, None)
+    repeated = summary_of(2, ("a", PASSED), ("a", PASSED), ("b", LOST), tags=tags)["paraphrases"]
+    assert repeated["groups"] == 0, "one case asked twice in the same words"
 
 
 def test_failures_come_most_severe_first_and_the_lines_say_them() -> None:
