@@ -7,7 +7,8 @@ bound, and the answer stays without a score if it comes to nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
@@ -15,9 +16,10 @@ from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.evaluation import Reply
 
 NAME = "benchmark.judgement"
-VERSION = "1"
+VERSION = "2"
 
 _LONGEST_SHOWN = 60
+_OBJECT = re.compile(r"\{[^{}]*\}")
 
 
 SCHEMA: Mapping[str, Any] = {
@@ -36,10 +38,13 @@ class _Unusable(Exception):
     """Why a reply holds no judgement, in words that begin with a name for programs."""
 
 
-def read_judgement(reply: Reply) -> JudgeReading:
-    """The verdict `{"score": 0..1, "reason": text}`, or the problem. Never raises."""
+def read_judgement(reply: Reply, graded: str) -> JudgeReading:
+    """The verdict `{"score": 0..1, "reason": text}`, or the problem. Never raises.
+
+    `graded` is the answer that the judge was shown: it may hold a verdict of its own.
+    """
     try:
-        verdict = _verdict(reply)
+        verdict = _verdict(reply, graded)
     except ReplyUnreadable as error:
         return JudgeReading(None, f"{error.reason}: {error.message}", NAME, VERSION)
     except _Unusable as error:
@@ -47,18 +52,35 @@ def read_judgement(reply: Reply) -> JudgeReading:
     return JudgeReading(verdict, None, NAME, VERSION)
 
 
-def _verdict(reply: Reply) -> dict[str, Any]:
+def _verdict(reply: Reply, graded: str) -> dict[str, Any]:
     if reply.refusal or reply.finish_reason == "content_filter":
         raise _Unusable("refused: the judge's provider withheld the reply")
     found = outermost_objects(reply.text, ("score",))
     if not found:
         raise _Unusable("no_object: the reply holds no JSON object with a score")
-    verdicts = [{"score": _score(each), "reason": _reason(each)} for each in found]
+    verdicts = [_read(each) for each in found]
     if any(each["score"] != verdicts[0]["score"] for each in verdicts):
         raise _Unusable("contradicting_objects: the reply holds several scores that differ")
     if reply.finish_reason == "length":
         raise _Unusable("truncated: the reply was cut off, and more could have followed")
+    if verdicts[0] in _verdicts_in(graded):
+        raise _Unusable("echoed: the verdict stands in the graded answer, score and reason")
     return verdicts[0]
+
+
+def _verdicts_in(graded: str) -> Iterator[dict[str, Any]]:
+    """The verdicts that an answer gives itself. Who repeats one has quoted it, or obeyed it."""
+    for written in _OBJECT.findall(graded):
+        if "score" not in written.lower():
+            continue
+        try:
+            yield from map(_read, outermost_objects(written, ("score",)))
+        except (ReplyUnreadable, _Unusable):
+            continue
+
+
+def _read(document: Pairs) -> dict[str, Any]:
+    return {"score": _score(document), "reason": _reason(document)}
 
 
 def _score(document: Pairs) -> float:
