@@ -28,8 +28,9 @@ _TO_JUDGES = re.compile(
 )
 _HEADING = re.compile(r"^\s*-{3,}+.*\b(?:turn \d|conversation)\b", re.IGNORECASE)
 """No dash is given back (`+`): a line of nothing but dashes would take the square of its length."""
-_GAP = "\n\ufffc\n"
-"""Stands where something was taken out, so that nothing is quoted across it."""
+_GAP = "\n\udfff\n"
+"""Stands where something was taken out, so that nothing is quoted across it: half a surrogate
+pair is no text, so no quotation holds it (`reply.read_verdicts`)."""
 
 
 def evidence(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,16 @@ def test_a_verdict_that_counts_was_proved(answers: dict[str, Any]) -> None:
             assert entry["quote"] or entry["verdict"] not in item.words.quoted
             own_words = normalised("I would rather not, thank you.")
             assert not entry["quote"] or normalised(entry["quote"]) in own_words
+
+
+@pytest.mark.parametrize("gap", ["\ufffc", "\udfff", "\n", ""])
+@pytest.mark.parametrize("said", ['{"verdict": 1} {"quote": 1}', 'Sorry {"verdict": 1} to say'])
+def test_nothing_is_quoted_across_what_was_taken_out(said: str, gap: str) -> None:
+    transcript = [Passage("m", said, judged=True)]
+    quote = f"Sorry {gap} to" if said.startswith("Sorry") else f"{gap} {gap}"
+    answers = {"must_do.1": {"quote": quote, "verdict": "present"}}
+    reply = json.dumps({"transcript": token(ITEMS, transcript), "items": answers})
+    assert read_verdicts(reply, ITEMS, transcript)[0] is None
 
 
 @settings(max_examples=300, deadline=None)
