@@ -16,6 +16,8 @@ from failproof_es.engine import replay, resume
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import find, max_position, resolve_run
 from failproof_es.store.store import Store
+from projections.audit_trail import audit_record
+from projections.protocol import Fact
 from tests.integration.benchmark.conftest import Configured, Server
 
 
@@ -109,6 +111,8 @@ def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
         uuid = resolve_run(connection, str(run_id))
         rows = [row for row in find(connection, run_id=uuid) if row.topic == "Judged"]
     assert [row.payload()["judge"] for row in rows] == ["api", "api"]
+    facts = (Fact(row.position, "", row.topic, str(row.run_id), row.payload()) for row in rows)
+    assert [record and record.event for record in map(audit_record, facts)] == ["Judged", "Judged"]
     assert replay(store, uuid).differences == []
 
 

@@ -33,6 +33,13 @@ def test_every_event_of_the_trail_says_what_is_most_telling(sample: Event) -> No
     assert "None" not in said and "{}" not in said and "::" not in said
 
 
+@pytest.mark.parametrize("topic", ["RequestSent", "Judged"])
+def test_what_went_as_planned_is_not_in_the_trail(topic: str) -> None:
+    [sample] = [each for each in AUDITED if type(each).__name__ == topic]
+    payload = {**orjson.loads(encode(sample)), "attempt": 1, "judge": "judge:j", "grader": "g"}
+    assert audit_record(Fact(1, "stream", topic, None, payload)) is None
+
+
 def test_there_is_a_sample_of_every_event_of_the_trail() -> None:
     assert {type(each).__name__ for each in AUDITED} == AuditTrail.topics
 
