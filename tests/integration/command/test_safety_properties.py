@@ -40,7 +40,9 @@ def test_no_mutant_of_a_command_raises(command: str, at: int, cut: int, piece: s
 
 
 @SETTINGS
-@given(st.sampled_from(["ls -l", "echo 'rm -rf /'", "unused=1", "true"]), st.sampled_from(PARSEABLE))
+@given(
+    st.sampled_from(["ls -l", "echo 'rm -rf /'", "unused=1", "true"]), st.sampled_from(PARSEABLE)
+)
 def test_a_harmless_command_in_front_excuses_nothing(harmless: str, dangerous: str) -> None:
     assert not safe(f"{harmless}\n{dangerous}").safe
 

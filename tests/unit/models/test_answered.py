@@ -63,7 +63,7 @@ def test_is_another_model(asked: str, version: str | None, answered: str) -> Non
 
 
 def test_the_version_that_was_asked_for_is_said() -> None:
-    with pytest.raises(ModelError, match="^gpt-4o, version 2024-08-06, was asked and gpt-4o-mini"):
+    with pytest.raises(ModelError, match=r"^gpt-4o, version 2024-08-06, was asked and gpt-4o-mini"):
         require_model("gpt-4o", "2024-08-06", "gpt-4o-mini")
-    with pytest.raises(ModelError, match="^gpt-4o was asked and gpt-4o-mini answered"):
+    with pytest.raises(ModelError, match=r"^gpt-4o was asked and gpt-4o-mini answered"):
         require_model("gpt-4o", None, "gpt-4o-mini")
