@@ -1,0 +1,142 @@
+"""The flow of specification 003 § 1, as the interfaces are called: what, with what, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from failproof_es.abstraction.benchmark import Benchmark
+from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer, Result
+
+TASKS = [
+    BenchmarkTask(name, "What?", ExpectedAnswer("a", "b", "c"), "d") for name in ("one", "two")
+]
+RUN = 7
+
+
+class AtOnce:
+    """Calls in the calling thread."""
+
+    def put(self, call: Callable[[], None]) -> None:
+        call()
+
+
+class World:
+    """Every part that the flow uses, writing down what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.heard: dict[int, dict[BenchmarkEvent, Callable[[Any], None]]] = {}
+        self.judging: Callable[[], None] = lambda: None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def noted(*arguments: Any) -> Any:
+            self.calls.append((name, *arguments))
+            return {"create_run": RUN, "load_tasks": TASKS, "list_models": ["m", "n", "j"]}.get(
+                name
+            )
+
+        return noted
+
+    def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        self.calls.append(("submit_task", run_id, task.task_id, model_name))
+        self.heard[len(self.heard) + 1] = {}
+        return len(self.heard)
+
+    def subscribe(
+        self, submission: int, event: BenchmarkEvent, callback: Callable[[Any], None], calls: Any
+    ) -> int:
+        self.heard[submission][event] = callback
+        return 0
+
+    def judge(self, run_id: int, on_judged: Any, on_end: Any) -> None:
+        self.calls.append(("judge", run_id))
+        self.judging = lambda: on_end(None)
+
+    def finish(self, submission: int, status: TaskStatus, **more: Any) -> None:
+        """A submission has its last word."""
+        failed = status is TaskStatus.FAILED
+        event = BenchmarkEvent.ERROR if failed else BenchmarkEvent.COMPLETED
+        result = Result(run_id=RUN, llm_response="" if failed else "Blue.", status=status)
+        self.heard[submission][event](Notice(event, RUN, submission, result=result, **more))
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def begun(world: World) -> tuple[Benchmark, list[BenchmarkEvent]]:
+    """A benchmark of two models and two tasks that has been started, and what it says."""
+    part: Any = world
+    benchmark = Benchmark(
+        part, part, part, part, dataset_path="tasks/", report=lambda run_id: f"{run_id}.html",
+        dispatcher=AtOnce(), flow=AtOnce(),
+    )  # fmt: skip
+    said: list[BenchmarkEvent] = []
+    for event in BenchmarkEvent:
+        benchmark.subscribe(event, lambda notice: said.append(notice.event))
+    benchmark.select_models(["m", "n"])
+    benchmark.select_judge_model("j")
+    world.calls.clear()
+    assert benchmark.start_benchmark() == RUN
+    return benchmark, said
+
+
+def test_a_run_is_created_its_tasks_are_loaded_and_saved_and_every_combination_submitted(
+    world: World,
+) -> None:
+    _, said = begun(world)
+    assert [call for call in world.calls if call[0] != "judge_with"] == [
+        ("create_run", ["m", "n"]),
+        ("load_tasks", "tasks/"),
+        ("save_tasks", RUN, TASKS),
+        ("submit_task", RUN, "one", "m"),
+        ("submit_task", RUN, "two", "m"),
+        ("submit_task", RUN, "one", "n"),
+        ("submit_task", RUN, "two", "n"),
+    ]
+    assert world.calls.index(("judge_with", "j")) < world.calls.index(("create_run", ["m", "n"]))
+    assert said == [BenchmarkEvent.STARTED]
+    assert all(
+        set(heard) == set(BenchmarkEvent) - {BenchmarkEvent.STARTED}
+        for heard in world.heard.values()
+    )
+
+
+def test_judging_begins_once_and_only_after_the_last_submission_has_had_its_last_word(
+    world: World,
+) -> None:
+    begun(world)
+    for submission in (3, 1, 4):
+        world.finish(submission, TaskStatus.PENDING_JUDGEMENT)
+        assert ("judge", RUN) not in world.calls
+    world.finish(2, TaskStatus.FAILED, error="no answer")
+    assert world.calls.count(("judge", RUN)) == 1
+
+
+def test_a_run_is_completed_by_its_report_and_by_the_first_one_only(world: World) -> None:
+    benchmark, said = begun(world)
+    for submission in world.heard:
+        world.finish(submission, TaskStatus.PENDING_JUDGEMENT)
+    world.judging()
+    assert BenchmarkEvent.COMPLETED not in said
+    assert [benchmark.generate_report(RUN) for _ in range(2)] == ["7.html", "7.html"]
+    assert said.count(BenchmarkEvent.COMPLETED) == 1
+
+
+def test_a_submission_that_is_given_up_ends_the_run_in_trouble_without_judging(
+    world: World,
+) -> None:
+    _, said = begun(world)
+    for submission in (1, 2, 3):
+        world.finish(submission, TaskStatus.PENDING_JUDGEMENT)
+    result = Result(run_id=RUN, status=TaskStatus.NEW)
+    given_up = Notice(BenchmarkEvent.ERROR, RUN, 4, result=result, error="the key is refused")
+    world.heard[4][BenchmarkEvent.ERROR](given_up)
+    assert ("judge", RUN) not in world.calls
+    assert said[-1] is BenchmarkEvent.ERROR
