@@ -26,3 +26,9 @@ def configuration(path: Path) -> Path:
 def configuration_names() -> list[str]:
     """The names of the configurations that ship."""
     return sorted(file.stem for file in (folder() / "configs").glob("*.yaml"))
+
+
+def suites(path: str) -> str:
+    """The path itself where something matches it, else the suites of that name that ship."""
+    ships = folder() / path
+    return str(ships) if not Path(path).exists() and ships.exists() else path

@@ -44,6 +44,7 @@ _WRITTEN = (
     help="What to write. Without a name: list what there is.",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",

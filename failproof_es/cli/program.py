@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -64,11 +67,18 @@ def global_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command that takes the global options."""
+    """A command that takes the global options, and arguments in UTF-8 only."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse bytes that are no UTF-8: an argument may go on record, which is UTF-8."""
+        for each in args:
+            if any("\ud800" <= sign <= "\udfff" for sign in each):
+                raise click.UsageError(f"the argument {each!r} is not UTF-8", ctx)
+        return super().parse_args(ctx, args)
 
 
 class Group(click.Group):
@@ -97,6 +107,9 @@ class Program(Group):
 
     def invoke(self, context: click.Context) -> Any:
         """Carry out the command; map what it raises to an exit code."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever called
+                setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
         try:
             return super().invoke(context)
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):

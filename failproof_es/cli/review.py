@@ -31,7 +31,7 @@ from failproof_es.engine.reviews import (
     record_reviews,
 )
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
 from failproof_es.store.reader import Connection, resolve_run
 from failproof_es.store.store import Store
 from projections.follower import Follower
@@ -124,8 +124,14 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
                         done += 1
         except Stopped:
             pass
+        except click.Abort:
+            click.echo()  # what was asked last has no end of line
+            raise
         finally:
-            say(f"{done} of {counted(len(keys), 'evaluation')} reviewed by {reviewer}")
+            if keys:
+                say(f"{done} of {counted(len(keys), 'evaluation')} reviewed by {reviewer}")
+            else:
+                say(f"nothing that is finished is left to review for {reviewer}")
 
 
 @review.command(cls=Command)
@@ -140,7 +146,12 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
 
     Fill in `verdict`: pass, fail or unclear in a row `overall`, met or not_met in the others.
     What is left empty is not reviewed. `severity`, `tags` and `notes` go into the row `overall`.
+    A FILE that exists is never overwritten: somebody may have filled it in.
     """
+    if file.exists():
+        raise InvalidInput.because(
+            f"{file} exists already: nothing was written", remedy="choose another name"
+        )
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
         dialect = dialect_named(recorded.started.dialect)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from failproof_es import shipped
 from failproof_es.case import Case
 from failproof_es.cli.output import Column, Format, format_option, print_rows, print_table, say
 from failproof_es.cli.program import Group
@@ -116,7 +117,11 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
 
 
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
-    """The dialects of these paths, each with its files. Raises `InvalidInput`."""
+    """The dialects of these paths, each with its files. Raises `InvalidInput`.
+
+    What is not there may name what ships: `suites/redteam`.
+    """
+    paths = [shipped.suites(path) for path in paths]
     if dialect is None:
         return recognise_each(paths)
     chosen = dialect_named(dialect)

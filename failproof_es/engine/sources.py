@@ -139,10 +139,11 @@ def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
     for name, values in given.items():
         for value in values:
             if value not in seen[name]:
-                there = ", ".join(sorted(str(each) for each in seen[name])[:20])
+                there = ", ".join(sorted(each for each in seen[name] if each is not None)[:20])
                 said = f"no case has {name} {value!r}"
                 field = f"prompts.filters.{name}"
-                problems.error(said, field=field, remedy=f"there are: {there}")
+                remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
+                problems.error(said, field=field, remedy=remedy)
     if not kept and not problems.errors:
         problems.error(
             f"none of {counted(total, 'case')} matches all filters", field="prompts.filters"

@@ -137,7 +137,10 @@ def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
 
     rest = review(store, tmp_path, f"{MET}pass\n\n\n\n{MET}unclear\n\n\n\n", "--reviewer", "jane")
     assert "RT-0" not in rest.stdout and "2 of 2 evaluations" in rest.stderr
-    assert "0 of 0 evaluations" in review(store, tmp_path, "", "--reviewer", "jane").stderr
+    assert (
+        "nothing that is finished is left"
+        in review(store, tmp_path, "", "--reviewer", "jane").stderr
+    )
     other = review(store, tmp_path, "quit\n", "--reviewer", "joe")
     assert "== 1 of 3 == RT-0" in other.stdout
 
@@ -180,7 +183,7 @@ def test_nobody_is_swayed_who_does_not_ask_for_it(
         swayed = review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", *option, "--again")
         assert "the engine: scored 0: must_not_do.1 present" in swayed.stdout
     assert [each.blind for each in reviewed(store)] == [True, False, False]
-    assert "0 of 0" in review(store, tmp_path, "", "--only", "unscored").stderr
+    assert "is left to review" in review(store, tmp_path, "", "--only", "unscored").stderr
 
 
 def test_an_answer_that_is_none_is_asked_for_again(
@@ -284,6 +287,10 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
     assert not any(cell.lstrip()[:1] in tuple("=+-@") for cell in cells if cell)
     overall = {"verdict": "FAIL", "severity": "S0", "tags": "a, b", "notes": "'=cmd()"}
     filled(sheet, overall=overall, must_not_do_1={"verdict": "not met"})
+    filled_in = sheet.read_bytes()
+    again = invoke(store.url, "review", "export", "latest", "r.csv", cwd=tmp_path)
+    assert again.exit_code == 2 and "r.csv exists already" in again.stderr
+    assert sheet.read_bytes() == filled_in, "what somebody filled in is not written over"
 
     (tmp_path / "saved again.csv").write_bytes(sheet.read_bytes() + b"\r\n")
     for file, new in (("r.csv", 2), ("r.csv", 0), ("saved again.csv", 0)):

@@ -17,7 +17,7 @@ STARTERS = {
     "failproof_es/dialects/command/equivalence/generate_option_table.py": "GNU --help, by hand",
     "failproof_es/dialects/command/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/dialects/command/sandbox.py": "bubblewrap, where an optional check asks for it",
-    "failproof_es/models/local.py": "the embedded model's server",
+    "failproof_es/models/local_process.py": "the embedded model's server",
     "failproof_es/models/weights.py": "pip, for the embedded model",
     "failproof_es/store/embedded.py": "PostgreSQL",
     "failproof_es/store/embedded_account.py": "PostgreSQL's account",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +84,21 @@ def test_wrong_usage_is_exit_code_2_with_a_text(
     assert "rror: " in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["report", "export", "results"])
+def test_an_argument_that_no_record_could_hold_is_wrong_usage(
+    command: str, program: Program
+) -> None:
+    done = program(command, "1", "-o", os.fsdecode(b"x\xff.html"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert r"the argument 'x\udcff.html' is not UTF-8" in done.stderr
+
+
+def test_a_closed_output_is_no_error() -> None:
+    shell = ("sh", "-c", '"$0" -m failproof_es.cli models >&-', sys.executable)
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_unreachable_database_is_told_without_its_password(program: Program) -> None:
