@@ -81,6 +81,8 @@ class Filters(Section):
     """What people said the case is, in dialects that have it."""
     source: Annotated[list[str] | None, Field(min_length=1)] = None
     """Where the case comes from, in dialects that have it."""
+    tags: Annotated[list[str] | None, Field(min_length=1)] = None
+    """The tags of the case, one of which has to be among these."""
 
 
 class Prompts(Section):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +119,7 @@ class _Collection:
 def wanted(filters: Filters, cases: Iterator[Case]) -> Iterator[Case]:
     """The cases that have one of the values of every filter given."""
     given = _given(filters)
-    return (case for case in cases if all(_value(case, name) in given[name] for name in given))
+    return (case for case in cases if _matches(case, given))
 
 
 def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
@@ -128,18 +127,18 @@ def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
     given = _given(filters)
     if not given:
         return ()
-    seen: dict[str, Counter[str | None]] = {name: Counter() for name in given}
+    seen: dict[str, set[str]] = {name: set() for name in given}
     kept = total = 0
     for case in cases:
         total += 1
-        kept += all(_value(case, name) in given[name] for name in given)
+        kept += _matches(case, given)
         for name in given:
-            seen[name][_value(case, name)] += 1
+            seen[name].update(_values(case, name))
     problems = Problems()
     for name, values in given.items():
         for value in values:
             if value not in seen[name]:
-                there = ", ".join(sorted(each for each in seen[name] if each is not None)[:20])
+                there = ", ".join(sorted(seen[name])[:20])
                 said = f"no case has {name} {value!r}"
                 field = f"prompts.filters.{name}"
                 remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
@@ -157,6 +156,15 @@ def _given(filters: Filters) -> dict[str, list[str]]:
     return {name: values for name, values in filters.model_dump().items() if values is not None}
 
 
-def _value(case: Case, name: str) -> str | None:
+def _matches(case: Case, given: Mapping[str, list[str]]) -> bool:
+    """Whether the case has one of the values of every filter."""
+    return all(not set(given[name]).isdisjoint(_values(case, name)) for name in given)
+
+
+def _values(case: Case, name: str) -> tuple[str, ...]:
+    """What the case has of this: several tags, one of everything else, or nothing."""
+    if name == "tags":
+        return case.tags
     values = {"category": case.category, "expected_label": case.label, "source": case.source}
-    return values[name]
+    value = values[name]
+    return () if value is None else (value,)

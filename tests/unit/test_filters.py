@@ -1,0 +1,76 @@
+"""Which cases a run takes of those that it was given: `prompts.filters`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.engine.sources import source_of
+from failproof_es.problems import InvalidInput
+
+CASES = {
+    "a": {"category": "Grounding", "tags": ["slow", "de"]},
+    "b": {"category": "Grounding", "tags": ["slow"]},
+    "c": {"category": "ToolUse", "tags": ["de", "fr"]},
+    "d": {"category": "ToolUse", "tags": []},
+}
+
+
+def source(folder: Path, **filters: list[str]) -> Any:
+    """What a configuration with these filters runs."""
+    cases = [
+        {
+            "id": name, "title": name, "severity_expectation": "S1", **case,
+            "turns": [{"role": "user", "content": f"Question {name}"}],
+            "expected_behavior": {"must_do": ["Answers."], "must_not_do": [], "pass_criteria": []},
+        }
+        for name, case in CASES.items()
+    ]  # fmt: skip
+    (folder / "cases.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    model = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    configuration = {
+        "test_run": {"name": "filtered"}, "models": [model], "judge": model,
+        "prompts": {"path": str(folder / "cases.jsonl"), "filters": filters},
+    }  # fmt: skip
+    (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
+    nowhere: Any = None
+    return source_of(load_configuration(folder / "run.yaml"), nowhere)
+
+
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ({}, "abcd"),
+        ({"category": ["ToolUse"]}, "cd"),
+        ({"tags": ["slow"]}, "ab"),
+        ({"tags": ["fr", "slow"]}, "abc"),
+        ({"category": ["Grounding"], "tags": ["de"]}, "a"),
+    ],
+)
+def test_a_case_needs_one_of_the_values_of_every_filter(
+    tmp_path: Path, filters: dict[str, list[str]], left: str
+) -> None:
+    chosen = source(tmp_path, **filters)
+    said = [problem.message for problem in chosen.check()]
+    assert said == ([f"prompts.filters leaves {len(left)} of 4 cases to run"] if filters else [])
+    assert "".join(case.case_id for part in chosen.parts() for case in part.cases) == left
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        ({"tags": ["slwo"]}, "prompts.filters.tags: no case has tags 'slwo' (there are: de, fr, "),
+        ({"expected_label": ["x"]}, "no case has expected_label 'x'"),
+        ({"category": ["ToolUse"], "tags": ["slow"]}, "none of 4 cases matches all filters"),
+    ],
+)
+def test_a_value_that_no_case_has_is_an_error_that_says_what_there_is(
+    tmp_path: Path, filters: dict[str, list[str]], said: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        source(tmp_path, **filters).check()
+    assert said in str(caught.value)
