@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -63,7 +64,7 @@ async def branch(
         new_id = uuid4()
         said = f"run {source.started.run_number} at position {position}"
         resolved = Resolved(said, _resolved(source), source.started.configuration_digest)
-        checked = _check(store, source, position, configuration, targets)
+        checked = partial(_check, store, source, position, configuration, targets)
         await on_record(store, new_id, resolved, targets, checked, say)
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
@@ -142,7 +143,7 @@ async def _plan(
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
     resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = _checked(loaded, store, targets)
+    checked = partial(_checked, loaded, store, targets)
     dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(f"warning: {warning}")

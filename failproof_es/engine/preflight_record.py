@@ -60,7 +60,7 @@ async def on_record(
     run_id: UUID,
     resolved: Resolved,
     targets: Targets,
-    check: Awaitable[Passed[T]],
+    check: Callable[[], Awaitable[Passed[T]]],
     say: Say,
 ) -> Passed[T]:
     """Carry out the check of the run that is to have this id, every step of it on record.
@@ -74,7 +74,7 @@ async def on_record(
 
     await record((ConfigurationResolved, asdict(resolved)), (ValidationStarted, {}))
     try:
-        passed = await check
+        passed = await check()
     except InvalidInput as error:
         await record_refusal(store, run_id, targets, error)
         raise

@@ -33,7 +33,8 @@ def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
         return
     for arguments in command_lines(page.read_text("utf-8")):
         command: click.Command = main
-        context, rest = click.Context(main, info_name="failproof-es"), arguments
+        context = click.Context(main, info_name="failproof-es", **main.context_settings)
+        rest = arguments
         while isinstance(command, click.Group) and rest:
             found = command.resolve_command(context, rest)
             assert found[1] is not None, arguments
