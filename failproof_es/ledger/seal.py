@@ -40,23 +40,35 @@ class _Stream:
 
 
 class Sealing:
-    """Collects a run's events, in version order within each stream; holds one hash a stream."""
+    """Collects a run's events, in version order within each stream; holds one hash a stream.
+
+    Whoever adds the streams in the order of their ids may say with `close_streams` where all
+    of a part have been added: then nothing is held of those.
+    """
 
     def __init__(self) -> None:
         self._streams: dict[bytes, _Stream] = {}
+        self._tree = Frontier()
+        self._closed = 0
+        self._events = 0
 
     def add(self, stream_id: bytes, leaf_hash: bytes) -> None:
         """The next event of a stream."""
         stream = self._streams.setdefault(stream_id, _Stream())
         stream.events += 1
+        self._events += 1
         stream.digest.update(leaf_hash)
 
+    def close_streams(self) -> None:
+        """The streams added so far are whole, and those that follow have greater ids."""
+        self._tree.extend(self._leaves())
+        self._closed += len(self._streams)
+        self._streams.clear()
+
     def seal(self) -> Seal:
-        """The seal over everything added so far."""
-        tree = Frontier()
-        tree.extend(self._leaves())
-        events = sum(stream.events for stream in self._streams.values())
-        return Seal(len(self._streams), events, tree.root())
+        """The seal over everything that was added; nothing more is to be added."""
+        self.close_streams()
+        return Seal(self._closed, self._events, self._tree.root())
 
     def _leaves(self) -> Iterable[bytes]:
         for stream_id, stream in sorted(self._streams.items()):
