@@ -15,6 +15,7 @@ from failproof_es.configuration.yaml_tree import (
     located,
     parse_yaml,
 )
+from failproof_es.counting import counted
 from failproof_es.problems import Problems
 
 _FROM = Path("--set")
@@ -88,7 +89,7 @@ def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
 def _misfit(values: Any, step: str | int, where: str) -> str | None:
     """Why `step` leads nowhere in `values`, which stand at `where`."""
     if isinstance(values, list):
-        entries = "1 entry" if len(values) == 1 else f"{len(values)} entries"
+        entries = counted(len(values), "entry", "entries")
         if isinstance(step, str):
             return f"{where} is a list of {entries}: name one by its number, such as {where}.0"
         if step >= len(values):

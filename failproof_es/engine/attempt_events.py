@@ -61,11 +61,8 @@ def response_received(
     body, encoding = _as_text(scrub.raw("body", answer.body))
     return ResponseReceived(
         **stamp(state),
+        **_asked(request),
         **read,
-        purpose=request.purpose,
-        judge=request.judge,
-        turn=request.turn,
-        attempt=request.attempt,
         status=answer.status,
         headers=scrub.values("headers", answer.headers),
         body=body,
@@ -91,10 +88,7 @@ def error_recorded(
         body, encoding = _as_text(scrub.data("body", error.body))
     return ErrorRecorded(
         **stamp(state),
-        purpose=request.purpose,
-        judge=request.judge,
-        turn=request.turn,
-        attempt=request.attempt,
+        **_asked(request),
         kind=error.kind,
         message=scrub.text("message", _encodable(error.message)),
         disposition=error.disposition,
@@ -115,12 +109,19 @@ def attempt_lost(stamp: Stamp, state: Evaluation, request: RequestSent, reason: 
     """The request has no outcome and will not get one."""
     return AttemptLost(
         **stamp(state),
-        purpose=request.purpose,
-        judge=request.judge,
-        turn=request.turn,
-        attempt=request.attempt,
+        **_asked(request),
         reason=reason,
     )
+
+
+def _asked(request: RequestSent) -> dict[str, Any]:
+    """Which request of the evaluation it was."""
+    return {
+        "purpose": request.purpose,
+        "judge": request.judge,
+        "turn": request.turn,
+        "attempt": request.attempt,
+    }
 
 
 def _encodable(text: str) -> str:

@@ -58,12 +58,13 @@ async def branch(
     with store.connect() as connection:
         source = read_run(connection, run_id)
         _require_within(connection, source, position)
-    configuration = configuration_from_resolved(_resolved(source))
+    written = _resolved(source)
+    configuration = configuration_from_resolved(written)
     targets = Targets(configuration)
     try:
         new_id = uuid4()
         said = f"run {source.started.run_number} at position {position}"
-        resolved = Resolved(said, _resolved(source), source.started.configuration_digest)
+        resolved = Resolved(said, written, source.started.configuration_digest)
         checked = partial(_check, store, source, position, configuration, targets)
         await on_record(store, new_id, resolved, targets, checked, say)
         with Lease(store.url, new_id, holder()) as lease:

@@ -34,6 +34,7 @@ from failproof_es.events import (
     RunStarted,
     Usage,
 )
+from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.reread import misread
 from failproof_es.store.recorder import query
 
@@ -196,7 +197,7 @@ def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
     if "system" in document:  # Anthropic's place for it
         system = [content for role, content in asked if role == "system"]
         asked = [turn for turn in asked if turn[0] != "system"]
-        return sent == asked and document["system"] == "\n\n".join(system)
+        return sent == asked and document["system"] == BETWEEN_SYSTEM_TURNS.join(system)
     return sent == asked
 
 

@@ -16,7 +16,8 @@ from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
 
 BASE_URL = "https://api.anthropic.com/v1"
 _API_VERSION = "2023-06-01"
-_BETWEEN_SYSTEM_TURNS = "\n\n"
+BETWEEN_SYSTEM_TURNS = "\n\n"
+"""What joins them in the one text that the API takes."""
 
 
 class AnthropicProvider(HttpProvider):
@@ -30,7 +31,7 @@ class AnthropicProvider(HttpProvider):
             "model": model.model,
             "max_tokens": model.max_tokens,
             "temperature": model.temperature,
-            **({"system": _BETWEEN_SYSTEM_TURNS.join(system)} if system else {}),
+            **({"system": BETWEEN_SYSTEM_TURNS.join(system)} if system else {}),
             "messages": [
                 {"role": turn.role, "content": turn.content}
                 for turn in messages

@@ -15,8 +15,6 @@ from failproof_es.run import Run
 
 REFUSAL_WANTED = "refusal"
 """The tag of a case to which a refusal is the right answer."""
-
-
 UNFINISHED = "unfinished"
 """Why what is still under way has no score."""
 
