@@ -19,6 +19,7 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
+from failproof_es.store.outage import LogUnavailable
 
 
 class ExitCode(IntEnum):
@@ -56,7 +57,7 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
         case LedgerBroken() | Forked():
             say(f"error: {_text(error)}. Nothing was signed.")
             return ExitCode.FAILED
-        case JournalError():
+        case JournalError() | LogUnavailable():
             say(
                 f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
                 "What is recorded stays. When the database is back, take the run up with "

@@ -27,7 +27,7 @@ from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.preflight import all_of, require_gates
-from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
+from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, open_models
 from failproof_es.engine.recorded import read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
@@ -69,6 +69,7 @@ async def branch(
         await on_record(store, new_id, resolved, targets, checked, say)
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
+            await open_models(store, new_id, targets)
             started = await asyncio.to_thread(_begin, store, new_id, source, position)
             observe(started)
             say(

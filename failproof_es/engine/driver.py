@@ -29,8 +29,9 @@ from failproof_es.engine.targets import Targets
 from failproof_es.engine.unfinished import Unfinished
 from failproof_es.events import RunResumed
 from failproof_es.run import Run
-from failproof_es.store.journal import Journal, JournalLimits
+from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease, RunBusy
+from failproof_es.store.outage import Outage
 from failproof_es.store.store import Store
 from failproof_es.tally import Tally
 
@@ -39,7 +40,7 @@ _DRAIN_MARGIN_S = 5.0
 
 
 class Driver:
-    """One process's drive of one run, under its lease."""
+    """One process's drive of one run, under its lease. The targets are open already."""
 
     def __init__(
         self,
@@ -51,7 +52,6 @@ class Driver:
         observe: Observe,
         on_text: OnText | None = None,
         stop: asyncio.Event,
-        limits: JournalLimits | None = None,
         phases: Sequence[Phase] | None = None,
     ) -> None:
         self._store = store
@@ -61,8 +61,8 @@ class Driver:
         self._observe = observe
         self._on_text = on_text
         self._requested_stop = stop
-        self._limits = limits or JournalLimits()
-        self._reader = PatientReader(store, self._limits.outage_s)
+        self._outage = Outage(recover=store.recover)
+        self._reader = PatientReader(store, self._outage)
         self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
         self._trouble: BaseException | None = None
@@ -70,8 +70,8 @@ class Driver:
     async def drive(self, *, resumed: bool) -> Outcome:
         """Carry every planned evaluation to its end, or to where a stop was asked for.
 
-        Raises a `JournalError` when the log could not be written: whatever is on record
-        stays, and the run can be resumed.
+        Raises a `JournalError` or `LogUnavailable` when the log could not be written: whatever
+        is on record stays, and the run can be resumed.
         """
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
@@ -79,8 +79,7 @@ class Driver:
         journal = Journal(
             self._store.log,
             lease=(run.started.originator_id, self._lease.epoch),
-            limits=self._limits,
-            recover=self._store.recover,
+            outage=self._outage,
         )
         stream = RunStream(run, journal, self._observe)
         try:
@@ -95,7 +94,6 @@ class Driver:
     async def _carry_on(self, journal: Journal, stream: RunStream, *, resumed: bool) -> None:
         if resumed:
             await stream.record(RunResumed, who=who(), where=where(), code_version=code_version())
-        await self._targets.open()
         changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
         for server, gate in self._targets.gates.items():
             gate.on_change = changes.put_nowait

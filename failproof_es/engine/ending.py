@@ -13,6 +13,7 @@ from failproof_es.events import RunCompleted, RunFailed, RunPaused, RunSealed, R
 from failproof_es.gates import Gate, judge_gates
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
+from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.recorder import LeaseLost
 from failproof_es.tally import Tally
 
@@ -31,7 +32,7 @@ async def conclude(
     """
     counts = tally.counts()
     if counts.finished < counts.planned:
-        if isinstance(trouble, JournalError | LeaseLost | RunBusy):
+        if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
             raise trouble  # there is no log to say it in, or it is not ours any more
         reason = str(trouble) if trouble else "stopped on request"
         await stream.record(RunPaused, reason=reason, counts=counts)

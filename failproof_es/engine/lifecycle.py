@@ -19,7 +19,14 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight import check
-from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, record_refusal
+from failproof_es.engine.preflight_record import (
+    Passed,
+    Resolved,
+    Say,
+    on_record,
+    open_models,
+    record_refusal,
+)
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
@@ -53,6 +60,7 @@ async def start(
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
+            await open_models(store, run_id, targets)
             observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
             del plan
             driver = Driver(
@@ -106,6 +114,7 @@ async def resume(
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
                 await _require_models(run_id, store, targets, say)
+                await open_models(store, run_id, targets)
                 # A process may have died between the plan and its prices; what stands, stays.
                 await asyncio.to_thread(store.record_prices, run_id, prices_of(run.started))
             driver = Driver(

@@ -58,7 +58,9 @@ async def record_outside_verdict(
             recorded = read_evaluations(connection, [key])[0]
         given = JudgeVerdict(judge, verdict, problem)
         events = _events(recorded, dialect, Judgement(rule, (given,)))
-        journal = Journal(store.log, lease=(key.run_id, lease.epoch), recover=store.recover)
+        journal = Journal(
+            store.log, lease=(key.run_id, lease.epoch), outage=Outage(recover=store.recover)
+        )
         try:
             await journal.append(*events)
         finally:

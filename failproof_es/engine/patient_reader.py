@@ -7,9 +7,8 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
 import psycopg
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay
-from tenacity.wait import wait_exponential
 
+from failproof_es.store.outage import Outage
 from failproof_es.store.reader import Connection
 from failproof_es.store.store import Store
 
@@ -18,29 +17,23 @@ T = TypeVar("T")
 
 
 class PatientReader:
-    """Reads in a thread, and waits up to `outage_s` for a server that is away."""
+    """Reads in a thread, and waits through an outage of the server."""
 
-    def __init__(self, store: Store, outage_s: float) -> None:
+    def __init__(self, store: Store, outage: Outage) -> None:
         self._store = store
-        self._outage_s = outage_s
+        self._outage = outage
 
     async def read(
         self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """What `read` returns, given a connection of its own and these arguments.
 
-        Raises `psycopg.OperationalError` when the server stays away.
+        Raises `LogUnavailable` when the server stays away.
         """
 
         def attempt() -> T:
             with self._store.connect() as connection:
                 return read(connection, *args, **kwargs)
 
-        retrying = Retrying(
-            retry=retry_if_exception_type(psycopg.OperationalError),
-            wait=wait_exponential(multiplier=0.1, max=5),
-            stop=stop_after_delay(self._outage_s),
-            before_sleep=lambda _: self._store.recover(),
-            reraise=True,
-        )
-        return await asyncio.to_thread(retrying, attempt)
+        away = (psycopg.OperationalError,)
+        return await asyncio.to_thread(self._outage.wait_out, attempt, away)

@@ -55,6 +55,19 @@ async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: In
     error.add_note(f"this is on record: `failproof-es audit {run_id}`")
 
 
+async def open_models(store: Store, run_id: UUID, targets: Targets) -> None:
+    """Start what the models need, before anything is said on the run's own stream.
+
+    Raises `InvalidInput`, which is on record: a run whose models cannot start is not begun,
+    and one that was begun stays as it is.
+    """
+    try:
+        await targets.open()
+    except InvalidInput as error:
+        await record_refusal(store, run_id, targets, error)
+        raise
+
+
 async def on_record(
     store: Store,
     run_id: UUID,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 from uuid import UUID
 
@@ -20,12 +21,11 @@ from eventsourcing.persistence import (
     InterfaceError,
     OperationalError,
 )
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
-from tenacity.wait import wait_exponential
 
 from failproof_es.events import Event
 from failproof_es.store.application import EventLog
 from failproof_es.store.mapper import LogEntry
+from failproof_es.store.outage import Outage
 from failproof_es.store.recorder import EventRecorder
 
 _AWAY = (InterfaceError, OperationalError)
@@ -37,10 +37,6 @@ class JournalError(Exception):
 
 class Conflict(JournalError):
     """A stream already holds another event at one of the versions."""
-
-
-class LogUnavailable(JournalError):
-    """The log could not be written for too long; nothing more is sent."""
 
 
 class JournalClosed(JournalError):
@@ -58,12 +54,11 @@ class _Append:
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """How much waits, how much is committed at once, how long an outage may last."""
+    """How much waits, how much is committed at once."""
 
     waiting_bytes: int = 64_000_000
     batch_events: int = 5_000
     batch_bytes: int = 32_000_000
-    outage_s: float = 300.0
     notify_every_s: float = 0.1
 
 
@@ -72,8 +67,7 @@ class Journal:
 
     Appends are committed in the order in which they were made; each is all or nothing.
     While the server is away appends wait and are tried again, and a commit whose outcome
-    is unknown is looked up before it is called a conflict. `recover` is called between
-    tries, in a thread: it may start an embedded server.
+    is unknown is looked up before it is called a conflict. `outage` says for how long.
     """
 
     def __init__(
@@ -82,13 +76,13 @@ class Journal:
         *,
         lease: tuple[UUID, int] | None = None,
         limits: JournalLimits | None = None,
-        recover: Callable[[], None] | None = None,
+        outage: Outage | None = None,
     ) -> None:
         self._log = log
         self._recorder = cast("EventRecorder", log.recorder)
         self._lease = lease
         self._limits = limits or JournalLimits()
-        self._recover = recover
+        self._outage = outage or Outage()
         self._waiting: deque[_Append] = deque()
         self._waiting_bytes = 0
         self._work = asyncio.Event()
@@ -187,23 +181,7 @@ class Journal:
     # -- in the journal's own thread ---------------------------------------------------
 
     def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
-        def before_sleep(_: RetryCallState) -> None:
-            if self._recover is not None:
-                self._recover()
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(_AWAY),
-            wait=wait_exponential(multiplier=0.1, max=5),
-            stop=stop_after_delay(self._limits.outage_s),
-            before_sleep=before_sleep,
-            reraise=True,
-        )
-        try:
-            outcomes = retrying(self._insert, batch)
-        except _AWAY as error:
-            raise LogUnavailable(
-                f"the log could not be written for {self._limits.outage_s:.0f} s: {error}"
-            ) from error
+        outcomes = self._outage.wait_out(partial(self._insert, batch), _AWAY)
         self._notify(outcomes)
         return outcomes
 

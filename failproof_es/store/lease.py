@@ -4,6 +4,10 @@ Two things together. A session lock in the database refuses a second driver at o
 is released by the server the moment the first one's connection ends, `kill -9` included:
 no time-out to wait for. The epoch, raised with each new driver and checked inside every
 append, shuts out a driver that lost its connection and does not know it yet.
+
+The epoch decides who drives: it grows only under the session lock. A session that only the
+server still believes in (a half-open connection) holds the lock of a driver that lives, and
+the epoch shows that nobody else has taken the run.
 """
 
 from __future__ import annotations
@@ -16,9 +20,14 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import query
 
-_TRY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('failproof.run.' || %s, 0))"
+_KEEPALIVE: dict[str, Any] = {
+    "keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}  # fmt: skip
+"""A dead server is noticed within 20 s. A Unix socket needs none of it."""
 
 
 class RunBusy(Exception):
@@ -42,6 +51,8 @@ class Lease:
         self._url = url
         self._holder = holder
         self._connection: psycopg.Connection[Any] | None = None
+        self._session = 0
+        """The server process of the newest session that got the lock."""
         self._guard = threading.Lock()
 
     def acquire(self) -> Self:
@@ -56,10 +67,10 @@ class Lease:
         return self
 
     def keep(self) -> None:
-        """Look whether the session still stands, and lock again after a server restart.
+        """Check that the session still stands, and lock again when it was cut off.
 
-        Raises `RunBusy` when another process was faster, `psycopg.OperationalError` while
-        the server is away. Call it every few seconds.
+        Raises `RunBusy` when another process has taken the run, `psycopg.OperationalError`
+        while the server is away. Call it every few seconds.
         """
         with self._guard:
             if self._connection is not None:
@@ -82,16 +93,43 @@ class Lease:
                 self._connection = None
 
     def _lock_session(self) -> None:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        row = connection.execute(_TRY_LOCK, (str(self.run_id),)).fetchone()
-        if row is None or not row[0]:
-            holder = connection.execute(
-                "SELECT holder FROM failproof.lease_list WHERE run_id = %s", (self.run_id,)
-            ).fetchone()
+        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, **_KEEPALIVE)
+        try:
+            require_sessions(connection, self._url)
+            connection.execute(query("session_keepalive"))
+            if self._locked_by(connection):
+                return
+        except BaseException:
             connection.close()
-            raise RunBusy(self.run_id, holder[0] if holder else None)
-        with self._guard:
-            self._connection = connection
+            raise
+        connection.close()
+
+    def _locked_by(self, connection: psycopg.Connection[Any]) -> bool:
+        """Whether this connection got the lock; false while our own dead session holds it.
+
+        Raises `RunBusy` when somebody else drives the run, or has driven it since.
+        """
+        run_id = str(self.run_id)
+        row = connection.execute(query("lock_run"), {"run_id": run_id}).fetchone()
+        assert row is not None
+        session, locked = row
+        if not locked or self.epoch:
+            self._require_epoch(connection)
+        if locked:
+            with self._guard:
+                self._connection, self._session = connection, session
+        else:
+            ended = {"run_id": run_id, "session": self._session}
+            connection.execute(query("end_lock_holder"), ended)
+        return bool(locked)
+
+    def _require_epoch(self, connection: psycopg.Connection[Any]) -> None:
+        row = connection.execute(
+            "SELECT holder, epoch FROM failproof.lease_list WHERE run_id = %s", (self.run_id,)
+        ).fetchone()
+        holder, epoch = row if row is not None else (None, None)
+        if epoch != self.epoch:
+            raise RunBusy(self.run_id, holder)
 
     def __enter__(self) -> Self:
         return self

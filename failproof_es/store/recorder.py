@@ -112,7 +112,8 @@ class EventRecorder(PostgresApplicationRecorder):
         `lease` is a run id and the epoch this process holds; `notify` wakes readers after
         the commit. Raises `IntegrityError` when a stream already has one of the versions,
         `LeaseLost` when the epoch is not the run's current one, `EventsSwallowed` when fewer
-        rows came back, `OperationalError` or `InterfaceError` when the server is away.
+        rows came back, `OperationalError` or `InterfaceError` when the server is away, or
+        takes no writes since another one took over.
         """
         if not stored_events:
             return None
@@ -122,6 +123,10 @@ class EventRecorder(PostgresApplicationRecorder):
                 cursor.execute(self._append, parameters, prepare=True)
             except psycopg.errors.UniqueViolation as error:
                 raise IntegrityError(str(error)) from error
+            except psycopg.errors.ReadOnlySqlTransaction as error:
+                # A standby now: a new connection may find the server that took over.
+                connection.close()
+                raise OperationalError(str(error.diag.message_primary)) from error
             except psycopg.DatabaseError as error:
                 if refusal := _REFUSALS.get(error.sqlstate):
                     raise refusal(str(error.diag.message_primary)) from error

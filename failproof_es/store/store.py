@@ -26,6 +26,7 @@ from failproof_es.store.installation import (
     install,
     schema_state,
 )
+from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 
 Describe = Callable[[int, int], tuple[RunStarted, Iterable[Event]]]
@@ -84,6 +85,7 @@ class Store:
         """How the schema stands. Raises `InvalidInput`, `psycopg.Error`."""
         try:
             with self.connect() as connection:
+                require_sessions(connection, self.url)
                 return schema_state(connection)
         except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
             if self.embedded is None:
@@ -121,10 +123,17 @@ class Store:
         """A connection of the caller's own, in autocommit unless told otherwise."""
         return psycopg.connect(self.url, **{"autocommit": True, "connect_timeout": 10, **options})
 
-    def recover(self) -> None:
-        """Start the embedded server again if it is down; any other server is waited for."""
+    def recover(self) -> str | None:
+        """Start the embedded server again if it is down; any other server is waited for.
+
+        Returns why it cannot be started now: whoever waits may try again.
+        """
         if self.embedded is not None:
-            self.embedded.ensure_running()
+            try:
+                self.embedded.ensure_running()
+            except InvalidInput as error:
+                return error.problems[0].message
+        return None
 
     def begin_run(self, run_id: UUID, configuration_digest: str, describe: Describe) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.

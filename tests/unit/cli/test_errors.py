@@ -14,8 +14,8 @@ from failproof_es.cli.errors import ExitCode, exit_code_of, report
 from failproof_es.engine.outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.journal import LogUnavailable
 from failproof_es.store.lease import RunBusy
+from failproof_es.store.outage import LogUnavailable
 from tests.unit.event_samples import SAMPLES
 
 [SAMPLE_OF_RUN_VALIDATED] = [each for each in SAMPLES if isinstance(each, RunValidated)]

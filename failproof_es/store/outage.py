@@ -1,0 +1,54 @@
+"""Waiting for a database server that is away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
+from tenacity.wait import wait_exponential
+
+T = TypeVar("T")
+
+
+class LogUnavailable(Exception):
+    """The log could not be reached for too long; nothing more is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """How long an absent server is waited for, and what is tried meanwhile.
+
+    `recover` is called between tries, in the thread that waits; it returns why the server
+    cannot be started now, if that is known.
+    """
+
+    longest_s: float = 300.0
+    recover: Callable[[], str | None] | None = None
+
+    def wait_out(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
+        """What `call` returns, tried again while it raises one of `away`.
+
+        Raises `LogUnavailable` after `longest_s` seconds, with what stood in the way.
+        """
+        reasons: list[str | None] = [None]
+
+        def recover(_: RetryCallState) -> None:
+            if self.recover is not None:
+                reasons.append(self.recover())
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(away),
+            wait=wait_exponential(multiplier=0.1, max=5),
+            stop=stop_after_delay(self.longest_s),
+            before_sleep=recover,
+            reraise=True,
+        )
+        try:
+            return retrying(call)
+        except away as error:
+            reason = reasons[-1] or error
+            raise LogUnavailable(
+                f"the log could not be reached for {self.longest_s:g} s: {reason}"
+            ) from error

@@ -1,0 +1,44 @@
+"""Recognises a connection pooler that shares one server session among its clients.
+
+Session locks, prepared statements and settings stand for as long as a session. A pooler in
+transaction or statement mode (PgBouncer) gives a session to another client after every
+transaction: a lock is then left behind on a session that nobody knows, and a prepared
+statement meets one of the same name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from failproof_es.problems import InvalidInput
+
+_SESSION = "SELECT pg_backend_pid()"
+
+
+def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
+    """Raise `InvalidInput` unless the connection, made with `url`, has a session to itself.
+
+    Without a pooler in between this is one query. A pooler in session mode passes.
+    """
+    if _session(connection) == connection.info.backend_pid:
+        return  # poolers give each client a made-up process number
+    with psycopg.connect(url, autocommit=True, connect_timeout=10) as other:
+        first, second = _session(connection), _session(other)
+        shared = first == second
+        moved = _session(other) != second or _session(connection) != first
+    if shared or moved:
+        raise InvalidInput.because(
+            "the database URL leads to a connection pooler in transaction mode (PgBouncer?), "
+            "and a run needs a database session of its own",
+            remedy="connect to the PostgreSQL server directly, or to a pool in session mode",
+        )
+
+
+def _session(connection: psycopg.Connection[Any]) -> int:
+    # Not prepared: the name of a prepared statement is what poolers mix up.
+    row = connection.execute(_SESSION, prepare=False).fetchone()
+    assert row is not None
+    session: int = row[0]
+    return session

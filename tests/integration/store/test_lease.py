@@ -1,0 +1,136 @@
+"""Who drives a run: the session lock and the epoch, when connections break and servers change."""
+
+from __future__ import annotations
+
+import threading
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.lease import Lease, RunBusy
+from failproof_es.store.pooler import require_sessions
+from failproof_es.store.store import Store
+from tests.postgres_proxy import HalfOpenProxy, TransactionPooler
+
+
+def epoch(store: Store, run_id: UUID) -> int:
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT epoch FROM failproof.lease_list WHERE run_id = %s", (run_id,)
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_half_open_connection_does_not_make_a_run_refuse_itself(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    """The client's end is gone, the server still believes in the session and its lock."""
+    run_id = uuid4()
+    with HalfOpenProxy(postgres_server) as proxy:
+        lease = Lease(proxy.url_of(store.url), run_id, "this process").acquire()
+        proxy.cut()
+        with pytest.raises(RunBusy):  # the server indeed holds the lock for the dead session
+            Lease(store.url, run_id, "another process").acquire()
+        lease.keep()
+        lease.keep()
+        assert lease.epoch == epoch(store, run_id) == 1
+        with pytest.raises(RunBusy, match="this process"):
+            Lease(store.url, run_id, "another process").acquire()
+        lease.release()
+    with Lease(store.url, run_id, "another process").acquire() as other:
+        assert other.epoch == 2
+
+
+def test_a_lease_that_another_process_took_meanwhile_is_lost(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    run_id = uuid4()
+    with HalfOpenProxy(postgres_server) as proxy:
+        lease = Lease(proxy.url_of(store.url), run_id, "first").acquire()
+        proxy.cut(both_ends=True)
+        with (
+            Lease(store.url, run_id, "second").acquire(),
+            pytest.raises(RunBusy, match="second"),
+        ):
+            lease.keep()
+        with pytest.raises(RunBusy, match="second"):  # which has ended by now
+            lease.keep()
+    with Lease(store.url, run_id, "third").acquire() as third:
+        assert third.epoch == 3, "the first one left no lock behind"
+
+
+def test_a_lock_that_a_stranger_took_stops_no_run_that_goes(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    """Without a lease of its own the stranger has taken nothing over; nor is it thrown out."""
+    run_id = uuid4()
+    with HalfOpenProxy(postgres_server) as proxy:
+        lease = Lease(proxy.url_of(store.url), run_id, "this process").acquire()
+        proxy.cut(both_ends=True)
+        with psycopg.connect(store.url, autocommit=True) as stranger:
+            stranger.execute(
+                "SELECT pg_advisory_lock(hashtextextended('failproof.run.' || %s, 0))",
+                (str(run_id),),
+            )
+            lease.keep()
+            assert stranger.execute("SELECT 1").fetchone() == (1,)
+        lease.keep()
+        with pytest.raises(RunBusy, match="this process"):
+            Lease(store.url, run_id, "another process").acquire()
+        lease.release()
+
+
+def test_a_pooler_in_transaction_mode_is_recognised_and_refused(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    for sessions in (1, 2, 3):
+        with TransactionPooler(postgres_server, store.url, sessions=sessions) as pooler:
+            url = pooler.url_of(store.url)
+            with pytest.raises(InvalidInput, match="pooler in transaction mode") as refused:
+                Store.open(url)
+            assert "pool in session mode" in str(refused.value)
+            run_id = uuid4()
+            with pytest.raises(InvalidInput, match="pooler in transaction mode"):
+                Lease(url, run_id, "through the pooler").acquire()
+        with Lease(store.url, run_id, "directly").acquire() as lease:
+            assert lease.epoch == 1, "no lock was left behind"
+
+
+def test_a_proxy_that_gives_each_client_a_session_of_its_own_passes(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    with HalfOpenProxy(postgres_server, made_up_pids=True) as proxy:
+        url = proxy.url_of(store.url)
+        with psycopg.connect(url, autocommit=True) as connection:
+            row = connection.execute("SELECT pg_backend_pid()").fetchone()
+            assert row is not None
+            assert row[0] != connection.info.backend_pid
+            require_sessions(connection, url)
+        with Store.open(url), Lease(url, uuid4(), "through a proxy").acquire() as lease:
+            assert lease.epoch == 1
+
+
+def test_two_drivers_at_once_get_one_lease(store: Store) -> None:
+    run_id = uuid4()
+    held: list[Lease] = []
+    refused: list[RunBusy] = []
+    ready = threading.Barrier(8)
+
+    def take(name: str) -> None:
+        ready.wait()
+        try:
+            held.append(Lease(store.url, run_id, name).acquire())
+        except RunBusy as busy:
+            refused.append(busy)
+
+    threads = [threading.Thread(target=take, args=(f"driver {n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(held), len(refused)) == (1, 7)
+    held[0].release()
