@@ -6,6 +6,8 @@ goes to stderr, so that a pipe never has to filter.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -210,7 +212,14 @@ def _facts(cells: dict[str, str]) -> Table:
 def stdout_console() -> Console:
     """Where tables go: as wide as the terminal, or wide enough for a file."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False)
+    return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
+
+
+class _Console(Console):
+    """Leaves a pipe that nobody reads to whoever prints; the library's would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def print_json(value: Any, *, indent: bool = False) -> None:

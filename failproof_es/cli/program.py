@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from failproof_es.cli.errors import report
+from failproof_es.cli.process import unbreakable_stderr
 from failproof_es.store.store import DATABASE_URL, Store
 
 _LONGEST_SENTENCE = 300
@@ -110,9 +111,10 @@ class Program(Group):
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by whoever called
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
-        try:
-            return super().invoke(context)
-        except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
-            raise
-        except (Exception, KeyboardInterrupt) as error:
-            context.exit(report(error, debug=context.ensure_object(Session).debug))
+        with unbreakable_stderr():
+            try:
+                return super().invoke(context)
+            except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+                raise
+            except (Exception, KeyboardInterrupt) as error:
+                context.exit(report(error, debug=context.ensure_object(Session).debug))

@@ -20,6 +20,7 @@ from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
+from failproof_es.cli.process import output_may_be_lost, raise_descriptor_limit
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
@@ -136,6 +137,7 @@ def _carry_out(
     output_format: Format,
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
+    raise_descriptor_limit()
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
         Keeper(store) as keeper,
@@ -161,20 +163,22 @@ def _carry_out(
         if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
-            _print_outcome(outcome, gather(run, price_of(run.started)))
+            with output_may_be_lost():
+                _print_outcome(outcome, gather(run, price_of(run.started)))
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
         _say_what_next(outcome)
     if output_format is not Format.TABLE:
-        print_json(summary(outcome, exit_code))
+        with output_may_be_lost():
+            print_json(summary(outcome, exit_code))
     click.get_current_context().exit(exit_code)
 
 
 async def _until_stopped(
     drive: Drive, observe: Callable[[Event], None], progress: Progress
 ) -> Outcome:
-    """Drive the run. The first SIGINT or SIGTERM asks it to stop, the second ends the process."""
+    """Drive the run. The first signal to end asks it to stop, the second ends the process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -186,13 +190,16 @@ async def _until_stopped(
         stop.set()
         say("stopping: waiting for what is in flight; once more to leave at once")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        heard.append(signal.SIGHUP)
+    for number in heard:
         loop.add_signal_handler(number, on_signal)
     try:
         with progress or nullcontext():
             return await drive(observe=observe, stop=stop, say=say)
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in heard:
             loop.remove_signal_handler(number)
 
 

@@ -31,7 +31,6 @@ from failproof_es.events import RunResumed
 from failproof_es.run import Run
 from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease, RunBusy
-from failproof_es.store.outage import Outage
 from failproof_es.store.store import Store
 from failproof_es.tally import Tally
 
@@ -61,8 +60,7 @@ class Driver:
         self._observe = observe
         self._on_text = on_text
         self._requested_stop = stop
-        self._outage = Outage(recover=store.recover)
-        self._reader = PatientReader(store, self._outage)
+        self._reader = PatientReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
         self._trouble: BaseException | None = None
@@ -79,7 +77,7 @@ class Driver:
         journal = Journal(
             self._store.log,
             lease=(run.started.originator_id, self._lease.epoch),
-            outage=self._outage,
+            outage=self._store.outage,
         )
         stream = RunStream(run, journal, self._observe)
         try:

@@ -58,9 +58,7 @@ async def record_outside_verdict(
             recorded = read_evaluations(connection, [key])[0]
         given = JudgeVerdict(judge, verdict, problem)
         events = _events(recorded, dialect, Judgement(rule, (given,)))
-        journal = Journal(
-            store.log, lease=(key.run_id, lease.epoch), outage=Outage(recover=store.recover)
-        )
+        journal = Journal(store.log, lease=(key.run_id, lease.epoch), outage=store.outage)
         try:
             await journal.append(*events)
         finally:

@@ -8,7 +8,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import psycopg
 
-from failproof_es.store.outage import Outage
 from failproof_es.store.reader import Connection
 from failproof_es.store.store import Store
 
@@ -19,9 +18,8 @@ T = TypeVar("T")
 class PatientReader:
     """Reads in a thread, and waits through an outage of the server."""
 
-    def __init__(self, store: Store, outage: Outage) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._outage = outage
 
     async def read(
         self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -36,4 +34,4 @@ class PatientReader:
                 return read(connection, *args, **kwargs)
 
         away = (psycopg.OperationalError,)
-        return await asyncio.to_thread(self._outage.wait_out, attempt, away)
+        return await asyncio.to_thread(self._store.outage.wait_out, attempt, away)

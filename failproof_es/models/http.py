@@ -19,6 +19,7 @@ from httpx_aiohttp import AiohttpTransport
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
+from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
@@ -52,10 +53,13 @@ class _Came:
         )
 
 
-_LOST = (TimeoutError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError, UnicodeError)
+_LOST = (
+    OSError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError, UnicodeError,
+)  # fmt: skip
 """What becomes of a reply that doesn't arrive; the transport lets some of its own through.
 
-`UnicodeError` is what it makes of a reason phrase that is no UTF-8.
+`OSError` includes `TimeoutError`. `UnicodeError` is what it makes of a reason phrase that is
+no UTF-8.
 """
 
 
@@ -102,6 +106,8 @@ class HttpProvider(ABC):
         except Flaw as flaw:
             raise came.reply(_ms_since(began)).error(flaw) from None
         except _LOST as error:
+            if (trouble := local_trouble(error)) is not None:
+                raise trouble from error
             if _timed_out(error):
                 kind, message = "timeout", f"no answer within {self._timeout_s:g} s"
             else:

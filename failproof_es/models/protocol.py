@@ -67,7 +67,8 @@ class ModelError(Exception):
     `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
     `provider_error` (an error object under status 200), `empty_choices`,
     `missing_content`, `stream_broken`, `client_exception` (a user's own class raised),
-    `model_mismatch` (another model answered than was asked).
+    `model_mismatch` (another model answered than was asked), `local_trouble` (this machine
+    has no file descriptors, ports or memory left).
     """
 
     def __init__(

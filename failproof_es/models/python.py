@@ -16,6 +16,7 @@ import orjson
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.model_client import ModelClient
 from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
 from failproof_es.problems import InvalidInput
@@ -71,6 +72,8 @@ class PythonProvider:
                 "timeout", f"no answer within {self._timeout_s:g} s", "transient"
             ) from error
         except _Raised as raised:
+            if (trouble := local_trouble(raised.error)) is not None:
+                raise trouble from raised.error
             message = f"{type(raised.error).__name__}: {raised.error}"
             raise ModelError("client_exception", message, "transient") from raised.error
         except InvalidInput as error:

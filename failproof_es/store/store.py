@@ -26,6 +26,7 @@ from failproof_es.store.installation import (
     install,
     schema_state,
 )
+from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 
@@ -123,7 +124,12 @@ class Store:
         """A connection of the caller's own, in autocommit unless told otherwise."""
         return psycopg.connect(self.url, **{"autocommit": True, "connect_timeout": 10, **options})
 
-    def recover(self) -> str | None:
+    @property
+    def outage(self) -> Outage:
+        """How this database is waited for while it is away."""
+        return Outage(recover=self._recover)
+
+    def _recover(self) -> str | None:
         """Start the embedded server again if it is down; any other server is waited for.
 
         Returns why it cannot be started now: whoever waits may try again.

@@ -1,0 +1,37 @@
+"""Trouble of this machine that looks like trouble of a model's server. Pure."""
+
+from __future__ import annotations
+
+import errno
+
+from failproof_es.models.protocol import ModelError
+
+KIND = "local_trouble"
+
+_EXHAUSTED = {
+    errno.EMFILE: "this process has no file descriptor left: raise the limit (`ulimit -n`) or "
+    "lower `execution.parallel_workers`",
+    errno.ENFILE: "this machine has no file descriptor left",
+    errno.ENOMEM: "this machine has no memory left",
+    errno.ENOBUFS: "this machine has no network buffers left",
+    errno.EADDRNOTAVAIL: "this machine has no free network port left: lower "
+    "`execution.parallel_workers`, or wait until closed connections are forgotten",
+}
+_DEEPEST = 20
+
+
+def local_trouble(error: BaseException) -> ModelError | None:
+    """The error as one of this machine, if it is one: the run halts and can be resumed.
+
+    It says nothing about the provider, so it must not use up the attempts that an evaluation
+    has there.
+    """
+    seen: BaseException | None = error
+    for _ in range(_DEEPEST):
+        if seen is None:
+            return None
+        # aiohttp keeps the number and the cause of what it wraps; httpx only the cause.
+        if isinstance(seen, OSError) and (why := _EXHAUSTED.get(seen.errno or 0)):
+            return ModelError(KIND, why, "halting")
+        seen = seen.__cause__ or seen.__context__
+    return None
