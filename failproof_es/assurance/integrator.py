@@ -10,15 +10,16 @@ from __future__ import annotations
 from contextlib import closing
 from uuid import UUID
 
-from failproof_es.assurance.tree import Edge, read_edge, stored_tree
+from failproof_es.assurance.tree import read_edge, stored_tree
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.edge import Edge, InvalidTree, Tile
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow, Tile
+from failproof_es.store.ledger import Connection, LeafRow
 
 _BATCH = 50_000
 """How many events are integrated in one transaction."""
@@ -31,12 +32,13 @@ class LedgerBroken(Exception):
 def integrate(connection: Connection) -> int:
     """Put every committed event into the tree; return the tree's size.
 
-    Raises `LedgerBroken` at an event that is not what its writer recorded.
+    Raises `LedgerBroken` at an event that is not what its writer recorded, and over a tree that
+    cannot be gone on with.
     """
     while True:
         with connection.transaction():
             ledger.lock(connection)
-            edge = read_edge(connection)
+            edge = _edge(connection)
             taken, filled = _take(connection, edge)
             ledger.add_tiles(connection, filled)
         if taken < _BATCH:
@@ -52,7 +54,7 @@ def sign_checkpoint(connection: Connection, key: SigningKey) -> Note:
     integrate(connection)
     with connection.transaction():
         ledger.lock(connection)
-        edge = read_edge(connection)
+        edge = _edge(connection)
         _, filled = _take(connection, edge)
         ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued(connection, edge, key)
@@ -63,6 +65,16 @@ def sign_checkpoint(connection: Connection, key: SigningKey) -> Note:
     return signed
 
 
+def _edge(connection: Connection) -> Edge:
+    try:
+        return read_edge(connection)
+    except InvalidTree as error:
+        raise LedgerBroken(
+            f"the tree cannot be gone on with: {error}. `failproof-es verify` says what is wrong "
+            "with it"
+        ) from None
+
+
 def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     """Add the next events to the edge; return how many, and the tiles that they filled."""
     filled: list[Tile] = []
@@ -70,7 +82,11 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     # Closed at once when a leaf is refused: the connection is busy until the rows are.
     with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
         for row in rows:
-            filled += edge.add(row.position, _checked_leaf(row))
+            leaf = _checked_leaf(row)
+            try:
+                filled += edge.add(row.position, leaf)
+            except InvalidTree as error:
+                raise LedgerBroken(f"the log is not read in order: {error}") from None
             taken += 1
     return taken, filled
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from uuid import UUID
 
 from failproof_es.assurance.findings import (
@@ -25,6 +26,7 @@ from failproof_es.assurance.findings import (
     SIGNATURE,
     TAIL_CUT,
     TREE_CHANGED,
+    TREE_GOES_BACK,
     TREE_REBUILT,
     Finding,
     Verification,
@@ -34,11 +36,12 @@ from failproof_es.assurance.surroundings import RunNumbers, standing_in_between
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint, Tile
+from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint
 
 _CLOCK_TOLERANCE_US = 1_000_000
 """How far the database's clock may go back between two events without a word."""
@@ -76,13 +79,15 @@ def verify_log(
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
     first = before.size >> TILE_LEVELS if before else 0
     tiles = list(ledger.tiles(connection, 0, first))
+    upper_tiles = [] if before else _upper_tiles(connection)
     rows = ledger.leaf_rows(connection, before.position if before else None)
     walk.rows(rows, _entries(tiles, first, result))
     walk.end()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
     if before is None:
-        _compare_upper_tiles(connection, walk, result)
+        full = sum(tile.width == TILE_WIDTH for tile in tiles)
+        _compare_upper_tiles(upper_tiles, full, walk.tile_roots, result)
     if result.genuine:
         result.verified = walk.verified()
     return result
@@ -136,14 +141,16 @@ class _Walk:
     def rows(self, rows: Iterable[LeafRow], entries: Iterator[_Entry]) -> None:
         """Join the rows with the tree's entries by their position."""
         nothing = (_BEHIND_ALL, b"")
+        last = self._last_whole[0]
         position, recorded = next(entries, nothing)
         for row in rows:
             self._result.events += 1
             leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
             while position < row.position:
-                self._missing(position)
+                self._not_next(position, last)
                 self._push(recorded)
                 position, recorded = next(entries, nothing)
+            last = row.position
             if position == row.position:
                 if recorded != leaf or row.leaf_hash not in (leaf, None):
                     self._say(ROW_CHANGED, row, _what_changed(row, leaf))
@@ -160,7 +167,7 @@ class _Walk:
             if not self._block:
                 self._last_whole = (row.position, row.recorded_at_us)
         while position != _BEHIND_ALL:
-            self._missing(position)
+            self._not_next(position, last)
             self._push(recorded)
             position, recorded = next(entries, nothing)
 
@@ -215,9 +222,17 @@ class _Walk:
         """The first index that no checkpoint vouches for."""
         return max(self._good, self._result.anchored_size)
 
-    def _missing(self, position: int) -> None:
+    def _not_next(self, position: int, last: int) -> None:
+        """The tree's next event is not among the rows behind position `last`."""
+        kind = ROW_MISSING
         message = f"the event at position {position} is in the tree and not in the log"
-        self._result.add(Finding(ROW_MISSING, message, self._size, position))
+        if 0 < position <= last:
+            kind = TREE_GOES_BACK
+            message = (
+                f"the tree goes back to position {position}: it holds events twice, or out of "
+                "their order"
+            )
+        self._result.add(Finding(kind, message, self._size, position))
 
     def _say(self, kind: str, row: LeafRow, message: str) -> None:
         self._result.add(_finding(kind, row, message, self._size))
@@ -322,15 +337,34 @@ def _opened(
     return checkpoint
 
 
-def _compare_upper_tiles(connection: Connection, walk: _Walk, result: Verification) -> None:
-    """The tiles above the leaves must be what the tiles below them give."""
-    below = walk.tile_roots
-    for level in range(1, ledger.levels(connection)):
-        for tile in ledger.tiles(connection, level):
+def _upper_tiles(connection: Connection) -> list[list[Tile]]:
+    """The tiles above the leaves, level by level."""
+    levels = range(1, ledger.levels(connection))
+    return [list(ledger.tiles(connection, level)) for level in levels]
+
+
+def _compare_upper_tiles(
+    levels: Sequence[Sequence[Tile]], full: int, below: Sequence[bytes], result: Verification
+) -> None:
+    """The tiles above the leaves must be what those below give, and be there when full.
+
+    `full` is how many full tiles of leaves there are, `below` the root of each block of leaves.
+    """
+    for level in count(1):
+        full >>= TILE_LEVELS
+        there = levels[level - 1] if level <= len(levels) else ()
+        if not full and level > len(levels):
+            return
+        for tile in there:
             begin = tile.tile * TILE_WIDTH
             if split(tile.hashes) != below[begin : begin + tile.width]:
                 message = f"tile {tile.tile} of level {level} is not what the leaves give"
                 index = begin << TILE_LEVELS * level
                 result.add(Finding(TREE_CHANGED, message, index=index))
-        whole = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
-        below = [perfect_root(below[at : at + TILE_WIDTH]) for at in whole]
+        whole_tiles = (tile.tile for tile in there if tile.width == TILE_WIDTH)
+        for number in sorted(set(range(full)).difference(whole_tiles)):
+            message = f"tile {number} of level {level} is missing, or is not full"
+            index = number << TILE_LEVELS * (level + 1)
+            result.add(Finding(TREE_CHANGED, message, index=index))
+        begins = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
+        below = [perfect_root(below[at : at + TILE_WIDTH]) for at in begins]

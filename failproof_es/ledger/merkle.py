@@ -94,17 +94,19 @@ class Frontier:
 class TileTree:
     """Subtree hashes out of tiles: `tile(level, index)` is a tile's hashes, side by side.
 
-    A tile's level counts tiles: its hashes are of subtrees of 256^level leaves.
+    A tile's level counts tiles: with `levels` of the tree in each, its hashes are of subtrees
+    of 2^(levels * level) leaves.
     """
 
-    def __init__(self, tile: Callable[[int, int], bytes]) -> None:
+    def __init__(self, tile: Callable[[int, int], bytes], levels: int = TILE_LEVELS) -> None:
         self._tile = tile
+        self._levels = levels
 
     def subtree(self, level: int, index: int) -> bytes:
         """The hash of a perfect subtree. Raises `KeyError` where the tiles do not reach."""
-        tile_level, height = divmod(level, TILE_LEVELS)
+        tile_level, height = divmod(level, self._levels)
         first = index << height
-        tile, place = divmod(first, TILE_WIDTH)
+        tile, place = divmod(first, 1 << self._levels)
         begin = place * HASH_BYTES
         hashes = self._tile(tile_level, tile)[begin : begin + (HASH_BYTES << height)]
         if len(hashes) != HASH_BYTES << height:

@@ -12,6 +12,8 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import class_row, tuple_row
 
+from failproof_es.ledger.edge import Tile
+
 Connection = psycopg.Connection[Any]
 
 _COPY = sql.SQL(
@@ -46,17 +48,6 @@ class LeafRow(NamedTuple):
     """Microseconds since 1970, by the database's clock."""
     leaf_hash: bytes | None
     """As the writer computed it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """Up to 256 hashes that stand side by side on one level of tiles."""
-
-    level: int
-    tile: int
-    width: int
-    hashes: bytes
-    positions: list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +144,15 @@ def tile(connection: Connection, level: int, number: int) -> Tile | None:
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
         (level, number),
+    ).fetchone()
+
+
+def last_tile(connection: Connection) -> Tile | None:
+    """The last tile of leaves, the widest there is of it."""
+    cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
+    return cursor.execute(
+        "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
+        "WHERE level = 0 ORDER BY tile DESC, width DESC LIMIT 1"
     ).fetchone()
 
 

@@ -1,0 +1,151 @@
+"""Where a tree of tiles ends, and how it grows from there.
+
+Everything about the edge follows from the last tile of leaves: it says how many leaves there
+are, and so which tiles are full on every level above it. No level is asked whether it has
+anything at the edge; at a multiple of a tile's width it has nothing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from failproof_es.ledger.merkle import TILE_LEVELS, Frontier, perfect_root, split
+
+
+class InvalidTree(Exception):
+    """Tiles that are not those of one tree over the log, or an event that has no place in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Up to 256 hashes that stand side by side on one level of tiles."""
+
+    level: int
+    tile: int
+    width: int
+    hashes: bytes
+    positions: list[int] | None = None
+    """On the level of the leaves: which events they are, by their places in the log."""
+
+
+ReadTiles = Callable[[int, int], Iterable[Tile]]
+"""A level's tiles from a number on, the widest of each place."""
+
+
+@dataclass(slots=True)
+class Edge:
+    """Where the tree ends: what is needed to go on, whatever its size."""
+
+    levels: int = TILE_LEVELS
+    """How many levels of the tree one tile holds. A tile is 2^levels hashes wide."""
+    frontier: Frontier = field(default_factory=Frontier)
+    """The tree of the full tiles of leaves."""
+    upper: list[list[bytes]] = field(default_factory=list)
+    """By level of tiles above the leaves: the hashes of its last tile, while it is not full."""
+    leaves: list[bytes] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    """The leaves behind the last full tile, and which events they are."""
+    last_position: int = 0
+    """Of the last event in the tree; 0 while it is empty."""
+
+    @property
+    def size(self) -> int:
+        """How many events the tree holds."""
+        return self.frontier.size + len(self.leaves)
+
+    def root(self) -> bytes:
+        """The root over all of them."""
+        whole = self.frontier.copy()
+        whole.extend(self.leaves)
+        return whole.root()
+
+    def add(self, position: int, leaf_hash: bytes) -> list[Tile]:
+        """Add the next event; return the tiles that it fills, from the leaves up.
+
+        Raises `InvalidTree` when the event does not follow the last one: it is in the tree.
+        """
+        self._check_whole()
+        if position <= self.last_position:
+            raise InvalidTree(
+                f"the event at position {position} does not follow the tree's last one, at "
+                f"position {self.last_position}"
+            )
+        self.leaves.append(leaf_hash)
+        self.positions.append(position)
+        self.last_position = position
+        return self._fill() if len(self.leaves) == 1 << self.levels else []
+
+    def partial(self) -> list[Tile]:
+        """The tiles at the edge that are not full, as they stand now."""
+        tiles = []
+        if self.leaves:
+            number = self.frontier.size >> self.levels
+            leaves = b"".join(self.leaves)
+            tiles.append(Tile(0, number, len(self.leaves), leaves, list(self.positions)))
+        for level, row in enumerate(self.upper, 1):
+            if row:
+                number = self.frontier.size >> self.levels * (level + 1)
+                tiles.append(Tile(level, number, len(row), b"".join(row)))
+        return tiles
+
+    def _fill(self) -> list[Tile]:
+        width = 1 << self.levels
+        number = self.frontier.size >> self.levels
+        filled = [Tile(0, number, width, b"".join(self.leaves), self.positions)]
+        root = perfect_root(self.leaves)
+        self.frontier.append(root, self.levels)
+        self.leaves, self.positions = [], []
+        for level, row in enumerate(self.upper, 1):
+            row.append(root)
+            if len(row) < width:
+                return filled
+            number >>= self.levels
+            filled.append(Tile(level, number, width, b"".join(row)))
+            root = perfect_root(row)
+            row.clear()
+        self.upper.append([root])
+        return filled
+
+    def _check_whole(self) -> None:
+        if self.size > self.last_position:
+            raise InvalidTree(
+                f"the tree holds {self.size} events, and its last one is at position "
+                f"{self.last_position}: there are not so many positions, so it holds some twice"
+            )
+
+
+def edge_of(last: Tile | None, tiles: ReadTiles, levels: int = TILE_LEVELS) -> Edge:
+    """Where the tree ends whose last tile of leaves is `last`; the empty tree's edge for `None`.
+
+    Reads at most one tile's width of tiles on each level. Raises `InvalidTree` when one of them is
+    missing, or the tree holds an event twice.
+    """
+    edge = Edge(levels)
+    if last is None:
+        return edge
+    width = 1 << levels
+    size = (last.tile << levels) + last.width
+    heights = [levels]
+    while size >> heights[-1] + levels:
+        heights.append(heights[-1] + levels)
+    # From the top down: each level goes on where the full tiles of the level above end.
+    for level, height in reversed(list(enumerate(heights))):
+        first, end = edge.frontier.size >> height, size >> height
+        row = [
+            perfect_root(split(tile.hashes))
+            for tile in tiles(level, first)
+            if tile.width == width and tile.tile < end
+        ]
+        if len(row) != end - first:
+            raise InvalidTree(
+                f"of the full tiles {first} to {end - 1} of level {level}, {len(row)} are there"
+            )
+        for root in row:
+            edge.frontier.append(root, height)
+        edge.upper.insert(0, row)
+    edge.last_position = (last.positions or [0])[-1]
+    if last.width < width:
+        edge.leaves, edge.positions = split(last.hashes), list(last.positions or ())
+    edge._check_whole()
+    return edge
