@@ -11,6 +11,7 @@ from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.signing_key import read_public_key
 from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
@@ -19,6 +20,7 @@ from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import resolve_run
 
@@ -66,10 +68,12 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
 
     Exits 1 when it does not prove what it says, or --replay comes to another result.
     """
-    keys = [read_public_key(each) for each in (key, *cosigners)]
+    public = read_public_key(key, ED25519)
+    wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]
+    content = read_file(file)
     try:
-        read = bundle.read(file.read_bytes())
-        verdict = bundle.verify(read, keys[0], keys[1:])
+        read = bundle.read(content)
+        verdict = bundle.verify(read, public, wanted)
     except EvidenceError as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)

@@ -73,7 +73,7 @@ def test_the_tree_is_that_of_the_definition_however_it_was_integrated(
     for size in sizes:
         append(store, before, size)
         before = size
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         leaves = [leaf_data(row) for row in ledger.leaf_rows(connection)]
         edge = read_edge(connection)
         assert edge.size == size == len(leaves)
@@ -96,7 +96,7 @@ def test_a_tree_without_new_events_is_not_signed_twice(
 ) -> None:
     append(store, 0, 5)
     key = SigningKey.generate(ledger.origin(connection))
-    assert sign_checkpoint(connection, key) == sign_checkpoint(connection, key)
+    assert sign_checkpoint(connection, key, None) == sign_checkpoint(connection, key, None)
     assert len(ledger.checkpoints(connection)) == 1
 
 
@@ -131,7 +131,7 @@ def test_a_tree_that_does_not_continue_its_checkpoint_is_not_signed(
 ) -> None:
     append(store, 0, 300)
     key = SigningKey.generate(ledger.origin(connection))
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     tamper(
         administrator,
         "UPDATE failproof.ledger_tiles SET hashes = overlay(hashes placing '\\x00'::bytea from 9) "
@@ -139,9 +139,9 @@ def test_a_tree_that_does_not_continue_its_checkpoint_is_not_signed(
     )
     append(store, 300, 310)
     with pytest.raises(LedgerBroken, match="does not continue"):
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
     with pytest.raises(LedgerBroken, match="not of this key"):
-        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)), None)
 
 
 def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
@@ -176,7 +176,7 @@ def test_a_key_of_another_log_signs_nothing(
 ) -> None:
     append(store, 0, 2)
     with pytest.raises(NoteError, match="does not sign for"):
-        sign_checkpoint(connection, SigningKey.generate("failproof-es/another"))
+        sign_checkpoint(connection, SigningKey.generate("failproof-es/another"), None)
 
 
 def test_the_keeper_signs_what_is_committed_when_it_ends(
@@ -197,12 +197,12 @@ def test_a_log_is_verified_on_from_where_it_was_verified_before(
 ) -> None:
     key = SigningKey.generate(ledger.origin(connection))
     append(store, 0, 600)
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     first = verify_log(connection, key.public)
     assert first.verified is not None
     assert first.verified.size == 512
     append(store, 600, 900)
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     later = verify_log(connection, key.public, before=first.verified)
     assert (later.findings, later.events, later.tree_size) == ([], 388, 900)
     assert later.root == verify_log(connection, key.public).root
