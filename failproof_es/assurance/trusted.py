@@ -47,10 +47,11 @@ class Kept:
     """The newest one there, which the log signed; `None` where nothing is kept yet."""
 
     def replace(self, signed: Note) -> None:
-        """Keep a checkpoint that was checked, whole or not at all; of a smaller tree, nothing.
+        """Keep a checkpoint that was checked, whole or not at all.
 
-        Of the same tree the signatures are put together. Raises `Forked` when it is another
-        tree of the same size, `NoteError`, and `InvalidInput` when it cannot be written.
+        One that says less stays away: of a smaller tree, or without a signature that is here.
+        Raises `Forked` when it is another tree of the same size, `NoteError`, and
+        `InvalidInput` when it cannot be written.
         """
         new = checkpoint.opened(signed, self.key)
         if self.note is not None and self.checkpoint is not None:
@@ -58,8 +59,9 @@ class Kept:
                 return
             if self.checkpoint.size == new.size:
                 _check_same_tree(self.checkpoint, new)
-                signed = self.note.signed(*signed.signatures)
-        if signed != self.note and not _is_url(self.place):
+                if not set(self.note.signatures) < set(signed.signatures):
+                    return
+        if not _is_url(self.place):
             _write(self.place, signed, new.size)
 
 
