@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,10 +12,10 @@ import psycopg
 import pytest
 
 from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep
+from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep, own_key
 from failproof_es.assurance.signing_key import key_path, log_key
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import Forked, default_place, read_kept
+from failproof_es.assurance.trusted import Forked, default_place, hold, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.events import Scored
 from failproof_es.ledger import merkle, naive
@@ -157,6 +158,34 @@ def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
         administrator.execute(f"DELETE FROM failproof.{table}".encode())
     with pytest.raises(Forked, match="tail was cut"):
         checkpoint_and_keep(connection)
+
+
+def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store: Store) -> None:
+    """What is kept always had been signed before, and never goes back."""
+    with store.connect() as connection:
+        key = own_key(connection).public
+        place = str(default_place(key.name))
+        append(store, 0, 1)
+        checkpoint_and_keep(connection)
+
+    def sign(signer: int) -> list[int]:
+        sizes = []
+        for n in range(20):
+            store.log.events.put([scored(1_000 * signer + n)])
+            with store.connect() as connection:
+                sizes.append(checkpoint_and_keep(connection).size)
+        return sizes
+
+    def watch(_: int) -> list[int]:
+        with store.connect() as connection:
+            return [hold(connection, place, key)[0].size for _ in range(60)]
+
+    with ThreadPoolExecutor(6) as pool:
+        seen = [*pool.map(sign, (1, 2, 3)), *pool.map(watch, (1, 2, 3))]
+    assert all(sizes == sorted(sizes) for sizes in seen)
+    kept = read_kept(place, key)
+    assert kept is not None
+    assert kept.size == 61
 
 
 def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None:
