@@ -1,19 +1,37 @@
-"""Writing a file so that it holds all of it or what it held before. Survives a power cut, too."""
+"""Writing a file so that it holds all of it or what it held before. Survives a power cut, too.
+
+What is written goes to a temporary file beside it, which then takes its name. The temporary
+file's name is drawn at random, so that neither another writer nor a planted link has it. Its
+writer holds a lock on it for as long as it is at work: one of this host that nobody holds is
+a dead writer's, and is removed by the next one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import hashlib
 import os
+import platform
 import re
-from collections.abc import Iterable
-from glob import escape
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from secrets import token_hex
+from typing import BinaryIO, NamedTuple
 
-import psutil
+from failproof_es.regular_file import check_replaceable, open_regular
 
-_PROCESS = re.compile(r"[0-9]{1,9}")
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
+"""In the name of a temporary file: on a shared folder another host's lock may not be seen."""
+
+_NAME_CHARACTERS = 40
+"""So much of a file's name stands in its temporary file's: that may not get too long."""
+
+_NEVER_LOCKED = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
+"""What a file system says that has no locks. Nothing is ever taken for left over there."""
+
+_AS_IT_IS = os.O_RDWR | os.O_NOFOLLOW
 
 
 class Written(NamedTuple):
@@ -24,38 +42,94 @@ class Written(NamedTuple):
 
 
 def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
-    """Write the pieces, one after the other.
+    """Write the pieces, one after the other, in the place of what the file holds.
 
     Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
-    half-written stays behind, not even of a process that was killed.
+    half-written stays behind. What a process left that was killed goes with the next write.
     """
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(path)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    size, digest = 0, hashlib.sha256()
-    try:
-        with partial.open("wb") as file:
-            for piece in pieces:
-                size += file.write(piece)
-                digest.update(piece)
-            file.flush()
-            os.fsync(file.fileno())
+    with _partial(path, 0o666) as (partial, file):
+        written = _write(file, pieces)
         partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
     _sync_folder(path.parent)
+    return written
+
+
+def write_new(path: Path, pieces: Iterable[bytes], mode: int) -> Written:
+    """Write a file that must not be there yet: raises `FileExistsError` where it is."""
+    with _partial(path, mode) as (partial, file):
+        written = _write(file, pieces)
+        path.hardlink_to(partial)
+        partial.unlink()
+    _sync_folder(path.parent)
+    return written
+
+
+@contextlib.contextmanager
+def _partial(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
+    """A temporary file for `path`, locked until this ends and removed when it breaks off."""
+    _remove_leftovers(path)
+    partial, file = _begin(path, mode)
+    with file:
+        try:
+            yield partial, file
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+    while True:
+        partial = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{HOST}-{token_hex(6)}.partial")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        file = os.fdopen(os.open(partial, flags, mode), "wb")
+        # Another writer may have taken it for left over before it was locked.
+        if _lock(file) and _is_still(partial, file):
+            return partial, file
+        file.close()
+        partial.unlink(missing_ok=True)
+
+
+def _write(file: BinaryIO, pieces: Iterable[bytes]) -> Written:
+    size, digest = 0, hashlib.sha256()
+    for piece in pieces:
+        size += file.write(piece)
+        digest.update(piece)
+    file.flush()
+    os.fsync(file.fileno())
     return Written(size, digest.hexdigest())
 
 
+def _lock(file: BinaryIO) -> bool:
+    """Lock a file that was just made; false when somebody else locked it first."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NEVER_LOCKED:
+            raise
+    return True
+
+
+def _is_still(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
 def _remove_leftovers(path: Path) -> None:
-    """What processes that are gone had begun to write."""
-    for leftover in path.parent.glob(f".{escape(path.name)}.*.partial"):
-        process = leftover.name.removesuffix(".partial").rpartition(".")[2]
-        if _PROCESS.fullmatch(process) and not psutil.pid_exists(int(process)):
-            leftover.unlink(missing_ok=True)
+    """What writers of this host that are gone had begun to write."""
+    name = re.escape(path.name[:_NAME_CHARACTERS])
+    ours = re.compile(rf"\.{name}\.{HOST}-[0-9a-f]{{12}}\.partial")
+    for found in path.parent.glob(f".*.{HOST}-*.partial"):
+        if ours.fullmatch(found.name):
+            # Somebody else's, or gone meanwhile, or no file at all: it stays.
+            with contextlib.suppress(OSError), open_regular(found, _AS_IT_IS) as leftover:
+                fcntl.flock(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -52,7 +52,8 @@ def open_benchmark(
     are written into the folder `reports`. A callback that takes longer than
     `slow_callback_s` is logged. As beside every run, the log is signed and the projections
     follow it, unless `follow` is false. Leaving stops what is still going: it can be resumed.
-    Raises `InvalidInput` with every problem.
+    Raises `InvalidInput` with every problem, and `LedgerBroken` or `Forked` when it is left
+    and the log was changed: nothing was signed over it.
     """
     loaded = load_configuration(Path(configuration))
     with Store.open(database_url) as store, contextlib.ExitStack() as beside:
@@ -69,6 +70,8 @@ def _kept(store: Store) -> Iterator[None]:
         yield
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
+    if keeper.changed is not None:
+        raise keeper.changed
     if keeper.trouble is not None:
         logger.warning("the log could not be signed: %s", keeper.trouble)
 

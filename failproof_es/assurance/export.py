@@ -20,20 +20,56 @@ from failproof_es.store.ledger import Connection, LeafRow
 from failproof_es.store.recorder import query
 
 
-def evidence(connection: Connection, run_id: UUID) -> Iterator[bytes]:
-    """The lines of the run's evidence bundle, under the newest checkpoint.
+class NotSigned(EvidenceError):
+    """Nobody changed anything: the run is not, or not whole, under the checkpoint."""
 
-    Raises `EvidenceError` when the run is not sealed, or not under a checkpoint yet.
+
+def evidence(connection: Connection, run_id: UUID, size: int | None = None) -> Iterator[bytes]:
+    """The lines of the run's evidence bundle, under the checkpoint of `size` or the newest one.
+
+    It holds what the log held then: of other attempts and of reviews, those so far. Raises
+    `NotSigned` when the run is not whole under that checkpoint, and `EvidenceError` when it
+    is not sealed, or was changed.
     """
-    stored = ledger.newest_checkpoint(connection)
-    if stored is None:
-        raise EvidenceError("nothing is signed yet: run `failproof-es ledger checkpoint`")
-    signed = note.parse(stored.note)
+    signed = _checkpoint(connection, size)
     size = checkpoint.parse(signed.text).size
-    rows = sorted(_rows(connection, run_id), key=lambda row: row.position)
-    events = _proven(rows, _indices(connection, [row.position for row in rows], size))
+    last = _last_position(connection, size)
+    rows = []
+    for row in sorted(_rows(connection, run_id), key=lambda row: row.position):
+        if row.position <= last:
+            rows.append(row)
+        elif row.run_id == run_id.bytes:
+            raise NotSigned(
+                f"it is not whole under the checkpoint of {size} events: take a later one, or "
+                "make one with `failproof-es ledger checkpoint`"
+            )
+    events = _proven(rows, _indices(connection, [row.position for row in rows]))
     proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
     yield from bundle.write(run_id, events, proof, _with_cosignatures(connection, signed))
+
+
+def _checkpoint(connection: Connection, size: int | None) -> Note:
+    if size is None:
+        stored = ledger.newest_checkpoint(connection)
+        if stored is None:
+            raise NotSigned("nothing is signed yet: run `failproof-es ledger checkpoint`")
+    else:
+        stored = ledger.checkpoint_of(connection, size)
+        if stored is None:
+            raise NotSigned(f"the log has no checkpoint of {size} events")
+    return note.parse(stored.note)
+
+
+def _last_position(connection: Connection, size: int) -> int:
+    """The position of the last event in the tree of that size."""
+    if size == 0:
+        return 0
+    number, place = divmod(size - 1, TILE_WIDTH)
+    tile = ledger.tile(connection, 0, number)
+    there = (tile and tile.positions) or []
+    if place >= len(there):
+        raise EvidenceError(f"the tree in the database does not reach to {size} events")
+    return there[place]
 
 
 def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
@@ -63,21 +99,19 @@ def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
     yield from ledger.stream_rows(connection, besides)
 
 
-def _indices(connection: Connection, positions: Sequence[int], size: int) -> list[int]:
-    """Where in the tree of that size the events at these positions (ascending) stand."""
+def _indices(connection: Connection, positions: Sequence[int]) -> list[int]:
+    """Where in the tree the events at these positions (ascending) stand."""
     indices: list[int] = []
     for tile in ledger.tiles(connection, 0):
         there = tile.positions or []
         while len(indices) < len(positions) and positions[len(indices)] <= there[-1]:
             place = bisect_left(there, positions[len(indices)])
+            if there[place] != positions[len(indices)]:
+                raise EvidenceError(
+                    f"the event at position {positions[len(indices)]} is not in the tree: "
+                    "`failproof-es verify` says what was changed"
+                )
             indices.append(tile.tile * TILE_WIDTH + place)
-            if there[place] != positions[len(indices) - 1] or indices[-1] >= size:
-                break
-    if len(indices) < len(positions) or (indices and indices[-1] >= size):
-        raise EvidenceError(
-            f"the run is not whole under the newest checkpoint, which signs {size} events: run "
-            "`failproof-es ledger checkpoint` first"
-        )
     return indices
 
 

@@ -11,6 +11,7 @@ from contextlib import closing
 from uuid import UUID
 
 from failproof_es.assurance.tree import read_edge, stored_tree
+from failproof_es.assurance.trusted import check_continues, read_kept
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -45,22 +46,29 @@ def integrate(connection: Connection) -> int:
             return edge.size
 
 
-def sign_checkpoint(connection: Connection, key: SigningKey) -> Note:
+def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None) -> Note:
     """Integrate what is committed and sign the tree; a tree that is signed is not signed again.
 
-    Raises `LedgerBroken` when the tree does not continue the newest checkpoint, and
-    `NoteError` when the key is not this log's.
+    Before anything is signed the tree is held to the newest checkpoint in the database and to
+    the one kept in the place `kept_in`, in one transaction. Raises `LedgerBroken` or `Forked`
+    when it does not continue them, `NoteError` when the key is not this log's, and
+    `InvalidInput` when what is kept cannot be used.
     """
     integrate(connection)
     with connection.transaction():
         ledger.lock(connection)
+        # Behind the lock: what others keep of this log meanwhile, they have to sign first.
+        kept = None if kept_in is None else read_kept(kept_in, key.public)
         edge = _edge(connection)
         _, filled = _take(connection, edge)
         ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued(connection, edge, key)
+        new = Checkpoint(ledger.origin(connection), edge.size, edge.root())
+        if kept is not None:
+            check_continues(connection, kept, new)
         if signed_before is not None:
             return signed_before
-        signed = Checkpoint(ledger.origin(connection), edge.size, edge.root()).signed(key)
+        signed = new.signed(key)
         ledger.add_checkpoint(connection, edge.size, str(signed))
     return signed
 
@@ -124,7 +132,6 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
         verify_consistency(newest.size, newest.root, edge.size, edge.root(), proof)
     except (InvalidProof, KeyError):
         raise LedgerBroken(
-            f"the tree of {edge.size} events does not continue the checkpoint of {newest.size}: "
-            "`failproof-es verify` says what was changed"
+            f"the tree of {edge.size} events does not continue the checkpoint of {newest.size}"
         ) from None
     return signed if newest.size == edge.size else None

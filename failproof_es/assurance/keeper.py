@@ -2,6 +2,7 @@
 
 In a thread of its own, every few seconds and once more at the end. It never disturbs the
 run: what it could not sign now it signs later, and `trouble` says what stood in the way.
+A log that was changed is not signed, and `changed` says so when the run has ended.
 """
 
 from __future__ import annotations
@@ -10,21 +11,16 @@ import threading
 from types import TracebackType
 from typing import Self
 
-import psycopg
-
 from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.assurance.signing_key import log_key
-from failproof_es.assurance.trusted import Forked, check_continues, default_place, keep, read_kept
-from failproof_es.ledger import checkpoint
+from failproof_es.assurance.trusted import Forked, default_place, hold
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.note import NoteError
-from failproof_es.problems import InvalidInput
+from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 from failproof_es.store.store import Store
 
 CHECKPOINT_EVERY_S = 10.0
-_TROUBLES = (LedgerBroken, Forked, NoteError, InvalidInput, psycopg.Error)
 
 
 class Keeper:
@@ -37,6 +33,8 @@ class Keeper:
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
         """Why the last attempt signed or kept nothing; `None` when it did."""
+        self.changed: LedgerBroken | Forked | None = None
+        """How it was first noticed that the log was changed, or is not the one that it was."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -59,22 +57,27 @@ class Keeper:
                 with self._store.connect() as connection:
                     checkpoint_and_keep(connection)
                 self.trouble = None
-            except _TROUBLES as error:
+            except Exception as error:  # whatever it is, the run goes on and is told of it
                 self.trouble = error
+                if isinstance(error, LedgerBroken | Forked):
+                    self.changed = self.changed or error
 
 
 def checkpoint_and_keep(connection: Connection) -> Checkpoint:
-    """Sign the log as it stands, hold it to the checkpoint kept by this user, and keep it.
+    """Hold the log to the checkpoint kept by this user, sign it as it stands, and keep that.
 
-    Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`.
+    Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
+    unless it is the keeping that failed.
     """
-    origin = ledger.origin(connection)
-    key = log_key(origin, create=ledger.newest_checkpoint(connection) is None)
-    place = str(default_place(origin))
-    kept = read_kept(place, key.public)
-    signed = sign_checkpoint(connection, key)
-    newest = checkpoint.opened(signed, key.public)
-    if kept is not None:
-        check_continues(connection, kept, newest)
-    keep(place, signed, newest.size)
+    key = own_key(connection)
+    place = str(default_place(key.name))
+    sign_checkpoint(connection, key, place)
+    newest, _ = hold(connection, place, key.public)
     return newest
+
+
+def own_key(connection: Connection) -> SigningKey:
+    """This user's key of the log, made where nobody has signed that. Raises `InvalidInput`."""
+    origin = ledger.origin(connection)
+    unsigned = ledger.newest_checkpoint(connection) is None
+    return log_key(origin, create=unsigned and not default_place(origin).exists())

@@ -6,17 +6,24 @@ folder, named after the log, and is made when the log is signed for the first ti
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
 
 import platformdirs
 
-from failproof_es.ledger.note import Kind, NoteError, PublicKey, SigningKey
+from failproof_es.file_lock import lock_beside, locked
+from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
+from failproof_es.regular_file import open_regular, read_regular
+from failproof_es.whole_file import write_new, write_whole
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 HOME = "FAILPROOF_ES_HOME"
+
+_MOST_BYTES = 1 << 16
+_KINDS = {ED25519: "a log's own key", COSIGNATURE: "a cosigner's key"}
 
 
 def folder() -> Path:
@@ -45,14 +52,15 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
     Only for a log that nobody has signed may one be made: a second key forks its history.
     """
     path = key_path(origin)
-    if not path.exists():
-        if create:
-            return create_key(path, origin)
-        raise InvalidInput.because(
-            f"{origin} is signed with a key that is not in {path}",
-            remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
-        )
-    key = read_key(path)
+    if not has_key(path):
+        if not create:
+            raise InvalidInput.because(
+                f"{origin} is signed with a key that is not in {path}",
+                remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
+            )
+        with contextlib.suppress(_ThereIsAKey):  # made by somebody else meanwhile: it is the one
+            return _create(path, origin, ED25519)
+    key = read_key(path, ED25519)
     if key.name != origin:
         raise InvalidInput.because(
             f"the key in {path} is {key.name!r}, and this log is {origin!r}",
@@ -61,20 +69,51 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
     return key
 
 
-def create_key(path: Path, name: str, kind: Kind = 0x01) -> SigningKey:
+def has_key(path: Path) -> bool:
+    """Whether there is a key file with anything in it. Raises `InvalidInput`.
+
+    One that was begun and never written (the disk was full, say) holds no key: an empty one,
+    or nothing but the zeros that a power cut leaves.
+    """
+    try:
+        return bool(read_regular(path, _MOST_BYTES).strip(b"\0 \r\n\t"))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
     """Make a key and its file, which nobody else can read, and `.pub` beside it.
 
-    Raises `InvalidInput` when there is a file, or it cannot be made.
+    Raises `InvalidInput` when there is a key, or the file cannot be made.
     """
+    try:
+        return _create(path, name, kind)
+    except _ThereIsAKey:
+        raise InvalidInput.because(
+            f"there is a key in {path} already", remedy="choose another file"
+        ) from None
+
+
+class _ThereIsAKey(Exception):
+    """A key is not made in the place of another one."""
+
+
+def _create(path: Path, name: str, kind: Kind) -> SigningKey:
+    """Make a key; its file holds it whole or is not there. Raises `_ThereIsAKey`."""
     try:
         key = SigningKey.generate(name, kind)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(key.dump() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        public_path(path).write_text(f"{key.public}\n")
+        with locked(lock_beside(path)):
+            if has_key(path):
+                raise _ThereIsAKey
+            if path.is_file() and not path.is_symlink():
+                path.unlink()  # it is empty
+            public_path(path).unlink(missing_ok=True)
+            write_new(path, [f"{key.dump()}\n".encode()], mode=0o600)
+            with contextlib.suppress(OSError):  # where it is missing it is derived
+                write_whole(public_path(path), [f"{key.public}\n".encode()])
     except (OSError, NoteError) as error:
         raise InvalidInput.because(
             f"the key file {path} cannot be made: {error}",
@@ -83,43 +122,76 @@ def create_key(path: Path, name: str, kind: Kind = 0x01) -> SigningKey:
     return key
 
 
-def read_key(path: Path) -> SigningKey:
-    """The key in a file. Raises `InvalidInput`, also when others can read the file."""
+def read_key(path: Path, kind: Kind) -> SigningKey:
+    """The key of that kind in a file. Raises `InvalidInput`, also when others can read it."""
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        with open_regular(path) as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            text = file.read(_MOST_BYTES).decode("ascii")
         if mode & 0o077:
             raise InvalidInput.because(
                 f"the key file {path} can be read by others (mode {mode:o})",
                 remedy=f"chmod 600 {path}, and think about who may have read it",
             )
-        return SigningKey.parse(path.read_text("ascii"))
+        key = SigningKey.parse(text)
     except (OSError, UnicodeDecodeError, NoteError) as error:
-        reason = "it is not text" if isinstance(error, UnicodeDecodeError) else error
-        raise InvalidInput.because(
-            f"the key file {path} cannot be used: {reason}", remedy="restore it from its copy"
-        ) from None
+        raise _unusable(path, error) from None
+    _check_kind(key.public, kind)
+    return key
 
 
-def read_public_key(text: str) -> PublicKey:
+def read_public_key(text: str, kind: Kind) -> PublicKey:
     """A public key given as itself, or as a file that holds it. Raises `InvalidInput`."""
     try:
-        if "+" not in text:
-            text = Path(text).expanduser().read_text("utf-8")
-        return PublicKey.parse(text)
+        key = _public_key(text)
     except (OSError, UnicodeDecodeError, NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a public key, nor a file that holds one: {error}",
             remedy="it looks like name+id+base64; `failproof-es ledger key -o log.pub` writes "
             "this log's",
         ) from None
+    _check_kind(key, kind)
+    return key
+
+
+def _public_key(text: str) -> PublicKey:
+    try:
+        return PublicKey.parse(text)
+    except NoteError as error:
+        no_key = error
+    try:
+        content = read_regular(Path(text).expanduser(), _MOST_BYTES)
+    except (FileNotFoundError, ValueError):
+        raise (no_key if "+" in text else FileNotFoundError(f"there is no file {text}")) from None
+    return PublicKey.parse(content.decode())
 
 
 def own_public_key(origin: str) -> PublicKey | None:
-    """The public half of this user's key of the log, if there is one. Raises `InvalidInput`."""
-    path = public_path(key_path(origin))
-    return read_public_key(str(path)) if path.exists() else None
+    """The public half of this user's key of the log, if there is one. Raises `InvalidInput`.
+
+    Where its file is missing, or was begun and never written, it comes from the key itself.
+    """
+    path = key_path(origin)
+    if has_key(public_path(path)):
+        return read_public_key(str(public_path(path)), ED25519)
+    return read_key(path, ED25519).public if has_key(path) else None
 
 
 def public_path(path: Path) -> Path:
     """Where the public half stands."""
     return path.with_name(path.name + ".pub")
+
+
+def _check_kind(key: PublicKey, kind: Kind) -> None:
+    if key.kind != kind:
+        raise InvalidInput.because(
+            f"{key.name} is {_KINDS[key.kind]}, and {_KINDS[kind]} is wanted here",
+            remedy="`ledger key` prints the log's own, `ledger cosign` makes a cosigner's",
+        )
+
+
+def _unusable(path: Path, error: Exception) -> InvalidInput:
+    reason = "it is not text" if isinstance(error, UnicodeDecodeError) else error
+    return InvalidInput.because(
+        f"the key file {path} cannot be used: {reason}", remedy="restore it from its copy"
+    )

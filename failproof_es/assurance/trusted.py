@@ -1,22 +1,30 @@
 """Checkpoints kept outside the database: what the log is held to when nobody is trusted.
 
 A place is a file, a folder (which keeps every checkpoint it ever saw) or an URL (which
-somebody else keeps, and is only read).
+somebody else keeps, and is only read). What is kept never goes back: to keep means to hold
+the place alone, to compare with what stands there, and to put a later one in its place.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
+from failproof_es.file_lock import lock_beside, locked
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
+from failproof_es.regular_file import read_regular
+from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 from failproof_es.whole_file import write_whole
 
@@ -26,6 +34,35 @@ _MOST_BYTES = 1 << 20
 
 class Forked(Exception):
     """The log does not continue a checkpoint that was kept."""
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is kept in a place, which nobody else changes meanwhile."""
+
+    place: str
+    key: PublicKey
+    note: Note | None = None
+    checkpoint: Checkpoint | None = None
+    """The newest one there, which the log signed; `None` where nothing is kept yet."""
+
+    def replace(self, signed: Note) -> None:
+        """Keep a checkpoint that was checked, whole or not at all.
+
+        One that says less stays away: of a smaller tree, or without a signature that is here.
+        Raises `Forked` when it is another tree of the same size, `NoteError`, and
+        `InvalidInput` when it cannot be written.
+        """
+        new = checkpoint.opened(signed, self.key)
+        if self.note is not None and self.checkpoint is not None:
+            if self.checkpoint.size > new.size:
+                return
+            if self.checkpoint.size == new.size:
+                _check_same_tree(self.checkpoint, new)
+                if not set(self.note.signatures) < set(signed.signatures):
+                    return
+        if not _is_url(self.place):
+            _write(self.place, signed, new.size)
 
 
 def default_place(origin: str) -> Path:
@@ -38,14 +75,59 @@ def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
 
     Raises `InvalidInput` when what is there is not signed by the log, or cannot be read.
     """
-    try:
-        text = _read(place)
-        return None if text is None else checkpoint.opened(note.parse(text), key)
-    except (OSError, UnicodeDecodeError, NoteError, httpx.HTTPError) as error:
+    return _read(place, key).checkpoint
+
+
+@contextlib.contextmanager
+def keeping(place: str, key: PublicKey) -> Iterator[Kept]:
+    """What is kept in a place; until this ends nobody else keeps anything there.
+
+    Raises `InvalidInput` when what is there is not signed by the log, or the place cannot be
+    used.
+    """
+    with contextlib.ExitStack() as alone:
+        if not _is_url(place):
+            try:
+                file = _file(place)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                alone.enter_context(locked(lock_beside(file)))
+            except OSError as error:
+                raise _not_kept(place, error) from None
+        yield _read(place, key)
+
+
+def hold(connection: Connection, place: str, key: PublicKey) -> tuple[Checkpoint, int | None]:
+    """Hold the log to what is kept in a place, and keep its newest checkpoint there.
+
+    Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
+    """
+    with keeping(place, key) as kept:
+        # Read behind what is kept: what was kept meanwhile had been signed before.
+        try:
+            stored = newest_note(connection)
+            newest = checkpoint.opened(stored, key)
+        except NoteError as error:
+            raise Forked(
+                f"the newest checkpoint in the database is not of this key: {error}"
+            ) from None
+        before = kept.checkpoint
+        if before is not None:
+            check_continues(connection, before, newest)
+        kept.replace(stored)
+    return newest, None if before is None else before.size
+
+
+def newest_note(connection: Connection) -> Note:
+    """The newest checkpoint in the database, unverified.
+
+    Raises `InvalidInput` when there is none, and `NoteError` when it is no signed note.
+    """
+    stored = ledger.newest_checkpoint(connection)
+    if stored is None:
         raise InvalidInput.because(
-            f"the checkpoint kept in {place} cannot be used: {error}",
-            remedy="if nobody changed it, the log's key is another one now; ask why",
-        ) from None
+            "the log has no checkpoint", remedy="run `failproof-es ledger checkpoint`"
+        )
+    return note.parse(stored.note)
 
 
 def check_continues(connection: Connection, kept: Checkpoint, newest: Checkpoint) -> None:
@@ -57,43 +139,87 @@ def check_continues(connection: Connection, kept: Checkpoint, newest: Checkpoint
             f"the checkpoint kept signs {kept.size} events, this log's newest only "
             f"{newest.size}: the tail was cut, or an older backup restored"
         )
+    if kept.size == newest.size:
+        _check_same_tree(kept, newest)
+        return
     try:
         proof: list[bytes] = []
-        if 0 < kept.size < newest.size:
+        if kept.size:
             proof = consistency_proof(stored_tree(connection).subtree, kept.size, newest.size)
         verify_consistency(kept.size, kept.root, newest.size, newest.root, proof)
     except (InvalidProof, KeyError):
-        raise Forked(
-            f"this log's first {kept.size} events are not those of the checkpoint kept"
-        ) from None
+        raise _forked(kept) from None
 
 
-def keep(place: str, signed: Note, size: int) -> None:
-    """Put a checkpoint, which was checked, into a file or a folder, whole or not at all."""
-    if _is_url(place):
-        return
-    path = Path(place).expanduser()
+def _check_same_tree(kept: Checkpoint, newest: Checkpoint) -> None:
+    if kept.root != newest.root:
+        raise _forked(kept)
+
+
+def _forked(kept: Checkpoint) -> Forked:
+    return Forked(f"this log's first {kept.size} events are not those of the checkpoint kept")
+
+
+def _write(place: str, signed: Note, size: int) -> None:
+    file = _file(place)
     try:
-        if path.is_dir():
-            write_whole(path / f"{size:020}.checkpoint", [str(signed).encode()])
-            path = path / "newest.checkpoint"
-        write_whole(path, [str(signed).encode()])
+        if Path(place).expanduser().is_dir():
+            write_whole(file.with_name(f"{size:020}.checkpoint"), [str(signed).encode()])
+        write_whole(file, [str(signed).encode()])
     except OSError as error:
+        raise _not_kept(place, error) from None
+
+
+def _read(place: str, key: PublicKey) -> Kept:
+    try:
+        content = _content(place)
+        if content is None:
+            return Kept(place, key)
+        signed = note.parse(content.decode())
+        return Kept(place, key, signed, checkpoint.opened(signed, key))
+    except (OSError, httpx.HTTPError) as error:
         raise InvalidInput.because(
-            f"the checkpoint cannot be kept in {place}: {error}", remedy="choose another place"
+            f"the checkpoint kept in {place} cannot be read: {error}",
+            remedy="name a file, a folder or an URL that can be",
+        ) from None
+    except (UnicodeDecodeError, NoteError) as error:
+        raise InvalidInput.because(
+            f"the checkpoint kept in {place} cannot be used: {error}",
+            remedy="if nobody changed it, the log's key is another one now; ask why",
         ) from None
 
 
-def _read(place: str) -> str | None:
+def _content(place: str) -> bytes | None:
     if _is_url(place):
-        reply = httpx.get(place, timeout=_TIMEOUT_S, follow_redirects=False)
+        return _fetched(place)
+    with contextlib.suppress(FileNotFoundError):
+        return read_regular(_file(place), _MOST_BYTES)
+    return None
+
+
+def _fetched(url: str) -> bytes:
+    content = b""
+    plain = {"accept-encoding": "identity"}
+    with httpx.stream("GET", url, headers=plain, timeout=_TIMEOUT_S) as reply:
         reply.raise_for_status()
-        return reply.content[:_MOST_BYTES].decode()
+        for piece in reply.iter_raw():
+            content += piece
+            if len(content) > _MOST_BYTES:
+                raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES:,} bytes", url)
+    return content
+
+
+def _file(place: str) -> Path:
+    """The file in which a place that is no URL has its newest checkpoint."""
     path = Path(place).expanduser()
-    if path.is_dir():
-        path = path / "newest.checkpoint"
-    return path.read_bytes()[:_MOST_BYTES].decode() if path.exists() else None
+    return path / "newest.checkpoint" if path.is_dir() else path
 
 
 def _is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
+
+
+def _not_kept(place: str, error: OSError) -> InvalidInput:
+    return InvalidInput.because(
+        f"the checkpoint cannot be kept in {place}: {error}", remedy="choose another place"
+    )

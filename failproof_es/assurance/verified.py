@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from failproof_es.assurance.findings import Verified
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.problems import InvalidInput
+from failproof_es.regular_file import read_regular
 from failproof_es.whole_file import write_whole
 
 _FORM = TypeAdapter(Verified)
@@ -17,7 +18,7 @@ def read_verified(origin: str) -> Verified | None:
     """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
     path = own_file(origin, "verified")
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(read_regular(path))
         document["roots"] = [bytes.fromhex(root) for root in document["roots"]]
         return _FORM.validate_python(document)
     except FileNotFoundError:

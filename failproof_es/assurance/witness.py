@@ -54,21 +54,32 @@ def cosign_request(
 ) -> Note:
     """The checkpoint with `own`'s cosignature, made at `at` (seconds since 1970).
 
-    Raises `InvalidInput` unless the log signed it and it continues what was `seen`.
+    One that was `seen` already is cosigned again. Raises `InvalidInput` unless the log signed
+    it and it continues what was seen.
     """
     try:
         new = checkpoint.opened(request.signed, log)
         if seen is not None:
-            if seen.size != request.old and seen.size != new.size:
-                raise InvalidInput.because(
-                    f"you last cosigned {seen.size} events, and this proves to continue "
-                    f"{request.old}",
-                    remedy=f"ask for `ledger checkpoint --since {seen.size}`",
-                )
-            verify_consistency(seen.size, seen.root, new.size, new.root, request.proof)
+            _check_continues(request, seen, new)
     except (NoteError, InvalidProof) as error:
         raise InvalidInput.because(
             f"not cosigned: {error}",
             remedy="unless the file was damaged on its way, the log's history was changed",
         ) from None
     return request.signed.signed(own.sign(request.signed.text, at=at))
+
+
+def _check_continues(request: Request, seen: Checkpoint, new: Checkpoint) -> None:
+    if seen.size > new.size:
+        raise InvalidInput.because(
+            f"you cosigned {seen.size} events already, and this signs only {new.size}",
+            remedy="it is an older checkpoint, or the log's tail was cut",
+        )
+    # Where the sizes are equal the roots are, and whatever the request proves besides is not asked.
+    proof = () if seen.size == new.size else request.proof
+    if seen.size not in (request.old, new.size):
+        raise InvalidInput.because(
+            f"you last cosigned {seen.size} events, and this proves to continue {request.old}",
+            remedy=f"ask for `ledger checkpoint --since {seen.size}`",
+        )
+    verify_consistency(seen.size, seen.root, new.size, new.root, proof)

@@ -55,7 +55,10 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
         case LedgerBroken() | Forked():
-            say(f"error: {_text(error)}. Nothing was signed.")
+            say(
+                f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
+                "changed."
+            )
             return ExitCode.FAILED
         case JournalError() | LogUnavailable():
             say(

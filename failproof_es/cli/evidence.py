@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 import psycopg
 
+from failproof_es.assurance.export import NotSigned
 from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.signing_key import read_public_key
 from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
@@ -19,6 +21,7 @@ from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import resolve_run
 
@@ -34,17 +37,27 @@ def evidence() -> None:
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write."
 )
 @click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
-def export(run: str, output: Path, no_checkpoint: bool) -> None:
-    """Write RUN with everything that proves it to one file (docs/evidence-format.md)."""
+@click.option(
+    "--checkpoint", "size", type=click.IntRange(min=1), metavar="SIZE",
+    help="Take the checkpoint of SIZE events, one that was cosigned, say; sign nothing.",
+)  # fmt: skip
+def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> None:
+    """Write RUN with everything that proves it to one file (docs/evidence-format.md).
+
+    The log is signed first, unless a checkpoint is chosen. The file then holds what the log
+    held under that one: later attempts and reviews are not in it.
+    """
     with session().open_store() as store:
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            if not no_checkpoint:
+            if not no_checkpoint and size is None:
                 checkpoint_and_keep(connection)
         with psycopg.connect(store.auditor_url, autocommit=True) as connection:
             try:
-                lines = lines_of(connection, run_id)
+                lines = lines_of(connection, run_id, size)
                 written = write_recorded(store, [run_id], "evidence", output, lines)
+            except NotSigned as error:
+                raise InvalidInput.because(f"run {run} cannot be exported: {error}") from None
             except EvidenceError as error:
                 raise InvalidInput.because(
                     f"run {run} cannot be exported: {error}",
@@ -66,10 +79,12 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
 
     Exits 1 when it does not prove what it says, or --replay comes to another result.
     """
-    keys = [read_public_key(each) for each in (key, *cosigners)]
+    public = read_public_key(key, ED25519)
+    wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]
+    content = read_file(file)
     try:
-        read = bundle.read(file.read_bytes())
-        verdict = bundle.verify(read, keys[0], keys[1:])
+        read = bundle.read(content)
+        verdict = bundle.verify(read, public, wanted)
     except EvidenceError as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)

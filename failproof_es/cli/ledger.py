@@ -8,29 +8,38 @@ from pathlib import Path
 
 import click
 
-from failproof_es.assurance.keeper import checkpoint_and_keep
+from failproof_es.assurance.keeper import checkpoint_and_keep, own_key
 from failproof_es.assurance.signing_key import (
     create_key,
+    has_key,
     key_path,
-    log_key,
     own_public_key,
     public_path,
     read_key,
     read_public_key,
 )
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.assurance.trusted import check_continues, default_place, keep, read_kept
+from failproof_es.assurance.trusted import (
+    check_continues,
+    default_place,
+    hold,
+    keeping,
+    newest_note,
+)
 from failproof_es.assurance.witness import Request, cosign_request, parse_request
+from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
 from failproof_es.counting import counted
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
-from failproof_es.ledger.note import COSIGNATURE, NoteError, PublicKey
+from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
+
+_LARGEST_CHECKPOINT = 1 << 20
 
 
 @click.group(cls=Group)
@@ -44,8 +53,8 @@ def ledger() -> None:
 def key(output: Path | None, output_format: Format) -> None:
     """Print the log's public key. Whoever verifies evidence needs it, from you directly."""
     with session().open_store() as store, store.connect() as connection:
-        origin = tables.origin(connection)
-        public = log_key(origin, create=tables.newest_checkpoint(connection) is None).public
+        public = own_key(connection).public
+    origin = public.name
     if output is not None:
         write_file(output, [f"{public}\n".encode()])
     facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
@@ -76,9 +85,8 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
             text = _add_cosignatures(connection, add)
         else:
             checkpoint_and_keep(connection)
-            text = _newest(connection)
-            if since is not None:
-                text = _with_proof(connection, text, since)
+            newest = newest_note(connection)
+            text = str(newest if since is None else _with_proof(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])
     click.echo(text, nl=False)
@@ -102,26 +110,32 @@ def cosign(
 ) -> None:
     """Cosign the checkpoint in FILE, as a second party and without the database.
 
-    Refuses unless FILE proves that it continues the last one that you cosigned. What is
-    printed goes back to the log's keeper, for `ledger checkpoint --add`.
+    Refuses unless FILE proves that it continues the last one that you cosigned; that one
+    itself is cosigned again. What is printed goes back to the log's keeper, for `ledger
+    checkpoint --add`.
     """
-    public = read_public_key(log_key)
-    if key_file.exists():
-        own = read_key(key_file)
-    elif name is None:
+    public = read_public_key(log_key, ED25519)
+    own = _cosigner(key_file, name)
+    request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
+    with keeping(str(seen), public) as kept:
+        signed = cosign_request(request, public, own, kept.checkpoint, int(time.time()))
+        # Given away before it counts as seen: what could not be written can be had again.
+        if output is not None:
+            write_file(output, [str(signed).encode()])
+        click.echo(str(signed), nl=False)
+        kept.replace(request.signed)
+
+
+def _cosigner(file: Path, name: str | None) -> SigningKey:
+    if has_key(file):
+        return read_key(file, COSIGNATURE)
+    if name is None:
         raise InvalidInput.because(
-            f"there is no key in {key_file}", remedy="give it a --name to make one"
+            f"there is no key in {file}", remedy="give it a --name to make one"
         )
-    else:
-        own = create_key(key_file, name, COSIGNATURE)
-        say(f"made a key: {own.public} (also in {public_path(key_file)})")
-    request = parse_request(file.read_bytes())
-    kept = read_kept(str(seen), public)
-    signed = cosign_request(request, public, own, kept, int(time.time()))
-    keep(str(seen), request.signed, checkpoints.parse(request.signed.text).size)
-    if output is not None:
-        write_file(output, [str(signed).encode()])
-    click.echo(str(signed), nl=False)
+    made = create_key(file, name, COSIGNATURE)
+    say(f"made a key: {made.public} (also in {public_path(file)})")
+    return made
 
 
 @ledger.command()
@@ -147,20 +161,14 @@ def watch(place: str | None, every: float | None, log_key: str | None) -> None:
 def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
     origin = tables.origin(connection)
     public = _public_key(given_key, origin)
-    place = place or str(default_place(origin))
-    signed = note.parse(_newest(connection))
-    newest = checkpoints.opened(signed, public)
-    kept = read_kept(place, public)
-    if kept is not None:
-        check_continues(connection, kept, newest)
-    keep(place, signed, newest.size)
+    newest, kept = hold(connection, place or str(default_place(origin)), public)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    before = "nothing was kept before" if kept is None else f"continues the {kept.size} kept"
+    before = "nothing was kept before" if kept is None else f"continues the {kept} kept"
     click.echo(f"{now}Z  {counted(newest.size, 'event')} signed; {before}")
 
 
 def _public_key(given: str | None, origin: str) -> PublicKey:
-    public = read_public_key(given) if given else own_public_key(origin)
+    public = read_public_key(given, ED25519) if given else own_public_key(origin)
     if public is None:
         raise InvalidInput.because(
             f"there is no public key of {origin} here",
@@ -169,17 +177,7 @@ def _public_key(given: str | None, origin: str) -> PublicKey:
     return public
 
 
-def _newest(connection: Connection) -> str:
-    stored = tables.newest_checkpoint(connection)
-    if stored is None:
-        raise InvalidInput.because(
-            "the log has no checkpoint", remedy="run `failproof-es ledger checkpoint`"
-        )
-    return stored.note
-
-
-def _with_proof(connection: Connection, text: str, since: int) -> str:
-    signed = note.parse(text)
+def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
@@ -187,17 +185,21 @@ def _with_proof(connection: Connection, text: str, since: int) -> str:
             remedy="the witness saw more of this log than there is: find out why",
         )
     proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
-    return str(Request(since, tuple(proof) if since < size else (), signed))
+    return Request(since, tuple(proof) if since < size else (), signed)
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:
+    """Record them, unless the tree in the database is not the one that they sign."""
+    public = _public_key(None, tables.origin(connection))
+    content = read_file(file, _LARGEST_CHECKPOINT)
     try:
-        cosigned = note.parse(file.read_text("utf-8"))
-        size = checkpoints.opened(cosigned, _public_key(None, tables.origin(connection))).size
+        cosigned = note.parse(content.decode())
+        added = checkpoints.opened(cosigned, public)
     except (NoteError, UnicodeDecodeError) as error:
         raise InvalidInput.because(
             f"{file} is no cosigned checkpoint of this log: {error}",
             remedy="give it what `ledger cosign` printed",
         ) from None
-    tables.add_checkpoint(connection, size, str(cosigned))
+    check_continues(connection, added, checkpoints.opened(newest_note(connection), public))
+    tables.add_checkpoint(connection, added.size, str(cosigned))
     return str(cosigned)

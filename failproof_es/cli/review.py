@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from failproof_es.assurance.keeper import Keeper
+from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, Group, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.review_answers import NotAnAnswer, name
 from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
+from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
@@ -176,7 +179,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
     Everything that is wrong with the file is said at once. What this reviewer said before
     in the same words is not said again: importing a file twice adds nothing.
     """
-    content = file.read_bytes()
+    content = read_file(file)
     problems = Problems()
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
@@ -194,7 +197,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
         reviewing = Reviewing(recorded.run_id, reviewer, found.blind, digest)
         with _keeping_up(store):
             new = record_reviews(store, reviewing, given)
-    say(f"new and on record: {len(new)} of {counted(len(given), 'verdict')}, by {reviewer}")
+            say(f"new and on record: {len(new)} of {counted(len(given), 'verdict')}, by {reviewer}")
 
 
 @review.command(cls=Command)
@@ -225,11 +228,15 @@ def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
 
 @contextmanager
 def _keeping_up(store: Store) -> Iterator[None]:
-    """What is appended meanwhile is signed and projected, as in a run."""
+    """What is appended meanwhile is signed and projected, as in a run.
+
+    Who stops early has ended, too. Exits 1 then when the log was changed.
+    """
     keeper = Keeper(store)
     try:
-        with keeper, Follower(store.projections_url):
+        with suppress(Stopped), keeper, Follower(store.projections_url):
             yield
     finally:
-        if keeper.trouble is not None:
-            say(f"warning: the log could not be signed: {keeper.trouble}")
+        say_trouble(keeper)
+    if keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)

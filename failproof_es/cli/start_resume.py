@@ -27,6 +27,7 @@ from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.results_file import write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather
+from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
@@ -155,9 +156,8 @@ def _carry_out(
             "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` builds them anew."
         )
-    if keeper.trouble is not None:
-        say(f"warning: the log could not be signed: {keeper.trouble}")
-    exit_code = exit_code_of(outcome)
+    say_trouble(keeper)
+    exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
     with store.connect() as connection:
         run = RecordedRun.read(connection, outcome.run_id)
         if not _write_files(store, run, junit, quiet):

@@ -9,7 +9,7 @@ import click
 import psycopg
 
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import Finding, Verification
+from failproof_es.assurance.findings import Finding, Verification, Verified
 from failproof_es.assurance.signing_key import own_public_key, read_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import verify_log
@@ -23,7 +23,7 @@ from failproof_es.counting import counted
 from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
-from failproof_es.ledger.note import PublicKey
+from failproof_es.ledger.note import ED25519, PublicKey
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
@@ -67,7 +67,7 @@ def verify(
         psycopg.connect(store.auditor_url, autocommit=True) as connection,
     ):
         origin = ledger.origin(connection)
-        public = own_public_key(origin) if key is None else read_public_key(key)
+        public = own_public_key(origin) if key is None else read_public_key(key, ED25519)
         if run is not None:
             _verify_run(connection, run, public, output_format)
             return
@@ -76,13 +76,20 @@ def verify(
         result = verify_log(connection, public, trusted, before)
         missing = missing_layers(connection)
     if result.verified is not None:
-        keep_verified(result.verified)
+        _keep(result.verified)
     if output_format is Format.TABLE:
         _print(result, signed=public is not None)
         say_missing(missing)
     else:
         print_json(document(result), indent=output_format is Format.JSON)
     click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
+
+
+def _keep(verified: Verified) -> None:
+    try:
+        keep_verified(verified)
+    except InvalidInput as error:
+        say(f"the next --incremental verification begins where the last one did: {error}")
 
 
 def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> list[Checkpoint]:

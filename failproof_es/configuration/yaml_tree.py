@@ -51,7 +51,8 @@ class YamlTree:
 def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> YamlTree | None:
     """The file's content, or `None` with the reasons in `problems`."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(largest + 1)
     except OSError as error:
         reason = error.strerror or str(error)
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import EMPTY_ROOT, HASH_BYTES
-from failproof_es.ledger.note import Note, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import ED25519, Note, NoteError, PublicKey, SigningKey
 
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -36,7 +36,7 @@ class Checkpoint:
 
     def signed(self, key: SigningKey) -> Note:
         """The checkpoint as the log itself signs it: the key is named as the origin is."""
-        if key.name != self.origin:
+        if key.kind != ED25519 or key.name != self.origin:
             raise NoteError(f"a key named {key.name!r} does not sign for {self.origin!r}")
         return note.sign(self.text(), key.sign(self.text()))
 
@@ -62,7 +62,12 @@ def parse(text: str) -> Checkpoint:
 
 
 def opened(signed: Note, key: PublicKey) -> Checkpoint:
-    """The checkpoint in a note that `key` signed for its own origin. Raises `NoteError`."""
+    """The checkpoint in a note that `key`, a log's, signed for its own origin.
+
+    Raises `NoteError`.
+    """
+    if key.kind != ED25519:
+        raise NoteError(f"{key.name} is a cosigner's key, not a log's own")
     signed.verify(key)
     checkpoint = parse(signed.text)
     if checkpoint.origin != key.name:

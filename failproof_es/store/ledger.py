@@ -209,6 +209,16 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
         ).fetchone()
 
 
+def checkpoint_of(connection: Connection, tree_size: int) -> StoredCheckpoint | None:
+    """The checkpoint of the tree of that size, with the most signatures recorded for it."""
+    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
+        return cursor.execute(
+            "SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree_size = %s "
+            "ORDER BY length(note) DESC, checkpoint_id DESC LIMIT 1",
+            (tree_size,),
+        ).fetchone()
+
+
 def count_events(connection: Connection) -> int:
     """How many events the log has."""
     with connection.cursor(row_factory=tuple_row) as cursor:

@@ -149,7 +149,7 @@ def _large_log(events: int) -> None:
         size = integrate(connection)
         taken = time.perf_counter() - began
         print(f"  {size:,} events integrated in {taken:.1f} s: {size / taken:,.0f} events/s")
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
         assert row is not None
         print(f"  the database weighs {row[0] / 1e9:.2f} GB")

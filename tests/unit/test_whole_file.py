@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
+import multiprocessing
 import os
+import re
 from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
-import psutil
 import pytest
 
-from failproof_es.whole_file import Written, write_whole
+from failproof_es import whole_file
+from failproof_es.whole_file import Written, write_new, write_whole
+
+WRITES = 400
 
 
 def names(folder: Path) -> list[str]:
@@ -37,17 +43,113 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
     assert names(tmp_path) == ["results.csv"]
 
 
-def test_leftovers_of_processes_that_are_gone_go_and_nothing_else(tmp_path: Path) -> None:
-    gone = next(pid for pid in range(4_000_000, 5_000_000) if not psutil.pid_exists(pid))
+def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None:
+    """Eight threads, then eight processes: 800 writes, and each reader sees a whole one."""
     path = tmp_path / "results.csv"
-    (tmp_path / f".results.csv.{gone}.partial").touch()
+    write_whole(path, [content(0)])
+    spawned = multiprocessing.get_context("spawn")
+    pools: list[Executor] = [ThreadPoolExecutor(8), ProcessPoolExecutor(8, spawned)]
+    for pool in pools:
+        with pool:
+            writes = [pool.submit(write_one, path, number) for number in range(WRITES)]
+            while not all(write.done() for write in writes):
+                assert_whole(path)
+            assert [write.exception() for write in writes] == [None] * WRITES
+        assert_whole(path)
+    assert names(tmp_path) == ["results.csv"]
+
+
+def write_one(path: Path, number: int) -> None:
+    whole = content(number)
+    write_whole(path, [whole[:1_000], whole[1_000:]])
+
+
+def content(number: int) -> bytes:
+    return f"{number:06}\n".encode() * (1_000 + number)
+
+
+def assert_whole(path: Path) -> None:
+    read = path.read_bytes()
+    assert read == content(int(read[:6]))
+
+
+def test_a_planted_link_is_not_written_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even by who could foretell the temporary file's name."""
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    drawn = iter(["0" * 12, "1" * 12])
+    monkeypatch.setattr(whole_file, "token_hex", lambda _: next(drawn))
+    planted = tmp_path / f".results.csv.{whole_file.HOST}-{'0' * 12}.partial"
+    planted.symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        write_whole(tmp_path / "results.csv", [b"now"])
+    write_whole(tmp_path / "results.csv", [b"now"])
+    assert victim.read_bytes() == b"precious"
+    assert planted.is_symlink()
+
+
+def test_temporary_names_cannot_be_foretold(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def pieces() -> Iterator[bytes]:
+        seen.extend(names(tmp_path))
+        yield b"now"
+
+    for name in ("a", "b"):
+        write_whole(tmp_path / name, pieces())
+        (tmp_path / name).unlink()
+    tokens = [re.fullmatch(r"\.[ab]\.[0-9a-f]{6}-([0-9a-f]{12})\.partial", each) for each in seen]
+    assert len({each[1] for each in tokens if each}) == 2
+
+
+def test_what_a_writer_that_died_left_goes_and_nothing_else(tmp_path: Path) -> None:
+    """A writer that lives holds a lock; another host's lock may not be seen from here."""
+    path = tmp_path / "results.csv"
+    dead = tmp_path / f".results.csv.{whole_file.HOST}-{'0' * 12}.partial"
+    alive = dead.with_name(f".results.csv.{whole_file.HOST}-{'1' * 12}.partial")
+    dead.touch()
+    alive.touch()
     kept = {
-        f".results.csv.{process}.partial" for process in (os.getppid(), "²", "9" * 30, "-1", "")
+        alive.name,
+        f".results.csv.ffffff-{'0' * 12}.partial",  # another host's
+        f".results.csv.{whole_file.HOST}-{'0' * 12}.partial.bak",
+        f".other.csv.{whole_file.HOST}-{'0' * 12}.partial",
+        ".results.csv.4000000.partial",
     }
     for name in kept:
         (tmp_path / name).touch()
+    pipe = dead.with_name(f".results.csv.{whole_file.HOST}-{'2' * 12}.partial")
+    os.mkfifo(pipe)
+    with alive.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write_whole(path, [b"now"])
+    assert set(names(tmp_path)) == kept | {"results.csv", pipe.name}
+
+
+def test_a_name_as_long_as_can_be_is_written(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 120 + ".csv")
     write_whole(path, [b"now"])
-    assert set(names(tmp_path)) == kept | {"results.csv"}
+    assert names(tmp_path) == [path.name]
+
+
+def test_a_device_or_a_pipe_is_not_put_out_of_the_way(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        write_whole(pipe, [b"now"])
+    assert pipe.is_fifo()
+
+
+def test_a_new_file_takes_no_other_s_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.key"
+    write_new(path, [b"one"], mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        write_new(path, [b"two"], mode=0o600)
+    assert path.read_bytes() == b"one"
+    assert names(tmp_path) == ["a.key"]
 
 
 @pytest.mark.parametrize("folder", [".", "folder"])

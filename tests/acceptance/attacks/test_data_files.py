@@ -100,7 +100,7 @@ def template(server: EmbeddedServer) -> tuple[str, SigningKey]:
         author = Author(store, key)
         begin(author)
         with store.connect() as connection:
-            sign_checkpoint(connection, key)
+            sign_checkpoint(connection, key, None)
     return "template", key
 
 

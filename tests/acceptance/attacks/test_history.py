@@ -38,7 +38,7 @@ def rebuild(log: Attacked, key: SigningKey | None = None) -> Note:
         f"UPDATE failproof.events SET leaf_hash = {LEAF_OF}",
     )
     with log.engine() as store, store.connect() as connection:
-        return sign_checkpoint(connection, key or log.recorded.key)
+        return sign_checkpoint(connection, key or log.recorded.key, None)
 
 
 def forge_responses(log: Attacked) -> None:
@@ -76,7 +76,7 @@ def test_a_rebuilt_tree_whose_old_checkpoints_were_left_is_named_inside(log: Att
     named = first(log.verify(), TREE_REBUILT)
     assert named.index == log.recorded.sizes.failed
     with log.engine() as store, store.connect() as connection, pytest.raises(LedgerBroken):
-        sign_checkpoint(connection, log.recorded.key)
+        sign_checkpoint(connection, log.recorded.key, None)
 
 
 def test_a_rebuilt_tree_signed_with_another_key_is_refused_to_whoever_has_the_log_s(

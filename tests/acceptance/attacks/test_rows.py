@@ -241,7 +241,7 @@ def test_an_event_appended_to_a_sealed_run_is_refused_by_its_seal(log: Attacked)
         log.superuser.execute(insert(end).encode())
     assert log.verify(outside=True).genuine
     with log.engine() as store, store.connect() as connection:
-        sign_checkpoint(connection, log.recorded.key)
+        sign_checkpoint(connection, log.recorded.key, None)
     with pytest.raises(EvidenceError, match=r"is not of this run|asks what was not planned|seal"):
         log.evidence(PASSED)
 

@@ -37,7 +37,7 @@ def test_a_leaf_edited_in_its_tile_is_named(log: Attacked) -> None:
     # The rows are what they were; it is the signed root that says who is right.
     assert {TREE_REBUILT, TREE_CHANGED} <= found(result)
     with log.engine() as store, store.connect() as connection, pytest.raises(LedgerBroken):
-        sign_checkpoint(connection, log.recorded.key)
+        sign_checkpoint(connection, log.recorded.key, None)
 
 
 def test_a_row_edited_together_with_its_leaf_in_the_tile_is_named(log: Attacked) -> None:
@@ -67,7 +67,7 @@ def test_an_upper_tile_edited_is_named(log: Attacked) -> None:
     result = log.verify()
     assert (found(result), first(result, TREE_CHANGED).index) == ({TREE_CHANGED}, 0)
     with log.engine() as store, store.connect() as connection, pytest.raises(LedgerBroken):
-        sign_checkpoint(connection, log.recorded.key)
+        sign_checkpoint(connection, log.recorded.key, None)
 
 
 def test_a_tile_that_claims_events_that_never_were_is_named(log: Attacked) -> None:
@@ -106,7 +106,7 @@ def test_every_tile_deleted_loses_nothing(log: Attacked) -> None:
     log.tamper("DELETE FROM failproof.ledger_tiles")
     assert log.verify(outside=True).genuine
     with log.engine() as store, store.connect() as connection:
-        sign_checkpoint(connection, log.recorded.key)
+        sign_checkpoint(connection, log.recorded.key, None)
     assert log.verify(outside=True).signed_size == log.recorded.sizes.all
 
 

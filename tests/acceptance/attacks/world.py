@@ -68,7 +68,7 @@ class Author:
         """Sign what is committed."""
         self.flush()
         with self.store.connect() as connection:
-            return sign_checkpoint(connection, self._key)
+            return sign_checkpoint(connection, self._key, None)
 
     def flush(self) -> None:
         """Append what was added."""

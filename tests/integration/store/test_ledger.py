@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,10 +12,10 @@ import psycopg
 import pytest
 
 from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep
+from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep, own_key
 from failproof_es.assurance.signing_key import key_path, log_key
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import Forked, default_place, read_kept
+from failproof_es.assurance.trusted import Forked, default_place, hold, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.events import Scored
 from failproof_es.ledger import merkle, naive
@@ -73,7 +74,7 @@ def test_the_tree_is_that_of_the_definition_however_it_was_integrated(
     for size in sizes:
         append(store, before, size)
         before = size
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         leaves = [leaf_data(row) for row in ledger.leaf_rows(connection)]
         edge = read_edge(connection)
         assert edge.size == size == len(leaves)
@@ -96,7 +97,7 @@ def test_a_tree_without_new_events_is_not_signed_twice(
 ) -> None:
     append(store, 0, 5)
     key = SigningKey.generate(ledger.origin(connection))
-    assert sign_checkpoint(connection, key) == sign_checkpoint(connection, key)
+    assert sign_checkpoint(connection, key, None) == sign_checkpoint(connection, key, None)
     assert len(ledger.checkpoints(connection)) == 1
 
 
@@ -131,7 +132,7 @@ def test_a_tree_that_does_not_continue_its_checkpoint_is_not_signed(
 ) -> None:
     append(store, 0, 300)
     key = SigningKey.generate(ledger.origin(connection))
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     tamper(
         administrator,
         "UPDATE failproof.ledger_tiles SET hashes = overlay(hashes placing '\\x00'::bytea from 9) "
@@ -139,9 +140,9 @@ def test_a_tree_that_does_not_continue_its_checkpoint_is_not_signed(
     )
     append(store, 300, 310)
     with pytest.raises(LedgerBroken, match="does not continue"):
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
     with pytest.raises(LedgerBroken, match="not of this key"):
-        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)), None)
 
 
 def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
@@ -157,6 +158,34 @@ def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
         administrator.execute(f"DELETE FROM failproof.{table}".encode())
     with pytest.raises(Forked, match="tail was cut"):
         checkpoint_and_keep(connection)
+
+
+def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store: Store) -> None:
+    """What is kept always had been signed before, and never goes back."""
+    with store.connect() as connection:
+        key = own_key(connection).public
+        place = str(default_place(key.name))
+        append(store, 0, 1)
+        checkpoint_and_keep(connection)
+
+    def sign(signer: int) -> list[int]:
+        sizes = []
+        for n in range(20):
+            store.log.events.put([scored(1_000 * signer + n)])
+            with store.connect() as connection:
+                sizes.append(checkpoint_and_keep(connection).size)
+        return sizes
+
+    def watch(_: int) -> list[int]:
+        with store.connect() as connection:
+            return [hold(connection, place, key)[0].size for _ in range(60)]
+
+    with ThreadPoolExecutor(6) as pool:
+        seen = [*pool.map(sign, (1, 2, 3)), *pool.map(watch, (1, 2, 3))]
+    assert all(sizes == sorted(sizes) for sizes in seen)
+    kept = read_kept(place, key)
+    assert kept is not None
+    assert kept.size == 61
 
 
 def test_the_key_is_the_users_alone(connection: psycopg.Connection[Any]) -> None:
@@ -176,7 +205,7 @@ def test_a_key_of_another_log_signs_nothing(
 ) -> None:
     append(store, 0, 2)
     with pytest.raises(NoteError, match="does not sign for"):
-        sign_checkpoint(connection, SigningKey.generate("failproof-es/another"))
+        sign_checkpoint(connection, SigningKey.generate("failproof-es/another"), None)
 
 
 def test_the_keeper_signs_what_is_committed_when_it_ends(
@@ -197,12 +226,12 @@ def test_a_log_is_verified_on_from_where_it_was_verified_before(
 ) -> None:
     key = SigningKey.generate(ledger.origin(connection))
     append(store, 0, 600)
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     first = verify_log(connection, key.public)
     assert first.verified is not None
     assert first.verified.size == 512
     append(store, 600, 900)
-    sign_checkpoint(connection, key)
+    sign_checkpoint(connection, key, None)
     later = verify_log(connection, key.public, before=first.verified)
     assert (later.findings, later.events, later.tree_size) == ([], 388, 900)
     assert later.root == verify_log(connection, key.public).root

@@ -49,7 +49,7 @@ def test_the_auditor_reads_the_tree_of_every_position_and_none_beyond_its_edge(
 ) -> None:
     append(store, 0, 600)
     with store.connect() as connection:
-        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+        sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)), None)
     append(store, 600, 601)
     auditor = store.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
     with psycopg.connect(auditor, autocommit=True) as connection:

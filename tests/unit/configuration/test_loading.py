@@ -264,3 +264,8 @@ def test_a_defect_in_prices_is_named_with_its_place(
     text = "\n".join(map(str, problems_of(tmp_path, f"{GOOD}prices: {prices}\n")))
     assert place in text
     assert words in text
+
+
+def test_of_a_file_without_end_no_more_is_read_than_a_configuration_may_hold() -> None:
+    with pytest.raises(InvalidInput, match="is larger than 1000000 bytes"):
+        load_configuration(Path("/dev/zero"))

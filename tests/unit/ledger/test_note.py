@@ -122,6 +122,15 @@ def test_a_cosignature_of_another_time_or_text_is_refused() -> None:
         WITNESS.sign("text\n")
 
 
+def test_a_cosigner_s_key_signs_no_log_whatever_its_name() -> None:
+    cosigner = SigningKey.generate(LOG.name, note.COSIGNATURE)
+    cosigned = note.sign(CHECKPOINT.text(), cosigner.sign(CHECKPOINT.text(), at=5))
+    with pytest.raises(NoteError, match="a cosigner's key"):
+        checkpoint.opened(cosigned, cosigner.public)
+    with pytest.raises(NoteError):
+        CHECKPOINT.signed(cosigner)
+
+
 def test_a_key_signs_for_its_own_origin_only() -> None:
     elsewhere = Checkpoint("failproof-es/other", 0, EMPTY_ROOT)
     with pytest.raises(NoteError):

@@ -1,0 +1,18 @@
+"""Reading files that a user named and that are read whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from failproof_es.problems import InvalidInput
+from failproof_es.regular_file import read_regular
+
+
+def read_file(path: Path, most: int | None = None) -> bytes:
+    """All that a file holds. Raises `InvalidInput`, also where that is more than `most` bytes."""
+    try:
+        return read_regular(path, most)
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be read: {error.strerror or error}", remedy="name a file that can be"
+        ) from None

@@ -1,0 +1,48 @@
+"""Opening files that somebody else may have put there: regular files only, and without waiting.
+
+A pipe without a writer, a terminal or a device is an error at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
+    """Open a file with these flags of `os.open`. Raises `OSError`, also for what is no file."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK, 0o600)
+    try:
+        _refuse_irregular(path, os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """All that a file holds. Raises `OSError`, also where that is more than `most` bytes."""
+    with open_regular(path) as file:
+        content = file.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+    return content
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise `OSError` unless there is a regular file, or nothing."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    _refuse_irregular(path, mode)
+
+
+def _refuse_irregular(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -1,0 +1,132 @@
+"""Nothing is signed over a log that does not continue the checkpoint kept outside.
+
+The log's key is where it should be: at the engine, which the attacker would have sign.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import click.testing
+import orjson
+import pytest
+
+import failproof_es
+from failproof_es.abstraction.opened import open_benchmark
+from failproof_es.assurance.trusted import Forked, default_place
+from failproof_es.store import ledger
+from tests.acceptance.attacks.conftest import Attacked
+from tests.acceptance.attacks.test_history import forge_responses
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+
+
+@pytest.fixture
+def forged(log: Attacked, home: Path) -> Attacked:
+    """Another answer of the model, the seal made to fit, all tiles and checkpoints deleted.
+
+    This test's own home is the engine's: it has the key and the checkpoint kept outside.
+    """
+    shutil.copytree(log.recorded.home, home, dirs_exist_ok=True)
+    default_place(log.recorded.key.name).write_text(str(log.recorded.kept), "utf-8")
+    forge_responses(log)
+    log.tamper("TRUNCATE failproof.ledger_tiles", "TRUNCATE failproof.ledger_checkpoints")
+    return log
+
+
+def engine(log: Attacked, *arguments: object, answers: str | None = None) -> click.testing.Result:
+    return invoke(log.url, *arguments, cwd=log.folder, answers=answers)
+
+
+def assert_nothing_is_signed(log: Attacked) -> None:
+    assert ledger.checkpoints(log.superuser) == []
+    kept = default_place(log.recorded.key.name).read_text("utf-8")
+    assert kept == str(log.recorded.kept)
+
+
+@pytest.mark.parametrize("command", ["ledger checkpoint", "evidence export 2 -o run.evidence"])
+def test_a_forged_log_is_refused_before_anything_is_signed(forged: Attacked, command: str) -> None:
+    done = engine(forged, *command.split())
+    assert done.exit_code == 1, done.output
+    assert "are not those of the checkpoint kept" in done.output
+    assert "Nothing was signed" in done.output
+    assert_nothing_is_signed(forged)
+    unsigned = engine(forged, "evidence", "export", "2", "-o", "run.evidence", "--no-checkpoint")
+    assert (unsigned.exit_code, (forged.folder / "run.evidence").exists()) == (2, False)
+
+
+def test_a_run_on_a_forged_log_ends_with_exit_code_1_and_signs_nothing(
+    forged: Attacked, mock_url: str
+) -> None:
+    write_suite(forged.folder, 2)
+    write_configuration(forged.folder, mock_url)
+    done = engine(forged, "start", "run.yaml", "--json")
+    assert done.exit_code == 1, done.output
+    assert "error: the log was changed" in done.stderr
+    assert "are not those of the checkpoint kept" in done.stderr
+    summary = orjson.loads(done.stdout.splitlines()[-1])
+    assert (summary["status"], summary["exit_code"]) == ("completed", 1)
+    assert_nothing_is_signed(forged)
+
+
+def test_a_run_on_a_log_that_was_cut_ends_with_exit_code_1(forged: Attacked, mock_url: str) -> None:
+    forged.tamper("DELETE FROM failproof.events WHERE notification_id > 100")
+    write_suite(forged.folder, 1)
+    write_configuration(forged.folder, mock_url)
+    done = engine(forged, "start", "run.yaml")
+    assert done.exit_code == 1, done.output
+    assert "the tail was cut" in done.stderr
+    assert_nothing_is_signed(forged)
+
+
+def test_reviews_of_a_forged_log_end_with_exit_code_1_also_when_they_are_stopped(
+    forged: Attacked, mock_url: str
+) -> None:
+    write_suite(forged.folder, 2)
+    write_configuration(forged.folder, mock_url)
+    engine(forged, "start", "run.yaml", "--quiet")
+    review = engine(forged, "review", "latest", answers="pass\n\n\n\nquit\n")
+    assert "1 of 2 evaluations reviewed" in review.output
+    engine(forged, "review", "export", "latest", "sheet.csv", "--reviewer", "jane")
+    fill_in(forged.folder / "sheet.csv")
+    imported = engine(forged, "review", "import", "latest", "sheet.csv", "--reviewer", "jane")
+    assert "new and on record: 2 of 2 verdicts" in imported.output
+    for done in (review, imported):
+        assert (done.exit_code, "error: the log was changed" in done.output) == (1, True)
+    assert_nothing_is_signed(forged)
+
+
+def fill_in(sheet: Path) -> None:
+    """Everything is fine."""
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows({**row, "verdict": "pass"} for row in rows)
+
+
+def test_a_benchmark_of_the_programming_interface_raises_on_a_forged_log(
+    forged: Attacked, mock_url: str
+) -> None:
+    task = {"input": "Say yes.", "expected_output": "yes"}
+    (forged.folder / "tasks.jsonl").write_bytes(orjson.dumps(task))
+    prompts = {"path": "tasks.jsonl", "dialect": "benchmark"}
+    configuration = write_configuration(forged.folder, mock_url, prompts=prompts)
+    with pytest.raises(Forked), open_benchmark(configuration, forged.url):
+        pass
+    assert_nothing_is_signed(forged)
+
+
+def test_what_is_signed_goes_through_the_one_function_that_compares() -> None:
+    """A second way to a signature would be a way round the comparison."""
+    sources = {
+        path.stem: path.read_text("utf-8")
+        for path in Path(failproof_es.__file__).parent.rglob("*.py")
+    }
+    calls = {"sign_checkpoint(": {"integrator", "keeper"}, ".signed(key)": {"integrator"}}
+    for call, modules in calls.items():
+        assert {name for name, text in sources.items() if call in text} == modules
+    assert len(re.findall(r"ledger\.add_checkpoint\(", sources["integrator"])) == 1
