@@ -7,8 +7,11 @@ computed: an event that was changed in between stops the integrator.
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from uuid import UUID
+
+import psycopg
 
 from failproof_es.assurance.tree import Edge, read_edge, stored_tree
 from failproof_es.ledger import checkpoint as checkpoints
@@ -38,7 +41,8 @@ def integrate(connection: Connection) -> int:
             ledger.lock(connection)
             edge = read_edge(connection)
             taken, filled = _take(connection, edge)
-            ledger.add_tiles(connection, filled)
+            with _refusals():
+                ledger.add_tiles(connection, filled)
         if taken < _BATCH:
             return edge.size
 
@@ -54,13 +58,28 @@ def sign_checkpoint(connection: Connection, key: SigningKey) -> Note:
         ledger.lock(connection)
         edge = read_edge(connection)
         _, filled = _take(connection, edge)
-        ledger.add_tiles(connection, [*filled, *edge.partial()])
+        with _refusals():
+            ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued(connection, edge, key)
         if signed_before is not None:
             return signed_before
         signed = Checkpoint(ledger.origin(connection), edge.size, edge.root()).signed(key)
-        ledger.add_checkpoint(connection, edge.size, str(signed))
+        with _refusals():
+            ledger.add_checkpoint(connection, edge.size, str(signed))
     return signed
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the database refuses to take into the tree does not fit the log."""
+    try:
+        yield
+    except psycopg.DatabaseError as error:
+        if error.sqlstate != ledger.REFUSED:
+            raise
+        raise LedgerBroken(
+            f"{error.diag.message_primary}: `failproof-es verify` says what was changed"
+        ) from None
 
 
 def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
@@ -88,17 +107,10 @@ def _checked_leaf(row: LeafRow) -> bytes:
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:
     """Check that the tree continues the newest checkpoint; that one, if nothing was added."""
-    stored = ledger.newest_checkpoint(connection)
-    if stored is None:
+    signed = _newest_signed(connection, key)
+    if signed is None:
         return None
-    try:
-        signed = note.parse(stored.note)
-        newest = checkpoints.opened(signed, key.public)
-    except NoteError as error:
-        raise LedgerBroken(
-            f"the newest checkpoint in the database (size {stored.tree_size}) is not of this "
-            f"key: {error}"
-        ) from None
+    newest = checkpoints.opened(signed, key.public)
     try:
         # Proven from the tiles to the root that would be signed: a tile that was changed on
         # one level only shows, too.
@@ -112,3 +124,23 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
             "`failproof-es verify` says what was changed"
         ) from None
     return signed if newest.size == edge.size else None
+
+
+def _newest_signed(connection: Connection, key: SigningKey) -> Note | None:
+    """The newest checkpoint with a good signature of this key, None where there is none at all.
+
+    The database cannot check signatures, so that the engine's login can put a bad one there: it
+    is passed over, and `verify` names it. Raises `LedgerBroken` when every one is another's.
+    """
+    refused = ""
+    for stored in ledger.newest_checkpoints(connection):
+        try:
+            signed = note.parse(stored.note)
+            checkpoints.opened(signed, key.public)
+        except NoteError as error:
+            refused = refused or f"(size {stored.tree_size}) is not of this key: {error}"
+        else:
+            return signed
+    if refused:
+        raise LedgerBroken(f"the newest checkpoint in the database {refused}")
+    return None

@@ -3,7 +3,8 @@
 Two things together. A session lock in the database refuses a second driver at once, and
 is released by the server the moment the first one's connection ends, `kill -9` included:
 no time-out to wait for. The epoch, raised with each new driver and checked inside every
-append, shuts out a driver that lost its connection and does not know it yet.
+append, shuts out a driver that lost its connection and does not know it yet. It is also what
+is left where a session that may not append holds the lock: that one is not waited for.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.store.recorder import query
-
-_TRY_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('failproof.run.' || %s, 0))"
 
 
 class RunBusy(Exception):
@@ -83,7 +82,7 @@ class Lease:
 
     def _lock_session(self) -> None:
         connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-        row = connection.execute(_TRY_LOCK, (str(self.run_id),)).fetchone()
+        row = connection.execute(query("lock_run"), (str(self.run_id),)).fetchone()
         if row is None or not row[0]:
             holder = connection.execute(
                 "SELECT holder FROM failproof.lease_list WHERE run_id = %s", (self.run_id,)
