@@ -7,8 +7,11 @@ computed: an event that was changed in between stops the integrator.
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from uuid import UUID
+
+import psycopg
 
 from failproof_es.assurance.tree import read_edge, stored_tree
 from failproof_es.assurance.trusted import check_continues, read_kept
@@ -41,7 +44,8 @@ def integrate(connection: Connection) -> int:
             ledger.lock(connection)
             edge = _edge(connection)
             taken, filled = _take(connection, edge)
-            ledger.add_tiles(connection, filled)
+            with _refusals():
+                ledger.add_tiles(connection, filled)
         if taken < _BATCH:
             return edge.size
 
@@ -61,7 +65,8 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
         kept = None if kept_in is None else read_kept(kept_in, key.public)
         edge = _edge(connection)
         _, filled = _take(connection, edge)
-        ledger.add_tiles(connection, [*filled, *edge.partial()])
+        with _refusals():
+            ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued(connection, edge, key)
         new = Checkpoint(ledger.origin(connection), edge.size, edge.root())
         if kept is not None:
@@ -69,7 +74,8 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
         if signed_before is not None:
             return signed_before
         signed = new.signed(key)
-        ledger.add_checkpoint(connection, edge.size, str(signed))
+        with _refusals():
+            ledger.add_checkpoint(connection, edge.size, str(signed))
     return signed
 
 
@@ -80,6 +86,19 @@ def _edge(connection: Connection) -> Edge:
         raise LedgerBroken(
             f"the tree cannot be gone on with: {error}. `failproof-es verify` says what is wrong "
             "with it"
+        ) from None
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the database refuses to take into the tree does not fit the log."""
+    try:
+        yield
+    except psycopg.DatabaseError as error:
+        if error.sqlstate != ledger.REFUSED:
+            raise
+        raise LedgerBroken(
+            f"{error.diag.message_primary}: `failproof-es verify` says what was changed"
         ) from None
 
 
@@ -112,17 +131,10 @@ def _checked_leaf(row: LeafRow) -> bytes:
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:
     """Check that the tree continues the newest checkpoint; that one, if nothing was added."""
-    stored = ledger.newest_checkpoint(connection)
-    if stored is None:
+    signed = _newest_signed(connection, key)
+    if signed is None:
         return None
-    try:
-        signed = note.parse(stored.note)
-        newest = checkpoints.opened(signed, key.public)
-    except NoteError as error:
-        raise LedgerBroken(
-            f"the newest checkpoint in the database (size {stored.tree_size}) is not of this "
-            f"key: {error}"
-        ) from None
+    newest = checkpoints.opened(signed, key.public)
     try:
         # Proven from the tiles to the root that would be signed: a tile that was changed on
         # one level only shows, too.
@@ -135,3 +147,23 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
             f"the tree of {edge.size} events does not continue the checkpoint of {newest.size}"
         ) from None
     return signed if newest.size == edge.size else None
+
+
+def _newest_signed(connection: Connection, key: SigningKey) -> Note | None:
+    """The newest checkpoint with a good signature of this key, None where there is none at all.
+
+    The database cannot check signatures, so that the engine's login can put a bad one there: it
+    is passed over, and `verify` names it. Raises `LedgerBroken` when every one is another's.
+    """
+    refused = ""
+    for stored in ledger.newest_checkpoints(connection):
+        try:
+            signed = note.parse(stored.note)
+            checkpoints.opened(signed, key.public)
+        except NoteError as error:
+            refused = refused or f"(size {stored.tree_size}) is not of this key: {error}"
+        else:
+            return signed
+    if refused:
+        raise LedgerBroken(f"the newest checkpoint in the database {refused}")
+    return None

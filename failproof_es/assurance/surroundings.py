@@ -7,8 +7,8 @@ from uuid import UUID
 
 import orjson
 
+from failproof_es.store.installation import functions
 from failproof_es.store.ledger import Connection, LeafRow
-from failproof_es.store.migration import migrations
 from failproof_es.store.recorder import query
 
 
@@ -19,10 +19,9 @@ def standing_in_between(connection: Connection) -> list[tuple[bool, str]]:
     forge that can hide it, and the rows are compared with the tree all the same.
     """
     found: list[tuple[bool, str]] = connection.execute(query("in_between")).fetchall()
-    shipped = "".join(migration.sql for migration in migrations())
-    functions = connection.execute(query("function_bodies")).fetchall()
-    for function, body in functions:
-        if f"$${body}$$" not in shipped:
+    shipped = functions()
+    for function, body in connection.execute(query("function_bodies")).fetchall():
+        if body not in shipped:
             found.append((False, f"the function {function} is not the one that was installed"))
     return found
 

@@ -1,5 +1,5 @@
-"""What `db init` puts into a database: the schema, who may do what in it, its guards, and
-the views of specification 001.
+"""What `db init` puts into a database: the schema, its functions, who may do what in it, its
+guards, and the views of specification 001.
 
 Everything here can be done again at any time and leaves the same state. On a server where
 we may not do all of it, what we may is done, and the rest is reported: `store/layers.py`
@@ -29,6 +29,23 @@ AUDITOR: LiteralString = "failproof_auditor"
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
 _AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
+_FUNCTIONS: tuple[LiteralString, ...] = (
+    "functions/refuse_change",
+    "functions/refuse_old_epoch",
+    "functions/leaf_of",
+    "functions/perfect_root",
+    "functions/tree_root",
+    "functions/lock_append",
+    "functions/lock_ledger",
+    "functions/append",
+    "functions/acquire_lease",
+    "functions/number_run",
+    "functions/record_price",
+    "functions/add_tile",
+    "functions/add_checkpoint",
+    "functions/for_nobody",
+)
+"""Each after those that it is made of."""
 _VIEWS: tuple[LiteralString, ...] = (
     "views/schema",
     "views/functions",
@@ -90,6 +107,7 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
             # A new schema is made by whoever may, and handed over; then only this role may.
             _become(connection, MIGRATOR)
         applied = migrate(connection)
+        problems += _try_all(connection, _FUNCTIONS)
         if has_roles:
             problems += _try_all(connection, ("roles/handover",))
             _become(connection, "none")
@@ -134,9 +152,14 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 def _sha256() -> str:
     """The digest of everything here that is not a migration, to notice when it changed."""
     digest = hashlib.sha256()
-    for name in (*_BEFORE, *_AFTER, *_VIEWS, *_GUARDS):
+    for name in (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS):
         digest.update(_sql(name).encode())
     return digest.hexdigest()
+
+
+def functions() -> str:
+    """The SQL of every function in the schema."""
+    return "".join(_sql(name) for name in _FUNCTIONS)
 
 
 def _sql(name: LiteralString) -> LiteralString:

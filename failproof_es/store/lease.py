@@ -7,7 +7,8 @@ append, shuts out a driver that lost its connection and does not know it yet.
 
 The epoch decides who drives: it grows only under the session lock. A session that only the
 server still believes in (a half-open connection) holds the lock of a driver that lives, and
-the epoch shows that nobody else has taken the run.
+the epoch shows that nobody else has taken the run. Where a session that may not append holds
+the lock, it is not waited for.
 """
 
 from __future__ import annotations

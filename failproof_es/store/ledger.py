@@ -33,6 +33,8 @@ _FIXED = struct.Struct(">hiqi16siqi")
 _LENGTH = struct.Struct(">i")
 _MICROSECONDS = struct.Struct(">q")
 _POSTGRES_EPOCH_US = 946_684_800_000_000
+REFUSED = "FP006"
+"""What the database says to a tile or a checkpoint that does not fit the log."""
 
 
 class LeafRow(NamedTuple):
@@ -182,7 +184,11 @@ def lock(connection: Connection) -> None:
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
-    """Record tiles. One that stands already stays as it is."""
+    """Record tiles, from the leaves up. One that stands already stays as it is.
+
+    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one that is not what the
+    log gives.
+    """
     with connection.cursor() as cursor:
         cursor.executemany(
             "SELECT failproof.add_tile(%b::smallint, %b::bigint, %b::smallint, %b::bytea, "
@@ -202,11 +208,16 @@ def checkpoints(connection: Connection) -> list[StoredCheckpoint]:
 
 def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
     """The checkpoint of the largest tree, with the most signatures recorded for it."""
+    return next(newest_checkpoints(connection), None)
+
+
+def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
+    """Every checkpoint, the largest tree and the most signatures first."""
     with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        return cursor.execute(
+        yield from cursor.execute(
             "SELECT tree_size, note FROM failproof.checkpoint_list "
-            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC LIMIT 1"
-        ).fetchone()
+            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
+        )
 
 
 def checkpoint_of(connection: Connection, tree_size: int) -> StoredCheckpoint | None:
@@ -228,5 +239,8 @@ def count_events(connection: Connection) -> int:
 
 
 def add_checkpoint(connection: Connection, tree_size: int, note: str) -> None:
-    """Record a signed checkpoint. The same note twice is recorded once."""
+    """Record a signed checkpoint. The same note twice is recorded once.
+
+    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one of another log or tree.
+    """
     connection.execute("SELECT failproof.add_checkpoint(%b::bigint, %b::text)", (tree_size, note))

@@ -19,6 +19,14 @@ from psycopg.rows import tuple_row
 from failproof_es.problems import InvalidInput
 
 _LOCK = "hashtextextended('failproof.migrate', 0)"
+_LONGEST_WAIT_MS = 60_000
+_HOLDERS = (
+    "SELECT held.pid, holder.usename FROM pg_catalog.pg_locks AS held "
+    "JOIN pg_catalog.pg_stat_activity AS holder ON holder.pid = held.pid "
+    "WHERE held.locktype = 'advisory' AND held.granted AND held.objsubid = 1 "
+    "AND holder.datname = pg_catalog.current_database() "
+    f"AND ((held.classid::bigint << 32) | held.objid::bigint) = {_LOCK} ORDER BY 1"
+)
 _RECORDS = ("failproof.migration_log", "failproof.migrations")
 """Where applied migrations can be read: the view is for everybody, and older logs lack it."""
 
@@ -61,8 +69,23 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
 
 
 def lock_schema(connection: psycopg.Connection[Any]) -> None:
-    """Until the transaction ends, nobody else changes this database's schema."""
-    connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})".encode())
+    """Until the transaction ends, nobody else changes this database's schema.
+
+    Any session of the database can take this lock, and any reader of a table holds up what
+    changes it. So nothing is waited for without end: raises `InvalidInput` that names who
+    stands in the way.
+    """
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = {_LONGEST_WAIT_MS}".encode())
+            connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})".encode())
+    except psycopg.errors.LockNotAvailable:
+        rows = connection.execute(_HOLDERS.encode()).fetchall()
+        holders = ", ".join(f"process {pid} of user {user}" for pid, user in rows)
+        raise InvalidInput.because(
+            f"the schema is being changed by another session, or held by it: {holders}",
+            remedy="wait for that one to end, or end it with pg_terminate_backend, and try again",
+        ) from None
 
 
 def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:

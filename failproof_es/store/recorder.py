@@ -37,9 +37,14 @@ class EventsSwallowed(PersistenceError):
     """The database took an append and kept less of it: nothing it says can be relied on."""
 
 
+class LeafRefused(PersistenceError):
+    """The database computes another leaf than the writer did: the event would stop the ledger."""
+
+
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP001": LeaseLost,
     "FP003": EventsSwallowed,
+    "FP005": LeafRefused,
     "0A000": EventsSwallowed,  # an INSERT that a DO INSTEAD rule took the place of
 }
 """What `failproof.append` raises, by SQLSTATE."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 from failproof_es.assurance.findings import (
@@ -18,8 +19,9 @@ from failproof_es.assurance.findings import (
 from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
-from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.note import Note, SigningKey
 from failproof_es.ledger.seal import Sealing
+from failproof_es.store import ledger
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
 from tests.acceptance.attacks.world import OTHER, PASSED
@@ -171,14 +173,26 @@ def test_a_checkpoint_filed_under_another_size_is_named(log: Attacked) -> None:
     assert f"signs {log.recorded.sizes.failed} events" in first(log.verify(), SIGNATURE).message
 
 
+def put_checkpoint(log: Attacked, size: int, forged: Note) -> None:
+    """Behind `failproof.add_checkpoint`, which refuses what is not of this tree."""
+    with (
+        log.engine() as store,
+        store.connect() as connection,
+        pytest.raises(psycopg.DatabaseError, match="the root of its tree"),
+    ):
+        ledger.add_checkpoint(connection, size, str(forged))
+    log.tamper(
+        "INSERT INTO failproof.ledger_checkpoints (tree_size, note) "
+        f"VALUES ({size}, $note${forged}$note$)"
+    )
+
+
 def test_a_checkpoint_forged_with_another_key_is_named(log: Attacked) -> None:
     origin = log.recorded.key.name
     forged = Checkpoint(origin, log.recorded.sizes.all, bytes(32)).signed(
         SigningKey.generate(origin)
     )
-    log.superuser.execute(
-        "SELECT failproof.add_checkpoint(%s, %s)", (log.recorded.sizes.all, str(forged))
-    )
+    put_checkpoint(log, log.recorded.sizes.all, forged)
     assert first(log.verify(), SIGNATURE)
     # Without the key, the root alone gives it away.
     assert first(log.verify(key=False), TREE_REBUILT).index == log.recorded.sizes.other
@@ -187,14 +201,14 @@ def test_a_checkpoint_forged_with_another_key_is_named(log: Attacked) -> None:
 def test_a_checkpoint_of_another_root_with_the_stolen_key_is_named(log: Attacked) -> None:
     size = log.recorded.sizes.other
     forged = Checkpoint(log.recorded.key.name, size, bytes(32)).signed(log.recorded.key)
-    log.superuser.execute("SELECT failproof.add_checkpoint(%s, %s)", (size, str(forged)))
+    put_checkpoint(log, size, forged)
     named = first(log.verify(), TREE_REBUILT)
     assert f"(size {size}) signs another root" in named.message
 
 
 def test_a_checkpoint_for_events_that_are_not_there_is_named(log: Attacked) -> None:
     forged = Checkpoint(log.recorded.key.name, 5000, bytes(32)).signed(log.recorded.key)
-    log.superuser.execute("SELECT failproof.add_checkpoint(%s, %s)", (5000, str(forged)))
+    put_checkpoint(log, 5000, forged)
     assert first(log.verify(), TAIL_CUT).index == log.recorded.sizes.all
 
 

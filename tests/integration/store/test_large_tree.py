@@ -94,7 +94,7 @@ class Large:
 
     def signed(self) -> None:
         """Sign what is there and verify it; everything at once near the boundary."""
-        sign_checkpoint(self.connection, self.key)
+        sign_checkpoint(self.connection, self.key, None)
         self.size = ledger.count_events(self.connection)
         near = abs(self.size - BOUNDARY) < 300
         result = verify_log(
@@ -310,7 +310,7 @@ def test_a_tile_edited_on_any_level_of_a_large_tree_is_named(
             write(tampered, 1)
             if level == 1:
                 with pytest.raises(LedgerBroken, match="does not continue"):
-                    sign_checkpoint(tampered, large.key)
+                    sign_checkpoint(tampered, large.key, None)
 
 
 def test_a_full_tile_that_is_missing_above_the_leaves_is_named_and_not_signed_over(
@@ -343,7 +343,7 @@ def test_every_tile_of_a_large_tree_deleted_loses_nothing(
     assert verify_log(tampered, large.key.public).genuine
     integrate(tampered)
     write(tampered, 1)
-    sign_checkpoint(tampered, large.key)
+    sign_checkpoint(tampered, large.key, None)
     result = verify_log(tampered, large.key.public)
     assert (result.findings, result.tree_size) == ([], EVENTS + 1)
     assert merkle.tree_root(stored_tree(tampered).subtree, EVENTS) == roots[-1]
@@ -355,7 +355,7 @@ def test_the_leaves_of_a_large_tree_deleted_and_nothing_above_them_are_made_agai
     """The tiles above must not make the tree begin again behind what they stand for."""
     tampered.execute("DELETE FROM failproof.ledger_tiles WHERE level = 0 AND tile > 10")
     write(tampered, 1)
-    sign_checkpoint(tampered, large.key)
+    sign_checkpoint(tampered, large.key, None)
     result = verify_log(tampered, large.key.public)
     assert (result.findings, result.tree_size) == ([], EVENTS + 1)
 
@@ -373,7 +373,7 @@ def test_a_tree_that_holds_the_log_twice_is_named_and_not_gone_on_with(
     found = verify_log(tampered, large.key.public).findings[0]
     assert (found.kind, found.index, found.position) == (TREE_GOES_BACK, BOUNDARY, 1)
     with pytest.raises(LedgerBroken, match="it holds some twice"):
-        sign_checkpoint(tampered, large.key)
+        sign_checkpoint(tampered, large.key, None)
 
 
 # -- batches, and what happens meanwhile -----------------------------------------------------
@@ -391,7 +391,7 @@ def test_a_batch_that_is_exactly_full_leaves_nothing_out_and_takes_nothing_twice
         key = SigningKey.generate(ledger.origin(connection))
         write(administrator, events)
         assert integrate(connection) == events
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         result = verify_log(connection, key.public)
         assert (result.findings, result.tree_size, result.signed_size) == ([], events, events)
 
@@ -403,9 +403,9 @@ def test_a_log_that_is_integrated_for_the_first_time_is_integrated_once(
     with store.connect() as connection:
         key = SigningKey.generate(ledger.origin(connection))
         write(administrator, events)
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         write(administrator, 1)
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         result = verify_log(connection, key.public)
         assert (result.findings, result.signed_size) == ([], events + 1)
 
@@ -416,13 +416,13 @@ def test_what_is_integrated_while_the_rows_are_verified_is_no_change_of_the_tree
     with store.connect() as connection, store.connect() as meanwhile:
         key = SigningKey.generate(ledger.origin(connection))
         write(administrator, 600)
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
 
         def leaf_rows(*arguments: Any) -> Iterator[ledger.LeafRow]:
             monkeypatch.undo()
             found = list(ledger.leaf_rows(*arguments))
             write(administrator, 300)
-            sign_checkpoint(meanwhile, key)
+            sign_checkpoint(meanwhile, key, None)
             return iter(found)
 
         monkeypatch.setattr(ledger, "leaf_rows", leaf_rows)
