@@ -38,7 +38,8 @@ def start(folder: Path, database_url: str, mock_url: str) -> Run:
             **sections,
         }
         (folder / "run.yaml").write_text(json.dumps(configuration))
-        invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder)
+        key = {"MOCK_KEY": "a secret that nothing may show"}
+        invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder, **key)
         return shown(database_url, folder)
 
     return run
@@ -180,3 +181,77 @@ def test_a_branch_is_an_attempt_of_the_same_experiment(
     assert (
         branch["attempts"]["experiment"] == shown(database_url, folder, 1)["attempts"]["experiment"]
     )
+
+
+# -- what differs ---------------------------------------------------------------------------------
+
+
+def test_diff_names_what_differs_and_nothing_else(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+
+    def change(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        cases[1]["prompt"] = "Say something else."
+        cases[2]["expected_response"] = "n"
+        cases[3]["note"] = "checked"
+        cases[4]["case_id"] = "another"
+        return cases[1:]
+
+    rewrite(folder, change)
+    start(
+        models=[{"model": "mock", "temperature": 1.0, "api_key_env": "MOCK_KEY"}],
+        gates={"min_accuracy": 0.5},
+    )
+    said = invoke(database_url, "diff", "1", "2", "--json", cwd=folder)
+    found = json.loads(said.stdout)
+    assert found["same_experiment"] is False
+    told = {each["path"]: (each["left"], each["right"]) for each in found["configuration"]}
+    assert told == {
+        "models[0].temperature": (0.0, 1.0),
+        "models[0].api_key_env": (None, "MOCK_KEY"),
+        "gates.min_accuracy": (1.0, 0.5),
+    }
+    models = {each["path"]: (each.get("left"), each["right"]) for each in found["models"]}
+    assert models == {
+        "mock.parameters.temperature": (0.0, 1.0),
+        "mock.settings.api_key_env": (None, "MOCK_KEY"),
+    }
+    cases = found["cases"]
+    assert cases["same"] == CASES - 5
+    assert [each["case"] for each in cases["only_left"]] == ["case-00000", "case-00004"]
+    assert [each["case"] for each in cases["only_right"]] == ["another"]
+    assert [(each["case"], each["differs"]) for each in cases["changed"]] == [
+        ("case-00001", "what is sent"),
+        ("case-00002", "what grades it"),
+        ("case-00003", "what is noted"),
+    ]
+    (results,) = found["results"]
+    assert (results["left_scored"], results["right_scored"]) == (CASES, CASES - 1)
+
+    lines = invoke(database_url, "diff", "1", "2", "--format", "jsonl", cwd=folder).stdout
+    kinds = [json.loads(line)["kind"] for line in lines.splitlines()]
+    assert kinds == ["configuration"] * 3 + ["model"] * 2 + ["case"] * 6 + ["results"]
+    table = invoke(database_url, "diff", "1", "2", cwd=folder).stdout
+    assert "models[0].temperature" in table
+    assert "what grades it differs" in table
+    assert "a secret" not in said.output + lines + table
+
+
+def test_diff_of_the_same_twice_finds_nothing(start: Run, folder: Path, database_url: str) -> None:
+    start()
+    start()
+    found = json.loads(invoke(database_url, "diff", "1", "2", "--json", cwd=folder).stdout)
+    assert (found["configuration"], found["models"]) == ([], [])
+    assert found["same_experiment"] is True
+    assert found["cases"] == {"same": CASES, "only_left": [], "only_right": [], "changed": []}
+
+
+@pytest.mark.parametrize("arguments", [["1"], ["1", "7"], ["nothing", "1"], ["1", "1", "1"]])
+def test_diff_of_what_is_no_run_exits_2(
+    arguments: list[str], start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    said = invoke(database_url, "diff", *arguments, cwd=folder)
+    assert said.exit_code == 2
+    assert said.output
