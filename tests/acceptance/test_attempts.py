@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
+import psycopg
 import pytest
 
-from tests.acceptance.commands import invoke, write_suite
+from tests.acceptance.commands import begin, invoke, write_suite
 
 CASES = 8
+VERIFIER = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
 Run = Callable[..., dict[str, Any]]
 
 
@@ -255,3 +259,113 @@ def test_diff_of_what_is_no_run_exits_2(
     said = invoke(database_url, "diff", *arguments, cwd=folder)
     assert said.exit_code == 2
     assert said.output
+
+
+# -- where it is said -----------------------------------------------------------------------------
+
+
+def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    """A run that fails its gate; the same under another name with a lower one; one case less."""
+
+    def said(*arguments: object) -> str:
+        done = invoke(database_url, *arguments, cwd=folder)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    rewrite(folder, lambda cases: [{**cases[0], "expected_response": "never"}, *cases[1:]])
+    start()
+    fewer(folder)
+    start(gates={})
+    rewrite(folder, lambda cases: [{**cases[0], "note": "fresh"}, *cases[1:]])
+    start(test_run={"name": "fresh"}, gates={"min_accuracy": 0.1})
+
+    rows = json.loads(said("runs", "--json"))
+    assert [(row["attempt"], row["attempts"], row["overlapping"]) for row in rows] == [
+        (2, 2, 1), (1, 2, 1), (1, 1, 0)
+    ]  # fmt: skip
+    assert [row["gates_met"] for row in rows] == [True, None, False]
+    assert "2 of 2" in said("runs")
+    table = said("show", "3")
+    assert "2 of 2 of this experiment; 1 run besides asked much of the same" in table
+    assert "runs that asked much of the same" in table
+
+    document = json.loads(said("report", "3", "--format", "json", "-o", "-"))
+    (asked,) = document["asked"]
+    assert (asked["attempts"]["attempt"], asked["attempts"]["attempts"]) == (2, 2)
+    assert asked["attempts"]["overlapping"][0]["gates_met"] is False
+    assert any("asked the same" in each for each in document["limitations"])
+    for form in ("md", "html"):
+        page = said("report", "3", "--format", form, "-o", "-")
+        assert "Other attempts: runs that asked the same" in page
+        assert "Overlapping: runs that asked much of the same" in page
+
+    said("ledger", "checkpoint")
+    said("ledger", "key", "-o", "log.pub")
+    said("evidence", "export", "3", "-o", "run.evidence")
+    first = said("evidence", "verify", "run.evidence", "--key", "log.pub")
+    second = subprocess.run(
+        [sys.executable, "-I", VERIFIER, "run.evidence", "log.pub"],
+        cwd=folder, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    for verdict in (first, second):
+        assert "attempt 2 of 2 of experiment" in verdict
+        assert "attempt 1 was run 2" in verdict
+        assert f"overlapping, with {CASES - 1} of the same cases: run 1" in verdict
+        assert "gates not met" in verdict
+
+
+def test_two_runs_that_begin_at_once_are_two_attempts(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    begun = [begin(database_url, "start", "run.yaml", "--quiet", cwd=folder) for _ in range(4)]
+    for process in begun:
+        process.communicate(timeout=120)
+    rows = json.loads(invoke(database_url, "runs", "--json", cwd=folder).stdout)
+    assert [(row["attempt"], row["attempts"]) for row in rows] == [(n, 5) for n in (5, 4, 3, 2, 1)]
+    with psycopg.connect(database_url) as connection:
+        started = connection.execute(
+            "SELECT payload ->> 'attempt' FROM failproof.event_log WHERE event_type = 'RunStarted' "
+            "ORDER BY position"
+        ).fetchall()
+    assert [int(attempt) for (attempt,) in started] == [1, 2, 3, 4, 5]
+
+
+def test_runs_of_older_versions_count_as_attempts(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    as_older_versions_recorded_it(database_url)
+    second = start(test_run={"name": "fresh"})["attempts"]
+    assert (second["attempt"], second["attempts"]) == (2, 2)
+    first = shown(database_url, folder, 1)["attempts"]
+    assert (first["attempt"], first["attempts"], first["experiment"]) == (1, 2, None)
+    fewer(folder)
+    third = start()["attempts"]
+    assert (third["attempt"], [each["run_number"] for each in third["overlapping"]]) == (1, [1, 2])
+    branched = invoke(database_url, "log", "1", "--limit", "1", "--format", "jsonl", cwd=folder)
+    position = json.loads(branched.stdout)["position"]
+    invoke(database_url, "resume", "1", "--at", position, "--quiet", cwd=folder)
+    branch = shown(database_url, folder)["attempts"]
+    assert (branch["attempt"], branch["experiment"]) == (3, second["experiment"])
+
+
+def as_older_versions_recorded_it(database_url: str) -> None:
+    """Rewrite the log's runs as version 3 of `RunStarted` and 1 of `CasesPlanned` had them."""
+    rewritten = (
+        ("RunStarted", r'"schema_version":4', '"schema_version":3'),
+        ("RunStarted", r'"experiment":\{[^}]*\},', ""),
+        ("CasesPlanned", r'"schema_version":2', '"schema_version":1'),
+        ("CasesPlanned", r',"questions":\[[^]]*\]', ""),
+    )
+    with psycopg.connect(database_url) as superuser:
+        superuser.execute("SET LOCAL event_triggers = off")
+        superuser.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+        for topic, pattern, instead in rewritten:
+            superuser.execute(
+                "UPDATE failproof.events SET state = convert_to(regexp_replace("
+                "convert_from(state, 'UTF8'), %s, %s), 'UTF8') WHERE topic = %s",
+                (pattern, instead, topic),
+            )
