@@ -28,6 +28,14 @@ RUN_TOPICS = {
     *("CaseSkipped", "LimitChanged"),
     *ENDINGS,
 }
+STATUS = {
+    "RunStarted": "running",
+    "RunResumed": "running",
+    "RunPaused": "paused",
+    "RunCompleted": "completed",
+    "RunFailed": "failed",
+}
+COUNTED = ("planned", "finished", "scored", "abandoned")
 KEY_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
 
 
@@ -57,6 +65,23 @@ class Tree(NamedTuple):
     root: bytes
 
 
+class Asked(NamedTuple):
+    run_id: str
+    number: int
+    digest: str | None
+    conditions: bytes | None
+    models: set[bytes]
+    cases: set[str]
+    sent: set[str]
+
+
+class Attempts(NamedTuple):
+    """What the manifest and the summary say of them."""
+
+    manifest: dict[str, Any]
+    summary: list[str]
+
+
 def verify(data: bytes, log_key: str, cosigner_keys: list[str]) -> list[str]:
     """The summary of a genuine bundle. Every cosigner must have signed. Raises `NotGenuine`."""
     lines = read_lines(data)
@@ -69,7 +94,8 @@ def verify(data: bytes, log_key: str, cosigner_keys: list[str]) -> list[str]:
     events = [read_event(line) for line in lines[5:]]
     tree = check_checkpoint(signed, log_key, cosigner_keys)
     check_proof(events, proof, tree)
-    derived_manifest, derived_summary = check_run(manifest.get("run_id"), events, tree)
+    version = lines[0]["version"]
+    derived_manifest, derived_summary = check_run(manifest.get("run_id"), version, events, tree)
     if canonical(manifest) != canonical(derived_manifest):
         refuse("the manifest says otherwise than the events")
     if canonical(summary) != canonical(derived_summary):
@@ -97,8 +123,10 @@ def read_lines(data: bytes) -> list[dict[str, Any]]:
     if lines[-2] != canonical({"sha256": digest}):
         refuse("the file's digest is not that of its content")
     documents = [read_object(line) for line in lines[:-2]]
-    if lines[0] != canonical({"format": "failproof-es-evidence", "version": 1}):
-        refuse("not an evidence bundle of version 1")
+    if lines[0] not in [
+        canonical({"format": "failproof-es-evidence", "version": each}) for each in (1, 2)
+    ]:
+        refuse("not an evidence bundle of version 1 or 2")
     return documents
 
 
@@ -283,7 +311,9 @@ def check_signatures(text: str, signatures: list[tuple[str, bytes]], key: Key) -
 # -- The run is whole ------------------------------------------------------------------------
 
 
-def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, Any], list[str]]:
+def check_run(
+    run_id: Any, version: int, events: list[Event], tree: Tree
+) -> tuple[dict[str, Any], list[str]]:
     """The manifest and the summary that the events give."""
     streams: dict[UUID, list[Event]] = {}
     for event in events:
@@ -299,8 +329,8 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
     if type(run_id) is not str or run_id not in runs:
         refuse("the run is not here")
     own = runs[run_id]
-    attempts = check_attempts(own[0].payload, list(runs.values()))
     check_plan(own, prompts)
+    attempts = check_attempts(run_id, version, runs, streams)
     here, elsewhere = (
         [each for each in evaluations if (each[0].payload.get("run_id") == run_id) is of_this_run]
         for of_this_run in (True, False)
@@ -315,19 +345,38 @@ def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, A
     return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
 
 
-def check_attempts(started: dict[str, Any], runs: list[list[Event]]) -> int:
-    for run in runs:
+def check_attempts(
+    run_id: str, version: int, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
+) -> Attempts:
+    for name, run in runs.items():
         if any(event.topic not in RUN_TOPICS for event in run):
-            refuse(f"stream {run[0].stream} holds what does not belong into a run's")
+            refuse(f"stream {name} holds what does not belong into a run's")
+        if run[0].payload.get("run_id") != name:
+            refuse(f"run {name} is of another name on its own stream")
+    started = runs[run_id][0].payload
+    if (started.get("experiment") is None) is not (version == 1):
+        refuse("attempts are counted otherwise than the run recorded them")
+    if version == 1:
+        return by_configuration(started, runs)
+    try:
+        return by_experiment(run_id, runs, streams)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        refuse(f"a run does not say what it asked: {error}")
+
+
+def by_configuration(started: dict[str, Any], runs: dict[str, list[Event]]) -> Attempts:
+    for name, run in runs.items():
         if run[0].payload.get("configuration_digest") != started.get("configuration_digest"):
-            refuse(f"run {run[0].stream} is of another configuration")
-    said = [run[0].payload.get("attempt") for run in runs]
+            refuse(f"run {name} is of another configuration")
+    said = [run[0].payload.get("attempt") for run in runs.values()]
     numbered = [number for number in said if number is not None]
     if any(type(number) is not int for number in numbered):
         refuse("an attempt is not a number")
     if sorted(numbered) != list(range(1, len(numbered) + 1)):
         refuse("an attempt of this configuration is missing")
-    return len(runs)
+    digest = text_of(started, "configuration_digest")
+    line = f"attempt {started.get('attempt')} of {len(runs)} of configuration {digest}"
+    return Attempts({"attempts": len(runs)}, [line])
 
 
 def check_plan(own: list[Event], prompts: set[str]) -> None:
@@ -429,6 +478,210 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
     return ends[-1], sealed
 
 
+# -- The runs that asked the same ------------------------------------------------------------
+
+
+def by_experiment(
+    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
+) -> Attempts:
+    asked = sorted(map(read_asked, runs.values()), key=lambda run: run.number)
+    if len({run.number for run in asked}) < len(asked):
+        refuse("two runs have one number")
+    own = next(run for run in asked if run.run_id == run_id)
+    check_own_questions(own, runs[run_id], streams)
+    first = next(run for run in asked if run.digest == own.digest)
+    older = [run for run in asked if run.conditions == conditions(runs[run_id][0].payload)]
+    if older:
+        spoken_for = conditions(runs[first.run_id][0].payload)
+        older = [r for r in older if r.conditions == spoken_for and r.cases == first.cases]
+    attempts, overlapping = [], []
+    for run in asked:
+        if run.digest == own.digest or run in older:
+            attempts.append(run)
+            continue
+        both = own.digest is not None and run.digest is not None
+        mine, theirs = (own.sent, run.sent) if both else (own.cases, run.cases)
+        shared = len(mine & theirs)
+        if not own.models & run.models or not shared or 2 * shared < min(len(mine), len(theirs)):
+            refuse(f"run {run.run_id} asked something else")
+        overlapping.append({"shared_cases": shared, **outcome(run, runs[run.run_id])})
+    started = runs[run_id][0].payload
+    before = started["experiment"].get("overlapping", [])
+    here = [run["run_id"] for run in overlapping]
+    if type(before) is not list or any(name not in here for name in before):
+        refuse("a run that asked much of the same is missing")
+    others = []
+    for place, run in enumerate(attempts, 1):
+        said = runs[run.run_id][0].payload.get("attempt")
+        if run.digest is not None and (type(said) is not int or said != place):
+            refuse("a run of this experiment is missing")
+        if run is not own:
+            others.append({"attempt": place, **outcome(run, runs[run.run_id])})
+    configuration = text_of(started, "configuration_digest")
+    return Attempts(
+        {
+            "attempts": len(attempts),
+            "experiment_digest": own.digest,
+            "other_attempts": others,
+            "overlapping_runs": overlapping,
+        },
+        [
+            f"attempt {started['attempt']} of {len(attempts)} of experiment {own.digest}, "
+            f"configuration {configuration}",
+            *(f"attempt {run['attempt']} was {outcome_told(run)}" for run in others),
+            *(
+                f"overlapping, with {run['shared_cases']} of the same cases: {outcome_told(run)}"
+                for run in overlapping
+            ),
+        ],
+    )
+
+
+def read_asked(run: list[Event]) -> Asked:
+    """What a run asked, as its own stream says. Raises the errors of malformed JSON."""
+    started = run[0].payload
+    recorded = as_object(started.get("experiment") or {})
+    digest, questions = recorded.get("digest"), recorded.get("questions")
+    if {type(digest), type(questions)} not in ({str}, {type(None)}):
+        raise ValueError("its experiment is not two digests")
+    if type(started.get("run_number")) is not int:
+        raise ValueError("its number is none")
+    cases, sent = planned(run, "digests"), planned(run, "questions")
+    if questions not in (None, digest_of(sorted(sent))):
+        refuse(f"run {run[0].stream} planned other questions than it says")
+    as_object(started.get("configuration"))
+    models = as_objects(started.get("models"))
+    return Asked(
+        str(run[0].stream),
+        started["run_number"],
+        digest,
+        conditions(started) if digest is None else None,
+        {plain_json([model.get("provider"), name_of(model)]) for model in models},
+        cases,
+        sent,
+    )
+
+
+def check_own_questions(own: Asked, run: list[Event], streams: dict[UUID, list[Event]]) -> None:
+    """The digests of the experiment are made anew from the cases themselves."""
+    graded = set()
+    for event in run:
+        if event.topic != "CasesPlanned":
+            continue
+        sent = []
+        for digest in event.payload["digests"]:
+            case = streams[UUID(prompt_of(digest))][0].payload["case"]
+            sent.append(digest_of({"turns": case["turns"]}))
+            what = {"dialect": case["dialect"], "turns": case["turns"]}
+            what["expectation"] = case.get("expectation", {})
+            graded.add(digest_of({**what, "category": case.get("category")}))
+        if event.payload.get("questions") != sent:
+            refuse("the run sends other questions than it planned")
+    asked = {"format": "failproof-es/experiment/1", "cases": sorted(graded)}
+    if own.digest != digest_of({**asked, **json.loads(conditions(run[0].payload))}):
+        refuse("the run says that it was another experiment")
+
+
+def conditions(started: dict[str, Any]) -> bytes:
+    """The models and the judges that cases are put to."""
+    only = started.get("judge")
+    judges = as_objects(started.get("judges", [] if only is None else [only]))
+    configuration = as_object(started.get("configuration"))
+    written = configuration.get("judges") or [configuration.get("judge") or {}]
+    judged = []
+    for place, judge in enumerate(judges):
+        form = written[place] if place < len(written) else None
+        held = isinstance(form, dict) and form.get("structured_output") is True
+        judged.append({**model_of(judge), "structured_output": held})
+    rule = as_object(configuration.get("judging") or {}).get("rule", "majority")
+    models = {plain_json(model_of(model)) for model in as_objects(started.get("models"))}
+    return plain_json(
+        {
+            "models": [json.loads(model) for model in sorted(models)],
+            "judges": sorted(judged, key=plain_json),
+            "rule": rule if len(judges) > 1 else None,
+        }
+    )
+
+
+def model_of(snapshot: dict[str, Any]) -> dict[str, Any]:
+    parameters = as_object(snapshot.get("parameters") or {})
+    return {
+        "provider": snapshot.get("provider"),
+        "model": name_of(snapshot),
+        "version": snapshot.get("version"),
+        "parameters": {name: value for name, value in parameters.items() if name != "seed"},
+    }
+
+
+def name_of(snapshot: dict[str, Any]) -> Any:
+    settings = as_object(snapshot.get("settings") or {})
+    key = {"local": "weights_sha256", "python": "class"}.get(str(snapshot.get("provider")), "")
+    return settings.get(key) or snapshot.get("model")
+
+
+def planned(run: list[Event], name: str) -> set[str]:
+    digests: set[str] = set()
+    for event in run:
+        if event.topic == "CasesPlanned":
+            listed = event.payload.get(name, [])
+            if type(listed) is not list or any(type(digest) is not str for digest in listed):
+                raise ValueError("its plan is no list of digests")
+            digests.update(listed)
+    return digests
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
+
+
+def as_objects(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return [as_object(each) for each in value]
+
+
+def plain_json(value: Any) -> bytes:
+    """Canonical JSON in which every number has one form: 1.0 is 1; what is infinite is null."""
+
+    def one_form(text: str) -> int | float:
+        number = float(text)
+        return int(number) if number.is_integer() else number
+
+    text = json.dumps(value)
+    return canonical(json.loads(text, parse_float=one_form, parse_constant=lambda _: None))
+
+
+def digest_of(value: Any) -> str:
+    return sha256(plain_json(value)).hex()
+
+
+def outcome(asked: Asked, run: list[Event]) -> dict[str, Any]:
+    """What came of a run, as far as it is here."""
+    status, counts, met = "running", None, None
+    for event in run:
+        status = STATUS.get(event.topic, status)
+        if event.topic in ("RunPaused", *ENDINGS):
+            counts = {name: event.payload["counts"][name] for name in COUNTED}
+            if any(type(count) is not int for count in counts.values()):
+                raise ValueError("its counts are no numbers")
+        if event.topic == "RunCompleted":
+            gates = event.payload.get("gates", {}).values()
+            met = all(gate["met"] is True for gate in gates) if gates else None
+    told = {"run_id": asked.run_id, "run_number": asked.number, "status": status}
+    return {**told, "counts": counts, "gates_met": met}
+
+
+def outcome_told(run: dict[str, Any]) -> str:
+    counts = run["counts"]
+    said = counts and ", ".join(f"{name} {counts[name]}" for name in COUNTED)
+    gates = {True: "gates met", False: "gates not met", None: "no gates judged"}[run["gates_met"]]
+    whose = f"run {run['run_number']} ({run['run_id']})"
+    return f"{whose}: {run['status']}, {said or 'no counts'}, {gates}"
+
+
 # -- What is derived -------------------------------------------------------------------------
 
 
@@ -446,7 +699,7 @@ def text_of(payload: dict[str, Any], name: str) -> str:
 
 def derive(
     started: dict[str, Any],
-    attempts: int,
+    attempts: Attempts,
     ended: Event,
     sealed: dict[str, Any],
     events: int,
@@ -458,7 +711,7 @@ def derive(
         "run_number": number(started, "run_number"),
         "configuration_digest": text_of(started, "configuration_digest"),
         "attempt": started.get("attempt"),
-        "attempts": attempts,
+        **attempts.manifest,
         "sealed_streams": sealed["streams"],
         "sealed_events": sealed["events"],
         "seal": sealed["root"],
@@ -467,12 +720,10 @@ def derive(
         "tree_size": tree.size,
         "tree_root": tree.root.hex(),
     }
-    counted = ("planned", "finished", "scored", "abandoned")
-    counts = [f"{name} {number(ended.payload.get('counts'), name)}" for name in counted]
+    counts = [f"{name} {number(ended.payload.get('counts'), name)}" for name in COUNTED]
     return manifest, [
         f"run {manifest['run_number']} ({run_id}), named {json.dumps(text_of(started, 'name'))}",
-        f"attempt {manifest['attempt']} of {attempts} of configuration "
-        f"{manifest['configuration_digest']}",
+        *attempts.summary,
         f"started {text_of(started, 'timestamp')}; ended {text_of(ended.payload, 'timestamp')} "
         f"by {ended.topic}",
         ", ".join(counts),

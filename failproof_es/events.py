@@ -190,17 +190,31 @@ class Branch(Record):
     position: int
 
 
+class Experiment(Record):
+    """What a run asked, so that attempts of the same can be told (`failproof_es.experiment`).
+
+    `questions` is the digest of what is sent alone. `overlapping` are the runs before it that
+    are no attempts of the same and share a model and much of the cases.
+    """
+
+    digest: str
+    questions: str
+    overlapping: tuple[UUID, ...] = ()
+
+
 class RunStarted(Event):
     """A run exists: all that is needed to repeat it, and who began it where.
 
-    `attempt` counts the runs of this configuration digest from 1, whatever became of them.
+    `attempt` counts the runs of this experiment from 1, whatever became of them. Where
+    `experiment` is `None` (older versions), it counts those of the configuration's digest.
     """
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     name: str
     run_number: int
     attempt: int | None
+    experiment: Experiment | None = None
     configuration: dict[str, Any]
     configuration_digest: str
     models: tuple[ModelSnapshot, ...]
@@ -218,10 +232,16 @@ class RunStarted(Event):
 
 
 class CasesPlanned(Event):
-    """The next chunk of the run's ordered case digests, appended together with `RunStarted`."""
+    """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
+
+    `questions` says what is sent of each (`experiment.question_digest`); older versions did not.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     chunk: int
     digests: tuple[str, ...]
+    questions: tuple[str, ...] = ()
 
 
 class CaseSkipped(Event):

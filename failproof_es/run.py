@@ -62,6 +62,11 @@ class Run:
         """Whether nothing is left to be driven."""
         return self.status in ("completed", "failed")
 
+    @property
+    def gates_met(self) -> bool | None:
+        """Whether every gate that was judged is met; `None` where none was."""
+        return all(gate["met"] for gate in self.gates.values()) if self.gates else None
+
 
 def fold_run(events: Iterable[Event]) -> Run:
     """The run after `events`. Raises `ImpossibleHistory` where they cannot be true."""

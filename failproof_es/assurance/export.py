@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -16,6 +17,7 @@ from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.merkle import TILE_WIDTH, multiproof
 from failproof_es.ledger.note import Note
 from failproof_es.store import ledger
+from failproof_es.store.experiments import runs_alike
 from failproof_es.store.ledger import Connection, LeafRow
 from failproof_es.store.recorder import query
 
@@ -73,30 +75,39 @@ def _last_position(connection: Connection, size: int) -> int:
 
 
 def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run, its prompts, what it carried over, its reviews so far, and every other run of its
-    configuration.
+    """The run, its prompts, what it carried over, its reviews so far, and the runs that asked the
+    same or much of it.
 
     Of those other runs their own streams.
     """
     digests: list[str] = []
     reviews: dict[bytes, UUID] = {}
     carried_over: list[UUID] = []
-    configuration = ""
+    started: dict[str, Any] = {}
     for row in ledger.run_rows(connection, run_id):
         if row.topic == b"CasesPlanned":
             digests += orjson.loads(row.state)["digests"]
         elif row.topic == b"RunStarted":
-            configuration = orjson.loads(row.state)["configuration_digest"]
+            started = orjson.loads(row.state)
         elif row.topic == b"CarriedOver":
             carried_over.append(UUID(orjson.loads(row.state)["source_evaluation_id"]))
         if row.stream_id not in reviews:
             reviews[row.stream_id] = review_id(UUID(bytes=row.stream_id))
         yield row
-    attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
-    others = [other for (other,) in attempts if other != run_id]
+    others = _others(connection, run_id, started)
     prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
     besides = [*prompts, *carried_over, *others, *reviews.values()]
     yield from ledger.stream_rows(connection, besides)
+
+
+def _others(connection: Connection, run_id: UUID, started: dict[str, Any]) -> list[UUID]:
+    """The runs that a bundle counts and names beside its own, by what that one recorded."""
+    if started.get("experiment") is None:
+        rows = connection.execute(query("attempts"), (started["configuration_digest"],))
+        return [other for (other,) in rows if other != run_id]
+    found = runs_alike(connection, run_id)
+    runs = [*found.attempts, *(each.run for each in found.overlapping)]
+    return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]
 
 
 def _indices(connection: Connection, positions: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ import click
 
 from failproof_es.cli.audit import audit
 from failproof_es.cli.database import db
+from failproof_es.cli.diff import diff
 from failproof_es.cli.evidence import evidence
 from failproof_es.cli.export import export
 from failproof_es.cli.ledger import ledger
@@ -45,6 +46,7 @@ for command in (
     replay,
     runs,
     show,
+    diff,
     results,
     report,
     review,

@@ -24,12 +24,24 @@ from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
+from failproof_es.engine.attempts import GATES, Other, attempts_of
 from failproof_es.store.reader import resolve_run
 
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
     Column("sha256", "sha256"),
+)
+_OTHERS = (
+    Column("run", "run_number", right=True),
+    Column("attempt", "attempt", right=True),
+    Column("name", "name"),
+    Column("status", "status"),
+    Column("started", "started_at"),
+    Column("finished", "finished_shown", right=True),
+    Column("scored", "scored", right=True),
+    Column("gates", "gates"),
+    Column("same cases", "shared_cases", right=True),
 )
 
 
@@ -45,18 +57,27 @@ def show(run: str, output_format: Format) -> None:
 def show_run(run: RecordedRun, output_format: Format) -> None:
     """Print a run's facts as the log has them up to `run.up_to`."""
     facts = gather(run, price_of(run.started))
-    stands = standing(
-        run.connection,
-        run.started.attempt,
-        run.started.configuration_digest,
-        sealed=run.run.sealed,
-    )
+    stands = standing(run.connection, sealed=run.run.sealed)
+    attempts = attempts_of(run.connection, run.run_id)
     if output_format is not Format.TABLE:
         print_json(
-            {**as_json(run, facts), "ledger": asdict(stands)}, indent=output_format is Format.JSON
+            {**as_json(run, facts), "attempts": attempts, "ledger": stands},
+            indent=output_format is Format.JSON,
         )
         return
-    print_facts({**_for_people(run, facts), **_ledger_for_people(stands)})
+    print_facts(
+        {
+            **_for_people(run, facts),
+            "attempt": attempts.told(),
+            **_ledger_for_people(stands),
+        }
+    )
+    for heading, others in (
+        ("other attempts", attempts.others),
+        ("runs that asked much of the same", attempts.overlapping),
+    ):
+        if others:
+            print_table(map(_other_row, others), _OTHERS, title=heading)
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(facts)
     for name, gate in (run.run.gates or {}).items():
@@ -64,6 +85,15 @@ def show_run(run: RecordedRun, output_format: Format) -> None:
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
+
+
+def _other_row(other: Other) -> dict[str, Any]:
+    finished = "-" if other.finished is None else other.finished
+    return {
+        **asdict(other),
+        "finished_shown": f"{finished}/{other.planned}",
+        "gates": GATES[other.gates_met],
+    }
 
 
 def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
@@ -158,9 +188,7 @@ def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
 
 
 def _ledger_for_people(stands: Standing) -> dict[str, Any]:
-    attempt = "unknown" if stands.attempt is None else str(stands.attempt)
     return {
-        "attempt": f"{attempt} of {stands.attempts} of this configuration",
         "sealed": "yes" if stands.sealed else "no: the run has not ended",
         "log": f"{counted(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
         f"outside the database, {stands.not_anchored:,} not anchored yet",

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Any
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
+from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.driver import Driver
@@ -66,11 +68,11 @@ async def branch(
         said = f"run {source.started.run_number} at position {position}"
         resolved = Resolved(said, written, source.started.configuration_digest)
         checked = partial(_check, store, source, position, configuration, targets)
-        await on_record(store, new_id, resolved, targets, checked, say)
+        asked = (await on_record(store, new_id, resolved, targets, checked, say)).found
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, new_id, targets)
-            started = await asyncio.to_thread(_begin, store, new_id, source, position)
+            started = await asyncio.to_thread(_begin, store, new_id, source, position, asked)
             observe(started)
             say(
                 f"run {started.run_number} goes on from run {source.started.run_number} as it "
@@ -112,18 +114,22 @@ def _require_within(connection: Connection, source: Run, position: int) -> None:
 
 async def _check(
     store: Store, source: Run, position: int, configuration: Configuration, targets: Targets
-) -> Passed[None]:
+) -> Passed[AskedCases]:
     """Check what a configuration that was good once needs anew: its models, its gates."""
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
-    await asyncio.to_thread(_estimate, store, source, position, estimates)
-    return Passed(None, (), remarks, estimates.as_json())
+    asked = await asyncio.to_thread(_estimate, store, source, position, estimates)
+    return Passed(asked, (), remarks, estimates.as_json())
 
 
-def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> None:
-    """Count what is left to be asked: all that was not finished at that position."""
+def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> AskedCases:
+    """Count what is left to be asked: all that was not finished at that position.
+
+    Returns what the whole plan asks.
+    """
     of = source.started
+    asked = AskedCases()
     models = [model.key for model in of.models]
     repetitions = int(of.configuration["execution"]["repetitions"])
     with store.connect() as connection:
@@ -132,16 +138,21 @@ def _estimate(store: Store, source: Run, position: int, estimates: Estimates) ->
         for chunk in range(source.chunks):
             digests = read_chunk(connection, of.originator_id, chunk)
             for digest, case in zip(digests, read_cases(connection, digests), strict=True):
+                asked.add(digest, case)
                 planned = planned_evaluations(of.originator_id, [digest], models, repetitions)
                 left = Counter(
                     key.model_key for key in planned if key.evaluation_id not in finished
                 )
                 if left:
                     estimates.add(case, left)
+    return asked
 
 
-def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted:
-    """Put the new run on record with the other's whole plan, in one transaction."""
+def _begin(store: Store, run_id: UUID, source: Run, position: int, asked: AskedCases) -> RunStarted:
+    """Put the new run on record with the other's whole plan, in one transaction.
+
+    It asks the same once more, so it is an attempt of the same experiment.
+    """
     of = source.started
     configuration = _resolved(source)
     own: dict[str, Any] = {
@@ -149,31 +160,33 @@ def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted
         "run_id": run_id,
         "timestamp": datetime.now(UTC),
     }
-
-    def describe(number: int, attempt: int) -> tuple[RunStarted, Iterator[Event]]:
-        started = of.model_copy(
-            update={
-                **own,
-                "run_number": number,
-                "attempt": attempt,
-                "configuration": configuration,
-                "code_version": code_version(),
-                "packages": package_versions(),
-                "who": who(),
-                "where": where(),
-                "branched_from": Branch(run_id=of.originator_id, position=position),
-            }
-        )
-        return started, _plan(store, of.originator_id, own)
-
-    started = store.begin_run(run_id, of.configuration_digest, describe)
+    draft = of.model_copy(
+        update={
+            **own,
+            "experiment": asked.experiment(configuration, of.models, of.judges),
+            "configuration": configuration,
+            "code_version": code_version(),
+            "packages": package_versions(),
+            "who": who(),
+            "where": where(),
+            "branched_from": Branch(run_id=of.originator_id, position=position),
+        }
+    )
+    planned = _plan(store, of.originator_id, asked, own)
+    started = store.begin_run(draft, planned, asked.plan)
     store.record_prices(run_id, prices_of(started))
     return started
 
 
-def _plan(store: Store, source_id: UUID, own: dict[str, Any]) -> Iterator[Event]:
+def _plan(store: Store, source_id: UUID, asked: AskedCases, own: dict[str, Any]) -> Iterator[Event]:
     """What was planned and what was left out, event by event, as the new run's own."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
+    questions = asked.questions()
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
-            yield row.event().model_copy(update=own)
+            event = row.event()
+            if isinstance(event, CasesPlanned):  # older versions recorded no questions
+                said = {"questions": tuple(islice(questions, len(event.digests)))}
+                yield event.model_copy(update={**own, **said})
+            else:
+                yield event.model_copy(update=own)

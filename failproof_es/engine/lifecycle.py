@@ -185,37 +185,34 @@ def _begin(
 ) -> RunStarted:
     """Put the run on record with its number and its whole plan, in one transaction."""
     configuration = loaded.configuration
-    models = targets.snapshots()
+    models, judges = targets.snapshots(), targets.judge_snapshots()
+    resolved = loaded.resolved()
     cases = plan.cases
-    repetitions = configuration.execution.repetitions
-
-    def describe(number: int, attempt: int) -> tuple[RunStarted, Iterator[Event]]:
-        now = datetime.now(UTC)
-        started = RunStarted(
-            originator_id=run_id,
-            originator_version=1,
-            run_id=run_id,
-            timestamp=now,
-            name=configuration.test_run.name,
-            run_number=number,
-            attempt=attempt,
-            configuration=loaded.resolved(),
-            configuration_digest=loaded.digest(),
-            models=models,
-            judges=targets.judge_snapshots(),
-            suites=plan.suites,
-            dialect=dialect.name,
-            seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
-            planned_cases=cases,
-            planned_evaluations=cases * len(models) * repetitions,
-            code_version=code_version(),
-            packages=package_versions(),
-            who=who(),
-            where=where(),
-        )
-        return started, _planned(run_id, now, plan)
-
-    started = store.begin_run(run_id, loaded.digest(), describe)
+    now = datetime.now(UTC)
+    draft = RunStarted(
+        originator_id=run_id,
+        originator_version=1,
+        run_id=run_id,
+        timestamp=now,
+        name=configuration.test_run.name,
+        run_number=0,
+        attempt=None,
+        experiment=plan.asked.experiment(resolved, models, judges),
+        configuration=resolved,
+        configuration_digest=loaded.digest(),
+        models=models,
+        judges=judges,
+        suites=plan.suites,
+        dialect=dialect.name,
+        seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
+        planned_cases=cases,
+        planned_evaluations=cases * len(models) * configuration.execution.repetitions,
+        code_version=code_version(),
+        packages=package_versions(),
+        who=who(),
+        where=where(),
+    )
+    started = store.begin_run(draft, _planned(run_id, now, plan), plan.asked.plan)
     store.record_prices(run_id, prices_of(started))
     return started
 
@@ -223,7 +220,8 @@ def _begin(
 def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
     """The plan, then what was left out of it."""
     version = 1
-    for chunk, digests in enumerate(chunked(plan.digests())):
+    questions = chunked(plan.asked.questions())
+    for chunk, digests in enumerate(chunked(plan.asked.digests())):
         version += 1
         yield CasesPlanned(
             originator_id=run_id,
@@ -232,6 +230,7 @@ def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
             timestamp=now,
             chunk=chunk,
             digests=digests,
+            questions=next(questions),
         )
     for defect in plan.skipped:
         version += 1

@@ -19,13 +19,13 @@ from eventsourcing.persistence import IntegrityError
 from failproof_es.case import Case, prompt_id
 from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.events import PromptStored, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.reader import existing_streams
 from failproof_es.store.store import Store
 
 _BATCH = 500
-_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,7 @@ class Source(Protocol):
 class Plan:
     """What is to be run: the ordered cases and the files they came from."""
 
-    packed_digests: bytes
-    """The digest of every case, 32 bytes each: as text, a hundred thousand weigh 12 MB."""
+    asked: AskedCases
     suites: tuple[SuiteSnapshot, ...]
     warnings: tuple[Problem, ...]
     skipped: tuple[Problem, ...] = ()
@@ -68,12 +67,7 @@ class Plan:
     @property
     def cases(self) -> int:
         """How many cases are planned; the same case twice counts twice."""
-        return len(self.packed_digests) // _DIGEST_BYTES
-
-    def digests(self) -> Iterator[str]:
-        """The digest of every case in order, in hexadecimal."""
-        for start in range(0, len(self.packed_digests), _DIGEST_BYTES):
-            yield self.packed_digests[start : start + _DIGEST_BYTES].hex()
+        return len(self.asked)
 
 
 def check_files(
@@ -112,7 +106,7 @@ def store_plan(
 
     `look` gets every case on its way.
     """
-    packed = bytearray()
+    asked = AskedCases()
     suites = []
     for part in source.parts():
         cases = 0
@@ -120,13 +114,14 @@ def store_plan(
             cases += len(batch)
             for case in batch:
                 look(case)
-            packed += bytes.fromhex("".join(store_prompts(store, batch)))
+            for digest, case in zip(store_prompts(store, batch), batch, strict=True):
+                asked.add(digest, case)
         dialect = source.dialect.name
         suites.append(
             SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=cases)
         )
     return Plan(
-        bytes(packed),
+        asked,
         tuple(suites),
         warnings=tuple(each for each in found if each.severity == "warning"),
         skipped=tuple(each for each in found if each.severity == "error"),

@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger import attempts, checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import Contents, EvidenceError, read_contents
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 
-HEADER: dict[str, Any] = {"format": "failproof-es-evidence", "version": 1}
+_BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
+"""The format's versions: what attempts are counted by is what the run recorded."""
 
 _EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
 _SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
@@ -51,6 +52,7 @@ class ProvenEvent:
 class Bundle:
     """A bundle that was read; `verify` says whether to believe it."""
 
+    version: int
     manifest: dict[str, Any]
     summary: tuple[str, ...]
     note: Note
@@ -78,7 +80,7 @@ def write(
     of_tree = checkpoint.parse(signed.text)
     digest = hashlib.sha256()
     for document in (
-        HEADER,
+        _header(_version(contents)),
         {"manifest": _manifest(contents, of_tree, len(events))},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
@@ -103,13 +105,16 @@ def read(data: bytes) -> Bundle:
     header, manifest, summary, signed, proof = (
         _document(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
     )
-    if not _same(header, HEADER):
-        raise EvidenceError("not an evidence bundle of version 1")
+    versions = (_BY_CONFIGURATION, _BY_EXPERIMENT)
+    version = next((each for each in versions if _same(header, _header(each))), None)
+    if version is None:
+        raise EvidenceError("not an evidence bundle of version 1 or 2")
     try:
         parsed = note.parse(_only(signed, "checkpoint", str))
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
     return Bundle(
+        version,
         _only(manifest, "manifest", dict),
         tuple(_only(summary, "summary", list)),
         parsed,
@@ -139,6 +144,8 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Iterable[PublicKey] = ()) 
     if root != of_tree.root:
         raise EvidenceError("proof: these events are not in the tree that the checkpoint signs")
     contents = read_contents(_run_id(bundle.manifest), bundle.events)
+    if bundle.version != _version(contents):
+        raise EvidenceError("attempts are counted otherwise than the run recorded them")
     if not _same(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
         raise EvidenceError("the manifest says otherwise than the events")
     if list(bundle.summary) != _summary(contents, of_tree):
@@ -149,8 +156,23 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Iterable[PublicKey] = ()) 
 # -- what is derived -----------------------------------------------------------------------------
 
 
+def _version(contents: Contents) -> int:
+    return _BY_CONFIGURATION if contents.asked.experiment is None else _BY_EXPERIMENT
+
+
+def _header(version: int) -> dict[str, Any]:
+    return {"format": "failproof-es-evidence", "version": version}
+
+
 def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str, Any]:
+    asked = contents.asked
+    by_experiment = {
+        "experiment_digest": asked.experiment,
+        "other_attempts": list(asked.others),
+        "overlapping_runs": list(asked.overlapping),
+    }
     return {
+        **({} if asked.experiment is None else by_experiment),
         "run_id": str(contents.run_id),
         "run_number": contents.run_number,
         "configuration_digest": contents.configuration_digest,
@@ -170,8 +192,7 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
     counts = contents.counts
     return [
         f"run {contents.run_number} ({contents.run_id}), named {json.dumps(contents.name)}",
-        f"attempt {contents.attempt} of {contents.attempts} of configuration "
-        f"{contents.configuration_digest}",
+        *attempts.lines(contents.asked, contents.attempt, contents.configuration_digest),
         f"started {contents.started_at}; ended {contents.ended_at} by {contents.ended_by}",
         f"planned {counts['planned']}, finished {counts['finished']}, scored {counts['scored']}, "
         f"abandoned {counts['abandoned']}",

@@ -2,8 +2,8 @@
 
 Whole means: the run's own stream from its first event to its seal; every stream that the seal
 counts, with every event; every case that was planned; what a branched run carried over, where
-it happened; and every other run of the same configuration, each from its first event on, so
-that running until it passes shows.
+it happened; and every other run of the same experiment, and every run that overlaps with it, each
+from its first event on, so that running until it passes shows.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from failproof_es.ledger.attempts import Attempts, NotAlike, Told, read_attempts
 from failproof_es.ledger.seal import Seal, Sealing
 
 RUN_TOPICS = frozenset(
@@ -60,13 +61,18 @@ class Contents:
     name: str
     configuration_digest: str
     attempt: int | None
-    attempts: int
-    """How many runs of this configuration there are here, unfinished ones included."""
+    asked: Attempts
+    """The runs here that asked the same, or much of it."""
     started_at: str
     ended_at: str
     ended_by: str
     counts: dict[str, int]
     seal: Seal
+
+    @property
+    def attempts(self) -> int:
+        """How many runs that asked the same are here, unfinished ones included."""
+        return self.asked.attempts
 
 
 def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
@@ -106,7 +112,7 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
         attempt=started.get("attempt"),
-        attempts=_attempts(started, others),
+        asked=_attempts(own, others.values(), streams),
         started_at=_text(started, "timestamp"),
         ended_at=_text(payloads[ending], "timestamp"),
         ended_by=own[ending].topic,
@@ -233,22 +239,26 @@ def _check_reviews(
                 raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")
 
 
-def _attempts(started: dict[str, Any], others: dict[UUID, list[Proven]]) -> int:
-    """How many runs of the configuration there are; their numbers must leave no gap."""
-    numbers = [started.get("attempt")]
-    for stream in others.values():
-        payload = _payload(stream[0])
-        if payload.get("configuration_digest") != started.get("configuration_digest"):
-            raise EvidenceError(f"run {stream[0].stream_id} is of another configuration")
+def _attempts(
+    own: Sequence[Proven],
+    others: Iterable[Sequence[Proven]],
+    streams: Mapping[UUID, Sequence[Proven]],
+) -> Attempts:
+    """Count the runs that asked the same; each is told by its own stream alone."""
+    runs: list[list[Told]] = []
+    for stream in (own, *others):
         if any(event.topic not in RUN_TOPICS for event in stream):
             raise EvidenceError(f"run {stream[0].stream_id}: not a run's stream")
-        numbers.append(payload.get("attempt"))
-    counted = [number for number in numbers if number is not None]
-    if any(type(number) is not int for number in counted):
-        raise EvidenceError("an attempt is not a number")
-    if sorted(counted) != list(range(1, len(counted) + 1)):
-        raise EvidenceError("a run of this configuration is missing: the attempts leave a gap")
-    return len(numbers)
+        told = [(event.topic, _payload(event)) for event in stream]
+        if told[0][1].get("run_id") != str(stream[0].stream_id):
+            raise EvidenceError(f"run {stream[0].stream_id} is of another name on its own stream")
+        runs.append(told)
+    try:
+        return read_attempts(
+            runs[0], runs[1:], lambda digest: _payload(streams[_prompt_id(digest)][0])["case"]
+        )
+    except NotAlike as error:
+        raise EvidenceError(str(error)) from None
 
 
 def _checked_seal(

@@ -119,9 +119,26 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
         for each in report.asked
         if each.skipped
     )
+    said.extend(_tried_before(report))
     said.extend(_not_shown(report))
     said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
     return replace(report, limitations=tuple(said))
+
+
+def _tried_before(report: Report) -> Iterator[str]:
+    """What was asked before: of many tries the one that is shown can be the luckiest."""
+    for each in report.asked:
+        before = each.attempts.attempt - 1
+        much = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
+        tried = [
+            *([f"{counted(before, 'run')} asked the same"] if before else []),
+            *([f"{counted(much, 'run')} asked much of the same"] if much else []),
+        ]
+        if tried:
+            yield (
+                f"Run {each.run_number}: {' and '.join(tried)} before it. Whoever chose it by its "
+                "result chose its chance, too: no interval here allows for that."
+            )
 
 
 def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:

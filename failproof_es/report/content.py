@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from failproof_es.engine.attempts import Attempts
 from failproof_es.events import Finding
 from failproof_es.statistics import Interval, Paired, Rate
 
@@ -68,7 +69,8 @@ class Asked:
     dialect: str
     code_version: str
     configuration_digest: str
-    attempt: int | None
+    attempts: Attempts
+    """Which attempt of how many it is, and what became of the others."""
     models_asked: tuple[tuple[str, str], ...]
     """Key, and how it was asked for: provider, model, version, parameters."""
     models_answered: tuple[tuple[str, int], ...]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
 from failproof_es.events import CaseSkipped, ModelSnapshot, RunSealed, RunStarted, Usage
@@ -97,7 +98,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         dialect=started.dialect,
         code_version=started.code_version,
         configuration_digest=started.configuration_digest,
-        attempt=started.attempt,
+        attempts=attempts_of(connection, started.originator_id),
         models_asked=tuple((model.key, _described(model)) for model in started.models),
         models_answered=tuple(
             Counter(

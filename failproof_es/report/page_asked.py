@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.engine.attempts import Attempts, Other
 from failproof_es.report.content import Asked, Report
 from failproof_es.report.page_blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
+from failproof_es.report.page_tables import without_empty_columns
 from failproof_es.report.wording import moment
 
 _CHECKED = {
@@ -13,6 +15,18 @@ _CHECKED = {
     False: "NOT COMPLETE: the record is not what it must be",
     None: "not yet: the run has not ended",
 }
+
+_OTHERS = (
+    Column("run"),
+    Column("attempt"),
+    Column("name", "name"),
+    Column("started", "text"),
+    Column("status", "text"),
+    Column("finished"),
+    Column("scored"),
+    Column("gates", "text"),
+    Column("same cases"),
+)
 
 
 def what_was_asked(report: Report) -> Iterator[Block]:
@@ -31,6 +45,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
                 (Column("model", "name"), Column("evaluations")),
                 tuple((name, f"{count:,}") for name, count in asked.models_answered),
             )
+        yield from _others(asked.attempts)
 
 
 def _which(report: Report, asked: Asked) -> Iterator[Block]:
@@ -38,8 +53,30 @@ def _which(report: Report, asked: Asked) -> Iterator[Block]:
         yield Heading(f"Run {asked.run_number}: {asked.name}")
 
 
+def _others(attempts: Attempts) -> Iterator[Block]:
+    """The runs that asked the same, or much of it, with what came of them."""
+    for title, others in (
+        ("Other attempts: runs that asked the same", attempts.others),
+        ("Overlapping: runs that asked much of the same", attempts.overlapping),
+    ):
+        if others:
+            rows = tuple(tuple(_other(each)) for each in others)
+            yield without_empty_columns(Table(title, _OTHERS, rows))
+
+
+def _other(other: Other) -> Iterator[str]:
+    yield str(other.run_number)
+    yield "" if other.attempt is None else str(other.attempt)
+    yield other.name
+    yield moment(other.started_at)
+    yield other.status
+    yield f"{'?' if other.finished is None else f'{other.finished:,}'} of {other.planned:,}"
+    yield "?" if other.scored is None else f"{other.scored:,}"
+    yield {True: "met", False: "not met", None: "none judged"}[other.gates_met]
+    yield f"{other.shared_cases:,}"
+
+
 def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
-    attempt = "" if asked.attempt is None else f" (attempt {asked.attempt})"
     status = asked.status if asked.reason is None else f"{asked.status}: {asked.reason}"
     return (
         ("run", f"{asked.run_number}, {asked.run_id}"),
@@ -48,7 +85,9 @@ def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
         ("ended", "not yet" if asked.ended_at is None else moment(asked.ended_at)),
         ("dialect", asked.dialect),
         ("version", asked.code_version),
-        ("configuration", f"{asked.configuration_digest}{attempt}"),
+        ("configuration", asked.configuration_digest),
+        ("experiment", asked.attempts.experiment or "not recorded"),
+        ("attempt", asked.attempts.told()),
         *((f"model {key}", told) for key, told in asked.models_asked),
         *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),
         ("repetitions", str(asked.repetitions)),

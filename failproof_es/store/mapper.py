@@ -44,6 +44,8 @@ def _findings(payload: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
+    ("RunStarted", 3): lambda payload: {**payload, "experiment": None},  # its plan says it
+    ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},

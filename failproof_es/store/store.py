@@ -14,9 +14,11 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.events import Event, RunStarted
+from failproof_es.experiment import Plan
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.experiments import NewRun
 from failproof_es.store.installation import (
     AUDITOR,
     PROJECTOR,
@@ -29,8 +31,6 @@ from failproof_es.store.installation import (
 from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
-
-Describe = Callable[[int, int], tuple[RunStarted, Iterable[Event]]]
 
 Price = tuple[Decimal, Decimal, Decimal, str]
 """US dollars per million input, cached input and output tokens, and the price data's version."""
@@ -141,29 +141,36 @@ class Store:
                 return error.problems[0].message
         return None
 
-    def begin_run(self, run_id: UUID, configuration_digest: str, describe: Describe) -> RunStarted:
+    def begin_run(
+        self, draft: RunStarted, planned: Iterable[Event], read_plan: Callable[[], Plan]
+    ) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
-        `describe` gets the number, and the how-manieth run of this configuration it is, and
-        returns the run's first events. Raises
-        `InvalidInput` when a run with this id is on record.
+        `draft` is its first event, but for its number, its attempt and the runs that overlap
+        with it; `planned` are the events that follow, `read_plan` says the same as they.
+        Raises `InvalidInput` when a run with this id is on record.
         """
-        with self.connect() as connection, connection.transaction():
-            row = connection.execute("SELECT failproof.number_run(%s)", (run_id,)).fetchone()
-            if row is None or row[0] is None:
-                raise InvalidInput.because(
-                    f"run {run_id} exists already",
-                    remedy="leave `test_run.id` out to have one generated, or resume that run",
-                )
-            # Behind the lock that numbering took: no other run begins meanwhile.
-            before = connection.execute(query("attempts"), (configuration_digest,)).fetchall()
-            started, chunks = describe(row[0], len(before) + 1)
-            append = query("append")
-            for event in chain([started], chunks):
-                entry = self.log.mapper.to_stored_event(event)
-                appended = connection.execute(append, append_parameters([entry])).fetchall()
-                refuse_swallowed(1, len(appended))
+        with self.connect() as connection:
+            new = NewRun(connection, draft, read_plan)
+            with connection.transaction():
+                started = new.numbered(self._number(connection, draft.originator_id))
+                append = query("append")
+                for event in chain([started], planned):
+                    entry = self.log.mapper.to_stored_event(event)
+                    appended = connection.execute(append, append_parameters([entry])).fetchall()
+                    refuse_swallowed(1, len(appended))
         return started
+
+    @staticmethod
+    def _number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
+        row = connection.execute("SELECT failproof.number_run(%s)", (run_id,)).fetchone()
+        if row is None or row[0] is None:
+            raise InvalidInput.because(
+                f"run {run_id} exists already",
+                remedy="leave `test_run.id` out to have one generated, or resume that run",
+            )
+        number: int = row[0]
+        return number
 
     def record_prices(self, run_id: UUID, prices: Mapping[str, Price]) -> None:
         """Put the prices, by model key, beside the log that a run's costs are computed with."""

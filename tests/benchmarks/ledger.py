@@ -38,6 +38,7 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
 )
+from failproof_es.experiment import Plan
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger, recorder
@@ -66,17 +67,15 @@ def _write_run(store: Store, evaluations: int) -> UUID:
     run_id = uuid4()
     head = {"originator_id": run_id, "run_id": run_id, "timestamp": datetime.now(UTC)}
 
-    def describe(number: int, attempt: int) -> tuple[RunStarted, list[CasesPlanned]]:
-        started = RunStarted(
-            **head, originator_version=1, name="benchmark", run_number=number, attempt=attempt,
-            configuration={}, configuration_digest="c0", models=(), suites=(),
-            dialect="failproof", planned_cases=1, planned_evaluations=evaluations,
-            code_version="0", packages={}, who="w", where="h",
-        )  # fmt: skip
-        return started, [CasesPlanned(**head, originator_version=2, chunk=0,
-                                      digests=(CASE.digest(),))]  # fmt: skip
-
-    store.begin_run(run_id, "c0", describe)
+    draft = RunStarted(
+        **head, originator_version=1, name="benchmark", run_number=0, attempt=None,
+        configuration={}, configuration_digest="c0", models=(), suites=(), dialect="failproof",
+        planned_cases=1, planned_evaluations=evaluations, code_version="0", packages={}, who="w",
+        where="h",
+    )  # fmt: skip
+    digests = (CASE.digest(),)
+    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests)
+    store.begin_run(draft, [plan], lambda: Plan(frozenset(digests), frozenset()))
     for batch in _batches(run_id, evaluations):
         store.log.events.put(batch)
     counts = Counts(planned=evaluations, finished=evaluations, scored=evaluations, abandoned=0)

@@ -144,7 +144,7 @@ def test_a_failed_attempt_deleted_with_the_tree_rebuilt_leaves_a_gap_in_the_evid
     """Even who has neither the database nor a checkpoint sees that there was another attempt."""
     delete_run(log)
     rebuild(log)
-    with pytest.raises(EvidenceError, match="a run of this configuration is missing"):
+    with pytest.raises(EvidenceError, match="a run of this experiment is missing"):
         log.evidence(PASSED)
 
 

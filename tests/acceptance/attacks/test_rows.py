@@ -202,7 +202,7 @@ def test_a_run_deleted_whole_is_named(log: Attacked) -> None:
     result = log.verify()
     assert first(result, ROW_MISSING).index == begun
     # Tiles still say where the other events stand, but the attempts leave a gap.
-    with pytest.raises(EvidenceError, match="attempts leave a gap"):
+    with pytest.raises(EvidenceError, match="a run of this experiment is missing"):
         log.evidence(PASSED)
 
 

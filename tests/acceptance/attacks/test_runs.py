@@ -22,7 +22,7 @@ def test_a_failed_run_taken_off_the_list_is_named(log: Attacked) -> None:
     log.tamper(f"DELETE FROM failproof.run_numbers WHERE run_id = '{FAILED}'")
     result = log.verify()
     assert (found(result), first(result, RUN_RENUMBERED).stream_id) == ({RUN_RENUMBERED}, FAILED)
-    with pytest.raises(EvidenceError, match="a run of this configuration is missing"):
+    with pytest.raises(EvidenceError, match="a run of this experiment is missing"):
         log.evidence(PASSED)
 
 

@@ -17,6 +17,7 @@ from eventsourcing.persistence import IntegrityError
 
 from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.sealing import seal_of
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
@@ -83,23 +84,23 @@ class Author:
     def start(self, run: UUID, name: str, configuration: str, cases: list[Case]) -> None:
         """Number the run and record its plan."""
         self.flush()
-        digests = tuple(case.digest() for case in cases)
-
-        def describe(number: int, attempt: int) -> tuple[RunStarted, list[CasesPlanned]]:
-            started = self.make(
-                RunStarted, run, run, name=name, run_number=number, attempt=attempt,
-                configuration={"gates": {"min_accuracy": THRESHOLD}},
-                configuration_digest=configuration,
-                models=(ModelSnapshot(key="m", provider="openai", model="m"),),
-                suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=CASES),),
-                dialect="failproof", planned_cases=len(cases), planned_evaluations=len(cases),
-                code_version="1", packages={}, who="w", where="h",
-            )  # fmt: skip
-            plan = self.make(CasesPlanned, run, run, chunk=0, digests=digests)
-            assert isinstance(started, RunStarted) and isinstance(plan, CasesPlanned)
-            return started, [plan]
-
-        self.store.begin_run(run, configuration, describe)
+        asked = AskedCases()
+        for case in cases:
+            asked.add(case.digest(), case)
+        models = (ModelSnapshot(key="m", provider="openai", model="m"),)
+        set_out: dict[str, Any] = {"gates": {"min_accuracy": THRESHOLD}}
+        draft = self.make(
+            RunStarted, run, run, name=name, run_number=0, attempt=None,
+            experiment=asked.experiment(set_out, models, ()), configuration=set_out,
+            configuration_digest=configuration, models=models,
+            suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=CASES),),
+            dialect="failproof", planned_cases=len(cases), planned_evaluations=len(cases),
+            code_version="1", packages={}, who="w", where="h",
+        )  # fmt: skip
+        digests, questions = tuple(asked.digests()), tuple(asked.questions())
+        plan = self.make(CasesPlanned, run, run, chunk=0, digests=digests, questions=questions)
+        assert isinstance(draft, RunStarted)
+        self.store.begin_run(draft, [plan], asked.plan)
 
     def evaluate(self, run: UUID, cases: list[Case], accuracy: float) -> None:
         for case in cases:

@@ -72,6 +72,10 @@ class World:
         checkpoint = Checkpoint(key.name, size, merkle.tree_root(self.subtree, size))
         return checkpoint.signed(key)
 
+    def cosigned(self) -> Note:
+        signed = self.signed()
+        return signed.signed(WITNESS.sign(signed.text, at=1_700_000_000))
+
     def evidence(self) -> list[ProvenEvent]:
         """The second run, the prompts, and the other attempt's own stream."""
         planned = {prompt_id(digest) for digest in DIGESTS}
@@ -85,8 +89,7 @@ class World:
 
     def bundle(self, chosen: Sequence[ProvenEvent] | None = None) -> bytes:
         events = self.evidence() if chosen is None else list(chosen)
-        signed = self.signed()
-        signed = signed.signed(WITNESS.sign(signed.text, at=1_700_000_000))
+        signed = self.cosigned()
         proof = merkle.multiproof(self.subtree, [event.index for event in events], len(self.events))
         return b"".join(bundle.write(RUN, events, proof, signed))
 

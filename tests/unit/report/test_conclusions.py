@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from failproof_es.engine.attempts import Attempts
 from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, Cost, Gate, Verdict
 from failproof_es.report.observations import Observation
 from tests.unit.report.observed import observed
-from tests.unit.report.test_page import asked, empty_report
+from tests.unit.report.test_page import asked, empty_report, other
 
 FORTY = [observed(f"c{n}", n > 0) for n in range(40)]
 MET = Gate(1, "min_accuracy", 0.9, 0.975, True, of=40)
@@ -140,4 +141,14 @@ def test_limitations_are_those_of_these_runs() -> None:
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
         "The cases are a sample somebody chose: the intervals say nothing of other cases.",
+    )
+
+
+def test_what_was_asked_before_is_a_limitation_of_what_is_shown() -> None:
+    tried = Attempts("e" * 64, 3, 4, (), (other("r", 2, None), other("r", 9, None)))
+    report = replace(empty_report(), asked=(run(7, repetitions=2, attempts=tried),))
+    said = limitations(report, {}).limitations
+    assert any(
+        each.startswith("Run 7: 2 runs asked the same and 1 run asked much of the same before it.")
+        for each in said
     )

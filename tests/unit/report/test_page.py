@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.engine.attempts import Attempts, Other
 from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
 from failproof_es.report.content import (
@@ -90,6 +91,12 @@ def empty_report() -> Report:
     )
 
 
+def other(name: str, number: int, attempt: int | None) -> Other:
+    return Other(
+        UUID(int=number), number, name, MOMENT, "completed", 40, 40, 39, 1, False, attempt, 38
+    )
+
+
 def asked(name: str) -> Asked:
     return Asked(
         run_id=UUID(int=1),
@@ -104,7 +111,7 @@ def asked(name: str) -> Asked:
         dialect="redteam",
         code_version="1",
         configuration_digest="ab" * 32,
-        attempt=1,
+        attempts=Attempts("ef" * 32, 1, 2, (other(name, 3, 2),), (other(name, 4, None),)),
         models_asked=((name, name),),
         models_answered=((name, 3),),
         judges=(name,),

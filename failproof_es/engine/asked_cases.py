@@ -1,0 +1,68 @@
+"""The cases of a plan, as far as runs that ask the same are told by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from failproof_es import experiment
+from failproof_es.case import Case
+from failproof_es.events import Experiment, ModelSnapshot
+
+_DIGEST_BYTES = 32
+
+
+class AskedCases:
+    """The digests of ordered cases, 32 bytes each: as text, a hundred thousand weigh 12 MB."""
+
+    def __init__(self) -> None:
+        self._digests = bytearray()
+        self._questions = bytearray()
+        self._graded = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._digests) // _DIGEST_BYTES
+
+    def add(self, digest: str, case: Case) -> None:
+        """The next case, and its digest."""
+        document = case.model_dump(
+            mode="json", include={"dialect", "turns", "expectation", "category"}
+        )
+        self._digests += bytes.fromhex(digest)
+        self._questions += bytes.fromhex(experiment.question_digest(document))
+        self._graded += bytes.fromhex(experiment.graded_digest(document))
+
+    def digests(self) -> Iterator[str]:
+        """The digest of every case in order, in hexadecimal."""
+        return _unpacked(self._digests)
+
+    def questions(self) -> Iterator[str]:
+        """The digest of what is sent of every case, in the same order."""
+        return _unpacked(self._questions)
+
+    def plan(self) -> experiment.Plan:
+        """The cases as sets."""
+        return experiment.Plan(frozenset(self.digests()), frozenset(self.questions()))
+
+    def experiment(
+        self,
+        configuration: dict[str, object],
+        models: Sequence[ModelSnapshot],
+        judges: Sequence[ModelSnapshot],
+    ) -> Experiment:
+        """What is asked when these models are put to the cases, and these judge the answers."""
+        conditions = experiment.conditions(
+            {
+                "configuration": configuration,
+                "models": [each.model_dump(mode="json") for each in models],
+                "judges": [each.model_dump(mode="json") for each in judges],
+            }
+        )
+        return Experiment(
+            digest=experiment.experiment_digest(conditions, _unpacked(self._graded)),
+            questions=experiment.set_digest(self.questions()),
+        )
+
+
+def _unpacked(packed: bytearray) -> Iterator[str]:
+    for start in range(0, len(packed), _DIGEST_BYTES):
+        yield packed[start : start + _DIGEST_BYTES].hex()

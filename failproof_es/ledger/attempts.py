@@ -1,0 +1,218 @@
+"""Which attempt of its experiment a run was, by the runs that a bundle holds beside it.
+
+A run that recorded its experiment is counted by what was asked (`failproof_es.experiment`); one
+of an older version by its configuration's digest, as it numbered itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.experiment import (
+    Alike,
+    Asking,
+    Plan,
+    alike,
+    conditions,
+    experiment_digest,
+    graded_digest,
+    question_digest,
+    set_digest,
+)
+
+_STATUS = {
+    "RunStarted": "running",
+    "RunResumed": "running",
+    "RunPaused": "paused",
+    "RunCompleted": "completed",
+    "RunFailed": "failed",
+}
+_COUNTS = ("planned", "finished", "scored", "abandoned")
+
+Told = tuple[str, dict[str, Any]]
+"""An event of a run's own stream: its topic and its payload."""
+
+
+class NotAlike(Exception):
+    """The runs are not what the run at hand says, or have nothing to do with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Where a run stands among those that asked the same."""
+
+    attempts: int
+    """How many there are, unfinished ones included."""
+    experiment: str | None = None
+    """The digest of the experiment; `None` where attempts are counted by configuration."""
+    others: tuple[dict[str, Any], ...] = ()
+    """The other attempts with what came of them, in order."""
+    overlapping: tuple[dict[str, Any], ...] = ()
+    """Runs that are no attempts and asked much of the same, likewise."""
+
+
+def read_attempts(
+    own: Sequence[Told], others: Iterable[Sequence[Told]], case_of: Callable[[str], Any]
+) -> Attempts:
+    """Count the attempts; no run may be missing, and none be here that asked something else.
+
+    The first of `own` and of each other run is its `RunStarted`; `case_of` gives the stored case
+    of a digest that `own` planned. Raises `NotAlike`.
+    """
+    runs = list(others)
+    try:
+        if own[0][1].get("experiment") is None:
+            return Attempts(_by_configuration(own, runs))
+        return _by_experiment(own, runs, case_of)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise NotAlike(f"a run does not say what it asked: {error}") from None
+
+
+def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> int:
+    started = own[0][1]
+    numbers = [started.get("attempt")]
+    for (_, payload), *_rest in others:
+        if payload.get("configuration_digest") != started.get("configuration_digest"):
+            raise NotAlike(f"run {payload.get('run_id')} is of another configuration")
+        numbers.append(payload.get("attempt"))
+    counted = [number for number in numbers if number is not None]
+    if any(type(number) is not int for number in counted):
+        raise NotAlike("an attempt is not a number")
+    if sorted(counted) != list(range(1, len(counted) + 1)):
+        raise NotAlike("a run of this configuration is missing: the attempts leave a gap")
+    return len(numbers)
+
+
+def _by_experiment(
+    own: Sequence[Told], others: Sequence[Sequence[Told]], case_of: Callable[[str], Any]
+) -> Attempts:
+    streams = {_run_id(stream): stream for stream in (own, *others)}
+    asking = {run_id: Asking.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
+    if len({each.number for each in asking.values()}) < 1 + len(others):
+        raise NotAlike("two runs have one number")
+    for each in asking.values():
+        if each.questions not in (None, set_digest(each.read_plan().questions)):
+            raise NotAlike(f"run {each.run_id} planned other questions than it says")
+    it = asking[_run_id(own)]
+    _check_own(it, own, case_of)
+    found = alike(it, asking.values())
+    _check_complete(found, own, streams)
+    _check_numbers(found, streams)
+    return Attempts(
+        len(found.attempts),
+        it.digest,
+        tuple(
+            {"attempt": place, **_outcome(each, streams[each.run_id])}
+            for place, each in enumerate(found.attempts, 1)
+            if each is not it
+        ),
+        tuple(
+            {"shared_cases": shared, **_outcome(each, streams[each.run_id])}
+            for each, shared in found.overlapping
+        ),
+    )
+
+
+def _check_own(own: Asking, stream: Sequence[Told], case_of: Callable[[str], Any]) -> None:
+    """The run asked what it says: its digests are made anew from the cases themselves."""
+    questions, graded = [], []
+    for payload in _of_topic(stream, "CasesPlanned"):
+        cases = [case_of(digest) for digest in payload["digests"]]
+        graded += [graded_digest(case) for case in cases]
+        questions = [question_digest(case) for case in cases]
+        if payload.get("questions") != questions:
+            raise NotAlike("the run sends other questions than it planned")
+    if own.digest != experiment_digest(conditions(stream[0][1]), graded):
+        raise NotAlike("the run says that it was another experiment")
+
+
+def _check_complete(found: Alike, own: Sequence[Told], streams: Mapping[str, object]) -> None:
+    overlapping = {each.run.run_id for each in found.overlapping}
+    if strange := set(streams) - overlapping - {each.run_id for each in found.attempts}:
+        raise NotAlike(f"run {min(strange)} asked something else")
+    said = own[0][1]["experiment"].get("overlapping", [])
+    if type(said) is not list or any(each not in overlapping for each in said):
+        raise NotAlike("a run that asked much of the same is missing")
+
+
+def _check_numbers(found: Alike, streams: Mapping[str, Sequence[Told]]) -> None:
+    """Every attempt that counted those before it finds as many here."""
+    for place, each in enumerate(found.attempts, 1):
+        said = streams[each.run_id][0][1].get("attempt")
+        if each.digest is not None and (type(said) is not int or said != place):
+            raise NotAlike(
+                f"a run of this experiment is missing: attempt {said} is number {place} here"
+            )
+
+
+def _run_id(stream: Sequence[Told]) -> str:
+    run_id = stream[0][1]["run_id"]
+    if type(run_id) is not str:
+        raise ValueError("its id is not text")
+    return run_id
+
+
+def _reader(stream: Sequence[Told]) -> Callable[[], Plan]:
+    plan = Plan(_planned(stream, "digests"), _planned(stream, "questions"))
+    return lambda: plan
+
+
+def _planned(stream: Sequence[Told], name: str) -> frozenset[str]:
+    listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
+    if any(type(each) is not list for each in listed):
+        raise ValueError("its plan is no list")
+    digests = frozenset(digest for each in listed for digest in each)
+    if any(type(digest) is not str for digest in digests):
+        raise ValueError("its plan holds what is no digest")
+    return digests
+
+
+def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:
+    return [payload for name, payload in stream if name == topic]
+
+
+def _outcome(run: Asking, stream: Sequence[Told]) -> dict[str, Any]:
+    """What came of a run, as far as its stream is here."""
+    status, counts, gates_met = "running", None, None
+    for topic, payload in stream:
+        status = _STATUS.get(topic, status)
+        if topic in ("RunPaused", "RunCompleted", "RunFailed"):
+            counts = {name: payload["counts"][name] for name in _COUNTS}
+            if any(type(count) is not int for count in counts.values()):
+                raise ValueError("its counts are no numbers")
+        if topic == "RunCompleted":
+            gates = list(payload.get("gates", {}).values())
+            gates_met = all(gate["met"] is True for gate in gates) if gates else None
+    return {
+        "run_id": run.run_id,
+        "run_number": run.number,
+        "status": status,
+        "counts": counts,
+        "gates_met": gates_met,
+    }
+
+
+def lines(attempts: Attempts, attempt: Any, configuration_digest: str) -> list[str]:
+    """What a summary says of the attempts."""
+    if attempts.experiment is None:
+        return [f"attempt {attempt} of {attempts.attempts} of configuration {configuration_digest}"]
+    return [
+        f"attempt {attempt} of {attempts.attempts} of experiment {attempts.experiment}, "
+        f"configuration {configuration_digest}",
+        *(f"attempt {each['attempt']} was {_told(each)}" for each in attempts.others),
+        *(
+            f"overlapping, with {each['shared_cases']} of the same cases: {_told(each)}"
+            for each in attempts.overlapping
+        ),
+    ]
+
+
+def _told(run: Mapping[str, Any]) -> str:
+    counts, met = run["counts"], run["gates_met"]
+    said = (
+        "no counts" if counts is None else ", ".join(f"{name} {counts[name]}" for name in _COUNTS)
+    )
+    gates = {True: "gates met", False: "gates not met", None: "no gates judged"}[met]
+    return f"run {run['run_number']} ({run['run_id']}): {run['status']}, {said}, {gates}"
