@@ -16,8 +16,14 @@ from failproof_es.cli.database_url import masked
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.program import Group, session
-from failproof_es.cli.protection import for_people, protection, say_missing
+from failproof_es.cli.protection import (
+    for_people,
+    protection,
+    say_differences,
+    say_missing,
+)
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import WRITER
 from failproof_es.store.layers import Layer
@@ -68,6 +74,7 @@ def init(output_format: Format) -> None:
         for problem in done.problems:
             say(f"not permitted: {problem}")
         say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
 
@@ -96,6 +103,7 @@ def status(output_format: Format) -> None:
     if output_format is Format.TABLE:
         print_facts(for_people(facts))
         say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
     if not facts["running"]:
@@ -180,7 +188,7 @@ def _embedded_status() -> dict[str, Any]:
 def _external_status(url: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"server": "external", "running": False, "url": masked(url)}
     try:
-        with psycopg.connect(url, connect_timeout=10) as connection:
+        with connect(url) as connection:
             facts["running"] = True
             facts["version"] = connection.info.parameter_status("server_version")
     except psycopg.Error as error:

@@ -26,6 +26,7 @@ MIGRATOR: LiteralString = "failproof_migrator"
 WRITER: LiteralString = "failproof_writer"
 PROJECTOR: LiteralString = "failproof_projector"
 AUDITOR: LiteralString = "failproof_auditor"
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
 _AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
@@ -155,11 +156,6 @@ def _sha256() -> str:
     for name in (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS):
         digest.update(_sql(name).encode())
     return digest.hexdigest()
-
-
-def functions() -> str:
-    """The SQL of every function in the schema."""
-    return "".join(_sql(name) for name in _FUNCTIONS)
 
 
 def _sql(name: LiteralString) -> LiteralString:

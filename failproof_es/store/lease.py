@@ -17,6 +17,7 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.store.connecting import connect
 from failproof_es.store.recorder import query
 
 
@@ -81,7 +82,7 @@ class Lease:
                 self._connection = None
 
     def _lock_session(self) -> None:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+        connection = connect(self._url)
         row = connection.execute(query("lock_run"), (str(self.run_id),)).fetchone()
         if row is None or not row[0]:
             holder = connection.execute(

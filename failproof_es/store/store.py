@@ -16,6 +16,7 @@ import psycopg
 from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
+from failproof_es.store.connecting import connect
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import (
     AUDITOR,
@@ -97,7 +98,7 @@ class Store:
         `InvalidInput` when the database cannot be used.
         """
         url = self.embedded.url if self.embedded else self.url
-        with _told(url), psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+        with _told(url), connect(url) as connection:
             return install(connection, logins=self.embedded is not None)
 
     @property
@@ -119,7 +120,7 @@ class Store:
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
         """A connection of the caller's own, in autocommit unless told otherwise."""
-        return psycopg.connect(self.url, **{"autocommit": True, "connect_timeout": 10, **options})
+        return connect(self.url, **options)
 
     def recover(self) -> None:
         """Start the embedded server again if it is down; any other server is waited for."""
