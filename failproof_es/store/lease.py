@@ -83,8 +83,8 @@ class Lease:
 
     def _lock_session(self) -> None:
         connection = connect(self._url)
-        row = connection.execute(query("lock_run"), (str(self.run_id),)).fetchone()
-        if row is None or not row[0]:
+        row = connection.execute(query("lock_run"), {"run_id": str(self.run_id)}).fetchone()
+        if row is None or not row[1]:
             holder = connection.execute(
                 "SELECT holder FROM failproof.lease_list WHERE run_id = %s", (self.run_id,)
             ).fetchone()

@@ -1,7 +1,8 @@
--- Whether this session may drive a run: it holds the run's lock now, or who holds it may not
--- append. Every session of the database can take an advisory lock, so another one's counts
+-- This session, and whether it may drive a run: it holds the run's lock now, or who holds it may
+-- not append. Every session of the database can take an advisory lock, so another one's counts
 -- for something only where it could be a driver's.
 SELECT
+    pg_catalog.pg_backend_pid(),
     pg_catalog.pg_try_advisory_lock(run.key)
     OR NOT EXISTS (
         SELECT
@@ -20,5 +21,5 @@ SELECT
             )
     ) AS may_drive
 FROM (
-    SELECT pg_catalog.hashtextextended('failproof.run.' || %s::text, 0) AS key
+    SELECT pg_catalog.hashtextextended('failproof.run.' || %(run_id)s::text, 0) AS key
 ) AS run
