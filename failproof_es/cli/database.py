@@ -121,7 +121,7 @@ def url(role: str | None) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
 @_as_option("auditor")
 def shell(arguments: tuple[str, ...], role: str | None) -> None:
-    """Open `psql` on the database. The view failproof.event_log is made for reading.
+    """Open `psql` on the database. The view failproof.readable_log is made for reading.
 
     It exits with psql's own code, 0 also after a statement that failed; with
     `-- -v ON_ERROR_STOP=1` that is 3.

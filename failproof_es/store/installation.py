@@ -44,9 +44,11 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/record_price",
     "functions/add_tile",
     "functions/add_checkpoint",
+    "functions/readable",
+    "views/readable_log",
     "functions/for_nobody",
 )
-"""Each after those that it is made of."""
+"""Each after those that it is made of, and the view that is made of one of them."""
 _VIEWS: tuple[LiteralString, ...] = (
     "views/schema",
     "views/functions",

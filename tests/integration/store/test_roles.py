@@ -37,6 +37,8 @@ ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
 
 READS = {
     "SELECT failproof.event_log",
+    "SELECT failproof.readable_log",
+    "EXECUTE failproof.readable",
     "SELECT failproof.checkpoint_list",
     "SELECT failproof.installation_log",
     "SELECT failproof.ledger_origin",
@@ -73,6 +75,7 @@ MAY = {
         "SELECT failproof.price_list",
         "SELECT failproof.run_list",
         "SELECT failproof.stored_events",
+        "EXECUTE failproof.readable",
         "USAGE failproof",
         "USAGE projections",
         "CREATE projections",
