@@ -11,10 +11,9 @@ from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory
 from eventsourcing.postgres import PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment
 from psycopg import Connection
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 
-from failproof_es.store.connecting import CONNECT_TIMEOUT_S, use_own_names
+from failproof_es.store.connecting import CONNECT_TIMEOUT_S, parameters_of, use_own_names
 from failproof_es.store.mapper import EventMapper
 from failproof_es.store.recorder import EventRecorder
 
@@ -66,7 +65,7 @@ class LogDatastore(PostgresDatastore):
 
 def datastore(url: str) -> PostgresDatastore:
     """A connection pool on `url`, every parameter of which is kept."""
-    settings = conninfo_to_dict(url)
+    settings = parameters_of(url)
     store = LogDatastore(
         dbname="", host="", port="", user="", password="", schema="failproof",
         pool_size=1, max_overflow=4, connect_timeout=CONNECT_TIMEOUT_S,

@@ -16,7 +16,7 @@ import psycopg
 from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
-from failproof_es.store.connecting import connect
+from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import (
     AUDITOR,
@@ -57,6 +57,7 @@ class Store:
         server. Raises `InvalidInput` when that cannot be started.
         """
         if url := database_url or os.environ.get(DATABASE_URL):
+            parameters_of(url)
             return cls(url)
         embedded = EmbeddedServer()
         embedded.ensure_running()
@@ -195,8 +196,5 @@ def _remedy(error: psycopg.Error) -> str:
 
 
 def _without_password(message: str, url: str) -> str:
-    try:
-        password = psycopg.conninfo.conninfo_to_dict(url).get("password")
-    except psycopg.ProgrammingError:  # not even a URL, and the message may quote all of it
-        return "its URL is not like postgresql://user@host:5432/name"
-    return message.replace(str(password), "***") if password else message
+    password = parameters_of(url).get("password")
+    return message.replace(password, "***") if password else message
