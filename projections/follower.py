@@ -22,6 +22,7 @@ from psycopg import sql
 from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
 from tenacity.wait import wait_exponential
 
+from failproof_es.store.connecting import connect
 from failproof_es.store.reader import CHANNEL
 from projections.runner import COLLECT_SELDOM, catch_up, prepare
 
@@ -101,7 +102,7 @@ def follow(url: str, stopping: threading.Event) -> None:
 
 
 def _follow_connected(url: str, stopping: threading.Event) -> None:
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+    with connect(url) as connection:
         prepare(connection)
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
         while True:

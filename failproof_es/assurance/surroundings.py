@@ -1,4 +1,4 @@
-"""What stands beside the events and is in no leaf: who comes between, and the runs' numbers."""
+"""What stands beside the events and is in no leaf: the runs' numbers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.store.installation import functions
 from failproof_es.store.ledger import Connection, LeafRow
-from failproof_es.store.recorder import query
-
-
-def standing_in_between(connection: Connection) -> list[tuple[bool, str]]:
-    """What could hide, add or change rows on their way in or out, in words.
-
-    The first of each pair says whether it hides rows. Read from the catalog: whoever can
-    forge that can hide it, and the rows are compared with the tree all the same.
-    """
-    found: list[tuple[bool, str]] = connection.execute(query("in_between")).fetchall()
-    shipped = functions()
-    for function, body in connection.execute(query("function_bodies")).fetchall():
-        if body not in shipped:
-            found.append((False, f"the function {function} is not the one that was installed"))
-    return found
 
 
 class RunNumbers:

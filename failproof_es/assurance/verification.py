@@ -32,7 +32,7 @@ from failproof_es.assurance.findings import (
     Verification,
     Verified,
 )
-from failproof_es.assurance.surroundings import RunNumbers, standing_in_between
+from failproof_es.assurance.surroundings import RunNumbers
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -41,6 +41,7 @@ from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
+from failproof_es.store.definitions import differences
 from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint
 
 _CLOCK_TOLERANCE_US = 1_000_000
@@ -67,8 +68,8 @@ def verify_log(
     them since is not seen.
     """
     result = Verification(ledger.origin(connection))
-    for hides_rows, what in standing_in_between(connection):
-        result.add(Finding(ROWS_HIDDEN if hides_rows else IN_BETWEEN, what))
+    for each in differences(connection):
+        result.add(Finding(ROWS_HIDDEN if each.hides_rows else IN_BETWEEN, each.what))
     if key is not None and key.name != result.origin:
         message = f"the key is of {key.name}, this log says it is {result.origin}"
         result.add(Finding(HISTORY_FORKED, message))

@@ -10,14 +10,20 @@ from typing import Any
 
 import click
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
-from failproof_es.cli.database_url import masked
+from failproof_es.cli.database_url import masked, shown
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.program import Group, session
-from failproof_es.cli.protection import for_people, protection, say_missing
+from failproof_es.cli.protection import (
+    for_people,
+    protection,
+    say_differences,
+    say_missing,
+)
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import WRITER
 from failproof_es.store.layers import Layer
@@ -68,6 +74,7 @@ def init(output_format: Format) -> None:
         for problem in done.problems:
             say(f"not permitted: {problem}")
         say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
 
@@ -96,6 +103,7 @@ def status(output_format: Format) -> None:
     if output_format is Format.TABLE:
         print_facts(for_people(facts))
         say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
     if not facts["running"]:
@@ -105,15 +113,15 @@ def status(output_format: Format) -> None:
 @db.command()
 @_as_option("writer")
 def url(role: str | None) -> None:
-    """Print the database's URL, its password masked, for `psql` and other tools."""
-    click.echo(masked(_url_as(role or "writer", given=role is not None)))
+    """Print the database's URL for `psql` and other tools; what may be secret in it is `***`."""
+    click.echo(shown(_url_as(role or "writer", given=role is not None)))
 
 
 @db.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
 @_as_option("auditor")
 def shell(arguments: tuple[str, ...], role: str | None) -> None:
-    """Open `psql` on the database. The view failproof.event_log is made for reading.
+    """Open `psql` on the database. The view failproof.readable_log is made for reading.
 
     It exits with psql's own code, 0 also after a statement that failed; with
     `-- -v ON_ERROR_STOP=1` that is 3.
@@ -131,9 +139,9 @@ def without_password(url: str) -> tuple[str, dict[str, str]]:
 
     A password among a process's arguments could be read by everyone on the machine.
     """
-    parts = conninfo_to_dict(url)
+    parts = parameters_of(url)
     password = parts.pop("password", None)
-    return make_conninfo("", **parts), {"PGPASSWORD": str(password)} if password else {}
+    return make_conninfo("", **parts), {"PGPASSWORD": password} if password else {}
 
 
 def _external_url() -> str | None:
@@ -172,15 +180,15 @@ def _embedded_status() -> dict[str, Any]:
         "running": status.running,
         "process": status.pid,
         "data": str(status.data_dir),
-        "url": None if status.url is None else masked(EmbeddedServer().url_as(WRITER)),
+        "url": None if status.url is None else shown(EmbeddedServer().url_as(WRITER)),
         "version": status.version,
     }
 
 
 def _external_status(url: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {"server": "external", "running": False, "url": masked(url)}
+    facts: dict[str, Any] = {"server": "external", "running": False, "url": shown(url)}
     try:
-        with psycopg.connect(url, connect_timeout=10) as connection:
+        with connect(url) as connection:
             facts["running"] = True
             facts["version"] = connection.info.parameter_status("server_version")
     except psycopg.Error as error:

@@ -1,15 +1,74 @@
-"""Show a database URL without the password in it."""
+"""Show a database URL without what is secret in it."""
 
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, urlencode
 
-_IN_AUTHORITY = re.compile(r"(\w+://[^\s/@:]*):[^\s@]*@")
+from psycopg.conninfo import make_conninfo
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import parameters_of
+
+HARMLESS = frozenset(
+    {
+        "user", "host", "hostaddr", "port", "dbname", "application_name", "channel_binding",
+        "client_encoding", "connect_timeout", "gssencmode", "keepalives", "keepalives_count",
+        "keepalives_idle", "keepalives_interval", "load_balance_hosts", "require_auth", "sslmode",
+        "sslnegotiation", "target_session_attrs", "tcp_user_timeout",
+    }
+)  # fmt: skip
+"""What is shown. Everything else may hold a secret, in this version of libpq or in a later one."""
+_HIDDEN = "***"
+_IN_AUTHORITY = ("user", "password", "host", "port", "dbname")
+_URL = re.compile(r"\bpostgres(?:ql)?://\S+")
+_OTHER_AUTHORITY = re.compile(r"(\w+://[^\s/@:]*):[^\s@]*@")
 _AS_PARAMETER = re.compile(
-    r"(?i)\b(password|passfile|sslpassword)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)"
+    r"(?i)\b(\w*(?:password|passfile|secret|sslkey))\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)"
 )
 
 
+def shown(url: str) -> str:
+    """The URL or connection string with what is harmless in it; `***` for everything else.
+
+    Raises `InvalidInput` for one that cannot be read, without quoting it.
+    """
+    parts = {name: _shown(name, value) for name, value in parameters_of(url).items()}
+    if not url.startswith(("postgresql://", "postgres://")):
+        return make_conninfo("", **parts)
+    password = ":" + _HIDDEN if "password" in parts else ""
+    user = quote(parts.get("user", "")) + password
+    query = {name: value for name, value in parts.items() if name not in _IN_AUTHORITY}
+    host, port = parts.get("host", ""), parts.get("port", "")
+    if "/" in host or "," in host + port:  # a socket's folder, or several servers
+        query |= {name: parts[name] for name in ("host", "port") if name in parts}
+        host = port = ""
+    return "".join(
+        (
+            url.partition("://")[0],
+            "://",
+            user + "@" if user else "",
+            f"[{host}]" if ":" in host else quote(host, safe="*"),
+            ":" + port if port else "",
+            "/" + quote(parts["dbname"], safe=":") if "dbname" in parts else "",
+            "?" + urlencode(query, safe="/*,", quote_via=quote) if query else "",
+        )
+    )
+
+
 def masked(text: str) -> str:
-    """`text` with the password of every database URL or connection string in it as `***`."""
-    return _AS_PARAMETER.sub(r"\1=***", _IN_AUTHORITY.sub(r"\1:***@", text))
+    """A message without the secrets of the URLs and connection strings that it quotes."""
+    told = _URL.sub(_shown_url, text)
+    return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", told))
+
+
+def _shown(name: str, value: str) -> str:
+    # A password with an @ in it that is not written %40 reaches into the host.
+    return value if name in HARMLESS and not ("@" in value[1:] and name == "host") else _HIDDEN
+
+
+def _shown_url(match: re.Match[str]) -> str:
+    try:
+        return shown(match[0])
+    except InvalidInput:
+        return match[0].partition("://")[0] + "://" + _HIDDEN

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import psycopg
 
 from failproof_es.assurance.export import NotSigned
 from failproof_es.assurance.export import evidence as lines_of
@@ -23,6 +22,7 @@ from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect
 from failproof_es.store.reader import resolve_run
 
 
@@ -52,7 +52,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
             run_id = resolve_run(connection, run)
             if not no_checkpoint and size is None:
                 checkpoint_and_keep(connection)
-        with psycopg.connect(store.auditor_url, autocommit=True) as connection:
+        with connect(store.auditor_url) as connection:
             try:
                 lines = lines_of(connection, run_id, size)
                 written = write_recorded(store, [run_id], "evidence", output, lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,8 +10,12 @@ import psycopg
 
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
+from failproof_es.counting import counted
+from failproof_es.store.definitions import differences
+from failproof_es.store.installation import SchemaState
 from failproof_es.store.layers import Layer, missing_layers
 from failproof_es.store.store import Store
+from failproof_es.visible import one_line
 
 
 def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
@@ -20,12 +24,19 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
     What the server refuses to tell is among the facts as `error`.
     """
     try:
-        facts: dict[str, Any] = {"schema": store.state().value}
+        state = store.state()
         with store.connect() as connection:
             missing = missing_layers(connection)
+            # Of another version's schema everything would be named.
+            found = differences(connection) if state is SchemaState.CURRENT else []
     except psycopg.Error as error:
         return {"error": masked(" ".join(str(error).split()))}, ()
-    return {**facts, "missing_layers": [_facts(layer) for layer in missing]}, missing
+    facts: dict[str, Any] = {
+        "schema": state.value,
+        "missing_layers": [_facts(layer) for layer in missing],
+        "not_as_installed": [each.what for each in found],
+    }
+    return facts, missing
 
 
 def say_missing(missing: Sequence[Layer]) -> None:
@@ -34,12 +45,19 @@ def say_missing(missing: Sequence[Layer]) -> None:
         say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
 
 
+def say_differences(found: Iterable[str]) -> None:
+    """Tell a person what in the database is not as it was installed."""
+    for what in found:
+        say(f"not as installed: {one_line(what)}")
+
+
 def for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the layers by their names."""
+    """The facts with the layers by their names, and how much is not as it was installed."""
     if "missing_layers" not in facts:
         return facts
     names = ", ".join(layer["name"] for layer in facts["missing_layers"])
-    return {**facts, "missing_layers": names or "none"}
+    count = counted(len(facts["not_as_installed"]), "object")
+    return {**facts, "missing_layers": names or "none", "not_as_installed": count}
 
 
 def _facts(layer: Layer) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from failproof_es.cli.process import output_may_be_lost, raise_descriptor_limit
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
+from failproof_es.cli.protection import say_differences
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.results_file import write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather
@@ -37,6 +38,7 @@ from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
+from failproof_es.store.definitions import differences
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from projections.follower import Follower
@@ -139,6 +141,8 @@ def _carry_out(
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     raise_descriptor_limit()
+    with store.connect() as connection:
+        say_differences(each.what for each in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
         Keeper(store) as keeper,

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-import psycopg
 
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.findings import Finding, Verification, Verified
@@ -26,6 +25,7 @@ from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import ED25519, PublicKey
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reader import resolve_run
@@ -64,7 +64,7 @@ def verify(
         raise click.UsageError("RUN is proven as a whole: leave out --checkpoint and --incremental")
     with (
         session().open_store() as store,
-        psycopg.connect(store.auditor_url, autocommit=True) as connection,
+        connect(store.auditor_url) as connection,
     ):
         origin = ledger.origin(connection)
         public = own_public_key(origin) if key is None else read_public_key(key, ED25519)

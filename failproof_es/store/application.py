@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +10,10 @@ from eventsourcing.application import Application
 from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
 from eventsourcing.postgres import PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import Connection
 from psycopg.rows import dict_row
 
+from failproof_es.store.connecting import CONNECT_TIMEOUT_S, parameters_of, use_own_names
 from failproof_es.store.mapper import EventMapper
 from failproof_es.store.recorder import EventRecorder
 
@@ -47,12 +49,26 @@ class EventLog(Application[UUID]):
         return EventMapper(self.construct_transcoder())
 
 
+class LogDatastore(PostgresDatastore):
+    """Connections on which names are PostgreSQL's own, as on every other one of ours."""
+
+    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
+        """What is done to each new connection."""
+        prepare = super().after_connect_func()
+
+        def after_connect(connection: Connection[Any]) -> None:
+            prepare(connection)
+            use_own_names(connection)
+
+        return after_connect
+
+
 def datastore(url: str) -> PostgresDatastore:
     """A connection pool on `url`, every parameter of which is kept."""
-    settings = conninfo_to_dict(url)
-    store = PostgresDatastore(
+    settings = parameters_of(url)
+    store = LogDatastore(
         dbname="", host="", port="", user="", password="", schema="failproof",
-        pool_size=1, max_overflow=4, connect_timeout=10,
+        pool_size=1, max_overflow=4, connect_timeout=CONNECT_TIMEOUT_S,
     )  # fmt: skip
     store.pool.kwargs = {**settings, "row_factory": dict_row}
     return store

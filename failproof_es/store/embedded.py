@@ -28,6 +28,7 @@ from platformdirs import user_data_path
 from psycopg import sql
 
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect
 from failproof_es.store.embedded_account import Account, account_for, make_reachable
 from failproof_es.store.embedded_binaries import MAJOR_VERSION, binaries_for
 
@@ -205,7 +206,7 @@ class EmbeddedServer:
         )  # fmt: skip
 
     def _create_database(self) -> None:
-        with psycopg.connect(self._url("postgres"), autocommit=True) as connection:
+        with connect(self._url("postgres")) as connection:
             row = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)
             ).fetchone()
@@ -218,7 +219,7 @@ class EmbeddedServer:
         if not (self.data_dir / "postmaster.pid").exists() or not self._socket_is_ours():
             return False
         try:
-            with psycopg.connect(self.url, connect_timeout=5):
+            with connect(self.url, connect_timeout=5):
                 return True
         except psycopg.OperationalError as error:
             if "starting up" in str(error) or "recovery" in str(error):
@@ -231,7 +232,7 @@ class EmbeddedServer:
             time.sleep(0.1)
             with (
                 contextlib.suppress(psycopg.OperationalError),
-                psycopg.connect(self._url(database), connect_timeout=5),
+                connect(self._url(database), connect_timeout=5),
             ):
                 return True
         return False

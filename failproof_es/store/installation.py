@@ -26,6 +26,7 @@ MIGRATOR: LiteralString = "failproof_migrator"
 WRITER: LiteralString = "failproof_writer"
 PROJECTOR: LiteralString = "failproof_projector"
 AUDITOR: LiteralString = "failproof_auditor"
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
 _AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
@@ -43,9 +44,11 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/record_price",
     "functions/add_tile",
     "functions/add_checkpoint",
+    "functions/readable",
+    "views/readable_log",
     "functions/for_nobody",
 )
-"""Each after those that it is made of."""
+"""Each after those that it is made of, and the view that is made of one of them."""
 _VIEWS: tuple[LiteralString, ...] = (
     "views/schema",
     "views/functions",
@@ -155,11 +158,6 @@ def _sha256() -> str:
     for name in (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS):
         digest.update(_sql(name).encode())
     return digest.hexdigest()
-
-
-def functions() -> str:
-    """The SQL of every function in the schema."""
-    return "".join(_sql(name) for name in _FUNCTIONS)
 
 
 def _sql(name: LiteralString) -> LiteralString:

@@ -12,6 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from failproof_es.store.definitions import differences, looking
 from failproof_es.store.recorder import query
 
 
@@ -47,10 +48,12 @@ _LAYERS = {
         "UPDATE, DELETE and TRUNCATE by anyone, in every replication mode",
         "run `failproof-es db init`; if it stays missing, somebody disabled a trigger",
     ),
-    "nothing_in_between": Layer(
+    "as_installed": Layer(
         "nothing in between",
-        "rules, policies, triggers and child tables that hide, swallow or add rows",
-        "look for what was added to the tables in the schema failproof, and remove it",
+        "views, functions, rules, policies, triggers, defaults and settings that are not ours "
+        "from hiding, swallowing, adding or changing rows",
+        "look at what is named, and run `failproof-es db init`, which installs views and "
+        "functions again",
     ),
     "guarded_schema": Layer(
         "guarded schema",
@@ -62,9 +65,10 @@ _LAYERS = {
 
 def layers(connection: psycopg.Connection[Any]) -> list[Layer]:
     """Every layer, and whether it is in place."""
-    with connection.cursor(row_factory=dict_row) as cursor:
+    with looking(connection), connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(query("layers")).fetchone()
     assert found is not None
+    found["as_installed"] = not differences(connection)
     return [replace(layer, in_place=found[name] is True) for name, layer in _LAYERS.items()]
 
 

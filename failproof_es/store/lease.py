@@ -21,6 +21,7 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.store.connecting import connect
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import query
 
@@ -94,7 +95,7 @@ class Lease:
                 self._connection = None
 
     def _lock_session(self) -> None:
-        connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10, **_KEEPALIVE)
+        connection = connect(self._url, **_KEEPALIVE)
         try:
             require_sessions(connection, self._url)
             connection.execute(query("session_keepalive"))

@@ -13,8 +13,9 @@ from typing import Any
 import psycopg
 
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect
 
-_SESSION = "SELECT pg_backend_pid()"
+_SESSION = "SELECT pg_catalog.pg_backend_pid()"
 
 
 def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
@@ -24,7 +25,7 @@ def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
     """
     if _session(connection) == connection.info.backend_pid:
         return  # poolers give each client a made-up process number
-    with psycopg.connect(url, autocommit=True, connect_timeout=10) as other:
+    with connect(url) as other:
         first, second = _session(connection), _session(other)
         shared = first == second
         moved = _session(other) != second or _session(connection) != first

@@ -17,6 +17,7 @@ from failproof_es.events import Event, RunStarted
 from failproof_es.experiment import Plan
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
+from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.experiments import NewRun
 from failproof_es.store.installation import (
@@ -58,6 +59,7 @@ class Store:
         server. Raises `InvalidInput` when that cannot be started.
         """
         if url := database_url or os.environ.get(DATABASE_URL):
+            parameters_of(url)
             return cls(url)
         embedded = EmbeddedServer()
         embedded.ensure_running()
@@ -100,7 +102,7 @@ class Store:
         `InvalidInput` when the database cannot be used.
         """
         url = self.embedded.url if self.embedded else self.url
-        with _told(url), psycopg.connect(url, autocommit=True, connect_timeout=10) as connection:
+        with _told(url), connect(url) as connection:
             return install(connection, logins=self.embedded is not None)
 
     @property
@@ -122,7 +124,7 @@ class Store:
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
         """A connection of the caller's own, in autocommit unless told otherwise."""
-        return psycopg.connect(self.url, **{"autocommit": True, "connect_timeout": 10, **options})
+        return connect(self.url, **options)
 
     @property
     def outage(self) -> Outage:
@@ -216,8 +218,5 @@ def _remedy(error: psycopg.Error) -> str:
 
 
 def _without_password(message: str, url: str) -> str:
-    try:
-        password = psycopg.conninfo.conninfo_to_dict(url).get("password")
-    except psycopg.ProgrammingError:  # not even a URL, and the message may quote all of it
-        return "its URL is not like postgresql://user@host:5432/name"
-    return message.replace(str(password), "***") if password else message
+    password = parameters_of(url).get("password")
+    return message.replace(password, "***") if password else message

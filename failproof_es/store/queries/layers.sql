@@ -1,6 +1,6 @@
 -- What protects the log in this database, from the catalog, for the user who asks.
 WITH log_tables AS (
-    SELECT c.oid, c.relname, c.relowner, c.relrowsecurity
+    SELECT c.oid, c.relname, c.relowner
     FROM pg_class c
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'failproof' AND c.relkind IN ('r', 'p')
@@ -73,21 +73,4 @@ SELECT
             AND p.proname = 'append'
             AND p.prosecdef
             AND 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)
-    ) AS one_way_in,
-    EXISTS (SELECT FROM log_tables WHERE relname = 'events')
-    AND NOT EXISTS (
-        SELECT FROM log_tables t
-        WHERE t.relrowsecurity
-            OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = t.oid)
-            OR EXISTS (SELECT FROM pg_policy WHERE polrelid = t.oid)
-            OR EXISTS (SELECT FROM pg_inherits WHERE t.oid IN (inhparent, inhrelid))
-            OR EXISTS (
-                SELECT FROM pg_trigger
-                WHERE tgrelid = t.oid
-                    AND NOT tgisinternal
-                    AND tgname NOT IN (
-                        'statements_change_nothing', 'rows_never_change',
-                        'epochs_only_grow', 'leases_stay', 'lease_rows_stay'
-                    )
-            )
-    ) AS nothing_in_between
+    ) AS one_way_in

@@ -17,6 +17,7 @@ GRANT USAGE ON SCHEMA failproof TO failproof_auditor;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.event_log,
+    failproof.readable_log,
     failproof.run_list,
     failproof.lease_list,
     failproof.price_list,
@@ -27,6 +28,7 @@ GRANT SELECT ON
     failproof.ledger_tile_list,
     failproof.checkpoint_list
 TO failproof_auditor;
+GRANT EXECUTE ON FUNCTION failproof.readable(json) TO failproof_auditor;
 
 -- The read models come and go: what the projector makes from now on can be read, too. The
 -- views in promptguard call functions of their own, as whoever reads them.

@@ -61,3 +61,4 @@ GRANT SELECT ON
     failproof.migration_log,
     failproof.installation_log
 TO failproof_projector;
+GRANT EXECUTE ON FUNCTION failproof.readable(json) TO failproof_projector;

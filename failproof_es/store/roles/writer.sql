@@ -27,11 +27,13 @@ GRANT EXECUTE ON FUNCTION
     failproof.record_price(uuid, text, numeric, numeric, numeric, text),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
-    failproof.add_checkpoint(bigint, text)
+    failproof.add_checkpoint(bigint, text),
+    failproof.readable(json)
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.event_log,
+    failproof.readable_log,
     failproof.run_list,
     failproof.lease_list,
     failproof.price_list,

@@ -176,7 +176,7 @@ def test_a_trigger_that_improves_the_leaf_hash_too_is_named_while_it_stands(log:
     append(log)
     result = log.verify()
     assert found(result) == {IN_BETWEEN}
-    assert "the trigger quiet stands on failproof.events" in first(result, IN_BETWEEN).message
+    assert "the trigger quiet on failproof.events" in first(result, IN_BETWEEN).message
     with log.engine() as store, store.connect() as connection:
         sign_checkpoint(connection, log.recorded.key, None)
     log.tamper("DROP TRIGGER quiet ON failproof.events", "DROP FUNCTION public.improve")

@@ -246,21 +246,30 @@ def test_a_parent_table_is_no_way_around_the_statement_trigger(
 TAMPERING = {
     "ALTER TABLE failproof.events DISABLE TRIGGER rows_never_change": "immutable rows",
     "ALTER TABLE failproof.events ENABLE TRIGGER statements_change_nothing": "immutable rows",
-    "DROP TRIGGER rows_never_change ON failproof.prices": "immutable rows",
     DEFINITIONS["hide with a policy"]: "nothing in between",
     DEFINITIONS["row security"]: "nothing in between",
     "CREATE RULE quiet AS ON UPDATE TO failproof.events DO INSTEAD NOTHING": "nothing in between",
     DEFINITIONS["add rows by a child"]: "nothing in between",
     DEFINITIONS["add a trigger"]: "nothing in between",
-    "ALTER FUNCTION failproof.append SECURITY INVOKER": "one way in",
-    "ALTER FUNCTION failproof.append RESET search_path": "one way in",
     f"GRANT UPDATE ON failproof.leases TO {WRITER}": "least privilege",
     f"GRANT TRIGGER ON failproof.events TO {WRITER}": "least privilege",
     "ALTER TABLE failproof.events OWNER TO postgres": "owner without a login",
     "ALTER FUNCTION failproof.append OWNER TO postgres": "owner without a login",
     # The one definition that PostgreSQL fires no event trigger for.
     "REASSIGN OWNED BY failproof_owner TO postgres": "owner without a login",
+    "ALTER TABLE failproof.events ALTER recorded_at SET DEFAULT now() - interval '1 day'": (
+        "nothing in between"
+    ),
+    "CREATE OR REPLACE VIEW failproof.event_log AS SELECT * FROM failproof.event_log": (
+        "nothing in between"
+    ),
 }
+BOTH = {
+    "ALTER FUNCTION failproof.append SECURITY INVOKER": "one way in",
+    "ALTER FUNCTION failproof.append RESET search_path": "one way in",
+    "DROP TRIGGER rows_never_change ON failproof.events": "immutable rows",
+}
+"""What takes a layer down and is not as it was installed, too."""
 
 
 @pytest.mark.parametrize("statement", TAMPERING)
@@ -269,6 +278,14 @@ def test_what_a_superuser_takes_down_is_reported_as_missing(
 ) -> None:
     unguarded.execute(statement.encode())
     assert missing(store) == [TAMPERING[statement], "guarded schema"]
+
+
+@pytest.mark.parametrize("statement", BOTH)
+def test_what_takes_two_layers_down_is_reported_as_both(
+    statement: str, store: Store, unguarded: psycopg.Connection[Any]
+) -> None:
+    unguarded.execute(statement.encode())
+    assert missing(store) == [BOTH[statement], "nothing in between", "guarded schema"]
 
 
 def test_a_superuser_who_takes_everything_down_can_change_an_event(

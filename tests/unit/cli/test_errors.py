@@ -9,13 +9,15 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from failproof_es.cli.database_url import masked
+from failproof_es.cli.database_url import masked, shown
 from failproof_es.cli.errors import ExitCode, exit_code_of, report
 from failproof_es.engine.outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.connecting import connect
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.store import Store
 from tests.unit.event_samples import SAMPLES
 
 [SAMPLE_OF_RUN_VALIDATED] = [each for each in SAMPLES if isinstance(each, RunValidated)]
@@ -104,24 +106,59 @@ def test_only_debug_shows_the_stack_trace(capsys: pytest.CaptureFixture[str]) ->
     assert "(--debug" not in shown
 
 
+URLS = {
+    "postgresql://me:sesame@db.example:5432/log": "postgresql://me:***@db.example:5432/log",
+    "postgres://me:ses%40sesame@db.example/log?sslmode=require": (
+        "postgres://me:***@db.example/log?sslmode=require"
+    ),
+    "postgresql:///log?user=me&password=sesame&host=/run": "postgresql://me:***@/log?host=/run",
+    "postgresql://me:open%20sesame@db.example/log": "postgresql://me:***@db.example/log",
+    "postgresql://me@db.example/log?pass%77ord=sesame": "postgresql://me:***@db.example/log",
+    "postgresql://me@db.example/log?oauth_client_secret=sesame": (
+        "postgresql://me@db.example/log?oauth_client_secret=***"
+    ),
+    "postgresql://me@db.example/log?options=-csesame&sslpassword=sesame": (
+        "postgresql://me@db.example/log?options=***&sslpassword=***"
+    ),
+    "postgresql://me:open@sesame@db.example/log": "postgresql://me:***@***/log",
+    "postgresql://me:sesame@one:1,two:2/log": "postgresql://me:***@/log?host=one,two&port=1,2",
+    "postgresql://me:sesame@[::1]:5432/log": "postgresql://me:***@[::1]:5432/log",
+    "host=db.example user=me password=sesame dbname=log": (
+        "user=me password=*** dbname=log host=db.example"
+    ),
+    "host=db.example password='open sesame' dbname=log": (
+        "password=*** dbname=log host=db.example"
+    ),
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
+    assert shown(url) == URLS[url]
+    assert "sesame" not in masked(f"cannot reach {url}: refused")
+
+
 @pytest.mark.parametrize(
     "url",
     [
-        "postgresql://me:sesame@db.example:5432/log",
-        "postgresql://me:ses%40sesame@db.example/log?sslmode=require",
-        "postgresql:///log?user=me&password=sesame&host=/run",
-        "host=db.example user=me password=sesame dbname=log",
-        "host=db.example password='open sesame' dbname=log",
-        "cannot reach postgresql://me:sesame@db.example/log: refused",
+        "postgresql://me:open sesame@db.example/log",
+        "host=db.example password=open sesame dbname=log",
+        "postgresql://me:%zzsesame@db.example/log",
+        "mysql://me:sesame@db.example/log",
+        "sesame",
     ],
 )
-def test_a_database_url_is_shown_without_its_password(url: str) -> None:
-    shown = masked(url)
-    assert "sesame" not in shown
-    assert "***" in shown
-    assert "log" in shown
+def test_a_database_url_that_cannot_be_read_is_not_quoted(url: str) -> None:
+    for use in (shown, connect, Store.reach):
+        with pytest.raises(InvalidInput, match="cannot be read") as refused:
+            use(url)
+        assert "sesame" not in str(refused.value)
 
 
-def test_a_url_without_a_password_stays_as_it_is() -> None:
-    url = "postgresql://postgres@/failproof?host=/run/failproof"
-    assert masked(url) == url
+def test_a_url_without_a_secret_stays_as_it_is() -> None:
+    for url in (
+        "postgresql://postgres@/failproof?host=/run/failproof",
+        "postgresql://db.example:5432/log?target_session_attrs=read-write",
+        "the model at http://127.0.0.1:8000/v1 is away",
+    ):
+        assert masked(url) == url

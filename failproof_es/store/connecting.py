@@ -1,0 +1,55 @@
+"""The one place that opens connections to a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from failproof_es.problems import InvalidInput
+
+CONNECT_TIMEOUT_S = 10
+_OWN_NAMES = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
+"""A role or a database can be given a search path in which another schema comes before
+`pg_catalog`: its functions would then answer in the place of the server's own."""
+
+
+def parameters_of(url: str) -> dict[str, str]:
+    """What a URL or a connection string says, by parameter.
+
+    Raises `InvalidInput` for one that cannot be read: the server's library would quote it, or
+    the piece of a password where it stopped.
+    """
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    except psycopg.ProgrammingError:
+        raise InvalidInput.because(
+            "the database URL cannot be read",
+            remedy="write it like postgresql://user@host:5432/name; in a password, a space is "
+            "%20, an @ is %40, a % is %25",
+        ) from None
+
+
+def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
+    """A connection on which a name without a schema means PostgreSQL's own, and nothing else.
+
+    In autocommit unless told otherwise. Raises `psycopg.Error`, and `InvalidInput` for a URL
+    that cannot be read.
+    """
+    parameters_of(url)
+    autocommit = options.pop("autocommit", True)
+    settings = {"connect_timeout": CONNECT_TIMEOUT_S, **options}
+    connection: psycopg.Connection[Any] = psycopg.connect(url, autocommit=True, **settings)
+    try:
+        use_own_names(connection)
+    except BaseException:
+        connection.close()
+        raise
+    connection.autocommit = autocommit
+    return connection
+
+
+def use_own_names(connection: psycopg.Connection[Any]) -> None:
+    """Do that to a connection that somebody else opened, outside of a transaction."""
+    connection.execute(_OWN_NAMES)

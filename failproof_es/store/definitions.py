@@ -1,0 +1,125 @@
+"""Whether the schema in a database is the one that was installed, object by object.
+
+What is expected is in `definitions.json`, the digests of a fresh installation's definitions: a
+database that lies about itself is not asked what it should be. The file is made by
+`python -m failproof_es.store.definitions > failproof_es/store/definitions.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from failproof_es.store.connecting import connect
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import ROLES, install
+from failproof_es.store.recorder import query
+
+Connection = psycopg.Connection[Any]
+
+SCHEMAS = ("failproof", "failproof_guard", "promptguard")
+_ALWAYS_THERE = re.compile(r"(?:.* on )?(?:\w+ )?failproof\.")
+"""On some servers we may install nothing but the schema of the log."""
+_ROW_SECURITY = "row-level security on "
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something in the database that is not as it was installed."""
+
+    what: str
+    """In words."""
+    hides_rows: bool = False
+
+
+def differences(connection: Connection) -> list[Difference]:
+    """What is not as installed: changed, missing, or not ours. Empty when all is.
+
+    Read from the catalog: whoever can forge that can hide it.
+    """
+    found = compare(installed(connection, SCHEMAS), expected())
+    with looking(connection), connection.cursor(row_factory=tuple_row) as cursor:
+        settings = cursor.execute(query("role_settings"), {"roles": list(ROLES)}).fetchall()
+    return [*found, *(Difference(f"the {setting} was not installed") for (setting,) in settings)]
+
+
+def compare(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[Difference]:
+    """The objects that differ, in the order of their names; those that hide rows come first."""
+    told = []
+    for thing in sorted(found.keys() | wanted.keys()):
+        if thing not in wanted:
+            told.append(
+                Difference(f"the {thing} was not installed", thing.startswith(_ROW_SECURITY))
+            )
+        elif thing not in found:
+            if _ALWAYS_THERE.match(thing):
+                told.append(Difference(f"the {thing} is missing"))
+        elif found[thing] != wanted[thing]:
+            told.append(Difference(f"the {thing} is not the one that was installed"))
+    return sorted(told, key=lambda each: not each.hides_rows)
+
+
+def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:
+    """Every object in these schemas and the digest of its definition."""
+    with looking(connection), connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(query("definitions"), {"schemas": list(schemas)}).fetchall()
+    return {thing: hashlib.sha256(definition.encode()).hexdigest() for thing, definition in rows}
+
+
+@contextmanager
+def looking(connection: Connection) -> Iterator[None]:
+    """A transaction in which the catalog answers as the server has it.
+
+    No setting of the user makes another function answer, or writes the same definition otherwise.
+    """
+    with connection.transaction():
+        connection.execute(
+            "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), "
+            "pg_catalog.set_config('quote_all_identifiers', 'off', true)"
+        )
+        yield
+
+
+@cache
+def expected() -> dict[str, str]:
+    """The objects of a fresh installation, and the digests of their definitions."""
+    file = resources.files("failproof_es.store").joinpath("definitions.json")
+    read: dict[str, str] = json.loads(file.read_text("utf-8"))
+    return read
+
+
+def fresh() -> dict[str, str]:
+    """The same, from a server that is started for it and thrown away."""
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-definitions-"))
+    home.chmod(0o755)
+    server = EmbeddedServer(home)
+    try:
+        with connect(server.ensure_running()) as connection:
+            install(connection)
+            return installed(connection, SCHEMAS)
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def as_file(definitions: Mapping[str, str]) -> str:
+    """The text of `definitions.json`: an object a line, so that a change shows as one."""
+    return json.dumps(definitions, indent=0, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_file(fresh()))
