@@ -19,8 +19,10 @@ from failproof_es.assurance.signing_key import (
     read_public_key,
 )
 from failproof_es.assurance.tree import stored_tree
+from failproof_es.assurance.trees import read_trees, refuse_replaced
 from failproof_es.assurance.trusted import check_continues, default_place, keep, read_kept
 from failproof_es.assurance.witness import Request, cosign_request, parse_request
+from failproof_es.cli.ledger_repair import repair
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
 from failproof_es.counting import counted
@@ -36,6 +38,9 @@ from failproof_es.store.ledger import Connection
 @click.group(cls=Group)
 def ledger() -> None:
     """Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere."""
+
+
+ledger.add_command(repair)
 
 
 @ledger.command()
@@ -147,6 +152,8 @@ def watch(place: str | None, every: float | None, log_key: str | None) -> None:
 def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
     origin = tables.origin(connection)
     public = _public_key(given_key, origin)
+    if place is not None:
+        refuse_replaced(read_trees(connection), public, place)
     place = place or str(default_place(origin))
     signed = note.parse(_newest(connection))
     newest = checkpoints.opened(signed, public)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,8 +11,9 @@ import click
 import psycopg
 
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import Finding, Verification
-from failproof_es.assurance.signing_key import own_public_key, read_public_key
+from failproof_es.assurance.findings import Finding, Replaced, Verification
+from failproof_es.assurance.signing_key import read_public_key
+from failproof_es.assurance.trees import own_public_keys, read_trees
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.assurance.verified import keep_verified, read_verified
@@ -25,7 +28,6 @@ from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import PublicKey
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reader import resolve_run
@@ -66,12 +68,14 @@ def verify(
         session().open_store() as store,
         psycopg.connect(store.auditor_url, autocommit=True) as connection,
     ):
-        origin = ledger.origin(connection)
-        public = own_public_key(origin) if key is None else read_public_key(key)
+        trees = read_trees(connection)
+        origin = trees.current.origin
+        keys = own_public_keys(trees) if key is None else trees.keys(read_public_key(key))
+        public = keys.get(origin, next(iter(keys.values()), None))
         if run is not None:
             _verify_run(connection, run, public, output_format)
             return
-        trusted = _trusted(origin, public, places)
+        trusted = _trusted(keys, places)
         before = read_verified(origin) if incremental else None
         result = verify_log(connection, public, trusted, before)
         missing = missing_layers(connection)
@@ -85,9 +89,12 @@ def verify(
     click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
 
 
-def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> list[Checkpoint]:
-    """The checkpoints to hold the log to: those in the places named, else this user's own."""
-    if public is None:
+def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
+    """The checkpoints to hold the log to: those in the places named, else this user's own.
+
+    `keys` are the log's by origin: of its own tree, and of those that a repair replaced.
+    """
+    if not keys:
         if places:
             raise InvalidInput.because(
                 "without the log's public key no checkpoint can be trusted",
@@ -95,15 +102,24 @@ def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> 
             )
         return []
     if not places:
-        own = read_kept(str(default_place(origin)), public)
-        return [] if own is None else [own]
-    kept = {place: read_kept(place, public) for place in places}
+        own = (read_kept(str(default_place(origin)), key) for origin, key in keys.items())
+        return [checkpoint for checkpoint in own if checkpoint is not None]
+    kept = {place: _read_kept(place, list(keys.values())) for place in places}
     if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
         raise InvalidInput(
             [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
              for place in missing]
         )  # fmt: skip
     return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
+
+
+def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
+    """What is kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    *others, last = keys
+    for key in others:
+        with contextlib.suppress(InvalidInput):
+            return read_kept(place, key)
+    return read_kept(place, last)
 
 
 def _verify_run(
@@ -146,6 +162,7 @@ def document(result: Verification) -> dict[str, Any]:
         "signed": result.signed_size,
         "anchored_outside": result.anchored_size,
         "not_anchored_outside": result.tree_size - result.anchored_size,
+        "replaced": [asdict(each) for each in result.replaced],
         "findings": [asdict(each) for each in result.findings],
         "more_findings": result.more,
     }
@@ -156,6 +173,8 @@ def _print(result: Verification, *, signed: bool) -> None:
         click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
     for kind, count in result.more.items():
         click.echo(f"{kind}: {count:,} more")
+    for replaced in result.replaced:
+        _print_replaced(replaced)
     verdict = "genuine" if result.genuine else "NOT as it was recorded"
     click.echo(f"{counted(result.events, 'event')} of {result.origin}: {verdict}")
     if not signed:
@@ -165,6 +184,27 @@ def _print(result: Verification, *, signed: bool) -> None:
         f"signed: {result.signed_size:,}; anchored outside the database: "
         f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
     )
+
+
+def _print_replaced(replaced: Replaced) -> None:
+    at = replaced.repaired_at.strftime("%Y-%m-%d %H:%M:%S")
+    click.echo(
+        one_line(
+            f"the tree of {replaced.origin} ({counted(replaced.events, 'event')}) was replaced at "
+            f"{at}Z by {replaced.who}@{replaced.where}: {replaced.reason}"
+        )
+    )
+    if not replaced.intact:
+        click.echo("  not everything that was signed over it stands in the log as it was signed")
+    elif replaced.signed_size:
+        click.echo(
+            f"  what was signed over its first {replaced.signed_size:,} stands in the log as it "
+            "was signed"
+        )
+    if replaced.vouched_for:
+        click.echo("  its key vouches for the new one")
+    for remark in replaced.remarks:
+        click.echo(one_line(f"  {remark}"))
 
 
 def _place(finding: Finding) -> str:

@@ -14,12 +14,12 @@ plain_views (view_name, table_name, column_names) AS (
         'leaf_hash'
     ),
     ('run_list', 'run_numbers', 'run_number, run_id'),
-    ('ledger_origin', 'ledger_identity', 'origin, created_at'),
+    ('ledger_origin', 'ledger_identity', 'origin, created_at, tree'),
     (
         'ledger_tile_list', 'ledger_tiles',
-        'level, tile, width, hashes, positions, integrated_at'
+        'level, tile, width, hashes, positions, integrated_at, tree'
     ),
-    ('checkpoint_list', 'ledger_checkpoints', 'checkpoint_id, tree_size, note, recorded_at')
+    ('checkpoint_list', 'ledger_checkpoints', 'checkpoint_id, tree_size, note, recorded_at, tree')
 )
 SELECT true AS hides_rows, 'row-level security stands on failproof.' || relname AS what
 FROM log_tables

@@ -27,7 +27,8 @@ GRANT EXECUTE ON FUNCTION
     failproof.record_price(uuid, text, numeric, numeric, numeric, text),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
-    failproof.add_checkpoint(bigint, text)
+    failproof.add_checkpoint(bigint, text),
+    failproof.begin_tree(uuid, bigint)
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
