@@ -80,6 +80,11 @@ def review_id(evaluation_id: UUID) -> UUID:
     return digest_uuid(hashlib.sha256(f"review\n{evaluation_id}".encode()).digest())
 
 
+def ledger_id() -> UUID:
+    """The stream of what is done about the log's ledger: each log has one."""
+    return digest_uuid(hashlib.sha256(b"ledger\n").digest())
+
+
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
     value = int.from_bytes(digest[:16], "big")

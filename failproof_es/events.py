@@ -67,6 +67,41 @@ class PromptsImported(Event):
     where: str
 
 
+# -- the ledger's stream -----------------------------------------------------------------------
+
+
+class LedgerFinding(Record):
+    """Something that `verify` found. `index` counts the tree's events from 0."""
+
+    kind: str
+    message: str
+    index: int | None
+    position: int | None
+
+
+class LedgerRepaired(Event):
+    """The log's tree was replaced by a new one, made of the log's rows; the old one is kept.
+
+    `old_tree_size`, `old_checkpoint` (the newest, as signed) and the findings say how the old
+    tree stood. The old key is `None` where nothing was signed, or it was lost; `handover` is the
+    note in which it names the new key (`failproof_es.ledger.handover`).
+    """
+
+    reason: str
+    who: str
+    where: str
+    old_origin: str
+    old_key: str | None
+    old_tree_size: int
+    old_checkpoint: str | None
+    new_origin: str
+    new_key: str
+    handover: str | None
+    findings: tuple[LedgerFinding, ...]
+    more_findings: dict[str, int]
+    """How many findings of a kind there were beyond those named."""
+
+
 # -- operations streams ----------------------------------------------------------------------
 
 
@@ -515,6 +550,7 @@ EVENTS: dict[str, type[Event]] = {
     for kind in (
         PromptStored,
         PromptsImported,
+        LedgerRepaired,
         ConfigurationResolved,
         ValidationStarted,
         ValidationPassed,

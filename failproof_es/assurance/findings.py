@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 _SHOWN = 20
@@ -22,6 +23,7 @@ SIGNATURE = "signature"
 ROWS_HIDDEN = "rows hidden by a policy"
 IN_BETWEEN = "something stands between the log and its readers"
 RUN_RENUMBERED = "number of a run changed"
+REPLACED_TREE = "replaced tree"
 CHECKPOINT_REMOVED = "checkpoint removed"
 
 
@@ -51,6 +53,29 @@ class Verified:
     recorded_at_us: int
 
 
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A tree that a recorded repair replaced, and what is left of what was signed over it."""
+
+    origin: str
+    new_origin: str
+    repaired_at: datetime
+    who: str
+    where: str
+    reason: str
+    events: int
+    """Leaves that the old tree holds."""
+    signed_size: int
+    """The largest size that a checkpoint signs and the old tree has."""
+    anchored_size: int
+    """The same, of the checkpoints that are kept outside the database."""
+    vouched_for: bool
+    """Whether the old key names the new one."""
+    intact: bool
+    """Whether every event that was signed under the old tree is in the log as it was signed."""
+    remarks: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Verification:
     """What was looked at, and what was found."""
@@ -65,6 +90,8 @@ class Verification:
     anchored_size: int = 0
     """Events under a checkpoint that is kept outside the database."""
     findings: list[Finding] = field(default_factory=list)
+    replaced: list[Replaced] = field(default_factory=list)
+    """The trees before this one."""
     verified: Verified | None = None
     """Where the next verification may go on; `None` when something was found."""
     more: dict[str, int] = field(default_factory=dict)

@@ -109,7 +109,7 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     # Closed at once when a leaf is refused: the connection is busy until the rows are.
     with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
         for row in rows:
-            leaf = _checked_leaf(row)
+            leaf = checked_leaf(row)
             try:
                 filled += edge.add(row.position, leaf)
             except InvalidTree as error:
@@ -118,7 +118,8 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     return taken, filled
 
 
-def _checked_leaf(row: LeafRow) -> bytes:
+def checked_leaf(row: LeafRow) -> bytes:
+    """The row's leaf. Raises `LedgerBroken` when its writer recorded another one."""
     leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
     if row.leaf_hash is not None and row.leaf_hash != leaf:
         stream = UUID(bytes=row.stream_id)

@@ -32,7 +32,9 @@ from failproof_es.assurance.findings import (
     Verification,
     Verified,
 )
+from failproof_es.assurance.replaced import verify_replaced
 from failproof_es.assurance.surroundings import RunNumbers
+from failproof_es.assurance.trees import read_trees
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -63,11 +65,16 @@ def verify_log(
     """Compare rows, tree and checkpoints.
 
     `key` is the log's public key; without one, checkpoints in the database are only compared
-    with the tree. `trusted` are checkpoints kept outside the database, checked already. With
-    `before`, events that were verified then are not read again: what has been changed in
-    them since is not seen.
+    with the tree. `trusted` are checkpoints kept outside the database, checked already; where a
+    repair replaced the tree, `key` and `trusted` may be of one before. With `before`, events
+    that were verified then are not read again: what has been changed in them since is not seen.
     """
-    result = Verification(ledger.origin(connection))
+    trees = read_trees(connection)
+    result = Verification(trees.current.origin)
+    for problem in trees.problems:
+        result.add(Finding(HISTORY_FORKED, problem))
+    keys = trees.keys() if key is None else trees.keys(key)
+    key = keys.get(result.origin, key)
     for each in differences(connection):
         result.add(Finding(ROWS_HIDDEN if each.hides_rows else IN_BETWEEN, each.what))
     if key is not None and key.name != result.origin:
@@ -75,6 +82,9 @@ def verify_log(
         result.add(Finding(HISTORY_FORKED, message))
     if before is not None and before.origin != result.origin:
         before = None
+    older = {tree.origin for tree, _ in trees.replaced}
+    of_older = [each for each in trusted if each.origin in older]
+    trusted = [each for each in trusted if each.origin not in older]
     numbers = RunNumbers(connection)
     walk = _Walk(result, numbers, _checkpoints(connection, key, trusted, result), before)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
@@ -86,6 +96,8 @@ def verify_log(
     walk.end()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
+    if before is None or of_older:
+        verify_replaced(connection, trees, keys, of_older, result)
     if before is None:
         full = sum(tile.width == TILE_WIDTH for tile in tiles)
         _compare_upper_tiles(upper_tiles, full, walk.tile_roots, result)

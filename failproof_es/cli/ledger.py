@@ -19,6 +19,7 @@ from failproof_es.assurance.signing_key import (
     read_public_key,
 )
 from failproof_es.assurance.tree import stored_tree
+from failproof_es.assurance.trees import read_trees, refuse_replaced
 from failproof_es.assurance.trusted import (
     check_continues,
     default_place,
@@ -28,6 +29,7 @@ from failproof_es.assurance.trusted import (
 )
 from failproof_es.assurance.witness import Request, cosign_request, parse_request
 from failproof_es.cli.input_files import read_file
+from failproof_es.cli.ledger_repair import repair
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
 from failproof_es.counting import counted
@@ -45,6 +47,9 @@ _LARGEST_CHECKPOINT = 1 << 20
 @click.group(cls=Group)
 def ledger() -> None:
     """Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere."""
+
+
+ledger.add_command(repair)
 
 
 @ledger.command()
@@ -161,6 +166,8 @@ def watch(place: str | None, every: float | None, log_key: str | None) -> None:
 def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
     origin = tables.origin(connection)
     public = _public_key(given_key, origin)
+    if place is not None:
+        refuse_replaced(read_trees(connection), public, place)
     newest, kept = hold(connection, place or str(default_place(origin)), public)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
     before = "nothing was kept before" if kept is None else f"continues the {kept} kept"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import Finding, Verification, Verified
-from failproof_es.assurance.signing_key import own_public_key, read_public_key
+from failproof_es.assurance.findings import Finding, Replaced, Verification, Verified
+from failproof_es.assurance.signing_key import read_public_key
+from failproof_es.assurance.trees import own_public_keys, read_trees
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.assurance.verified import keep_verified, read_verified
@@ -24,7 +27,6 @@ from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import ED25519, PublicKey
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
@@ -66,12 +68,14 @@ def verify(
         session().open_store() as store,
         connect(store.auditor_url) as connection,
     ):
-        origin = ledger.origin(connection)
-        public = own_public_key(origin) if key is None else read_public_key(key, ED25519)
+        trees = read_trees(connection)
+        origin = trees.current.origin
+        keys = own_public_keys(trees) if key is None else trees.keys(read_public_key(key, ED25519))
+        public = keys.get(origin, next(iter(keys.values()), None))
         if run is not None:
             _verify_run(connection, run, public, output_format)
             return
-        trusted = _trusted(origin, public, places)
+        trusted = _trusted(keys, places)
         before = read_verified(origin) if incremental else None
         result = verify_log(connection, public, trusted, before)
         missing = missing_layers(connection)
@@ -92,9 +96,12 @@ def _keep(verified: Verified) -> None:
         say(f"the next --incremental verification begins where the last one did: {error}")
 
 
-def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> list[Checkpoint]:
-    """The checkpoints to hold the log to: those in the places named, else this user's own."""
-    if public is None:
+def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
+    """The checkpoints to hold the log to: those in the places named, else this user's own.
+
+    `keys` are the log's by origin: of its own tree, and of those that a repair replaced.
+    """
+    if not keys:
         if places:
             raise InvalidInput.because(
                 "without the log's public key no checkpoint can be trusted",
@@ -102,15 +109,24 @@ def _trusted(origin: str, public: PublicKey | None, places: tuple[str, ...]) -> 
             )
         return []
     if not places:
-        own = read_kept(str(default_place(origin)), public)
-        return [] if own is None else [own]
-    kept = {place: read_kept(place, public) for place in places}
+        own = (read_kept(str(default_place(origin)), key) for origin, key in keys.items())
+        return [checkpoint for checkpoint in own if checkpoint is not None]
+    kept = {place: _read_kept(place, list(keys.values())) for place in places}
     if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
         raise InvalidInput(
             [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
              for place in missing]
         )  # fmt: skip
     return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
+
+
+def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
+    """What is kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    *others, last = keys
+    for key in others:
+        with contextlib.suppress(InvalidInput):
+            return read_kept(place, key)
+    return read_kept(place, last)
 
 
 def _verify_run(
@@ -153,6 +169,7 @@ def document(result: Verification) -> dict[str, Any]:
         "signed": result.signed_size,
         "anchored_outside": result.anchored_size,
         "not_anchored_outside": result.tree_size - result.anchored_size,
+        "replaced": [asdict(each) for each in result.replaced],
         "findings": [asdict(each) for each in result.findings],
         "more_findings": result.more,
     }
@@ -163,6 +180,8 @@ def _print(result: Verification, *, signed: bool) -> None:
         click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
     for kind, count in result.more.items():
         click.echo(f"{kind}: {count:,} more")
+    for replaced in result.replaced:
+        _print_replaced(replaced)
     verdict = "genuine" if result.genuine else "NOT as it was recorded"
     click.echo(f"{counted(result.events, 'event')} of {result.origin}: {verdict}")
     if not signed:
@@ -172,6 +191,27 @@ def _print(result: Verification, *, signed: bool) -> None:
         f"signed: {result.signed_size:,}; anchored outside the database: "
         f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
     )
+
+
+def _print_replaced(replaced: Replaced) -> None:
+    at = replaced.repaired_at.strftime("%Y-%m-%d %H:%M:%S")
+    click.echo(
+        one_line(
+            f"the tree of {replaced.origin} ({counted(replaced.events, 'event')}) was replaced at "
+            f"{at}Z by {replaced.who}@{replaced.where}: {replaced.reason}"
+        )
+    )
+    if not replaced.intact:
+        click.echo("  not everything that was signed over it stands in the log as it was signed")
+    elif replaced.signed_size:
+        click.echo(
+            f"  what was signed over its first {replaced.signed_size:,} stands in the log as it "
+            "was signed"
+        )
+    if replaced.vouched_for:
+        click.echo("  its key vouches for the new one")
+    for remark in replaced.remarks:
+        click.echo(one_line(f"  {remark}"))
 
 
 def _place(finding: Finding) -> str:

@@ -44,6 +44,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/record_price",
     "functions/add_tile",
     "functions/add_checkpoint",
+    "functions/begin_tree",
     "functions/readable",
     "views/readable_log",
     "functions/for_nobody",

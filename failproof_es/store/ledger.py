@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -28,6 +28,8 @@ _OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
 _STREAMS_AT_ONCE = 1_000
 _EVERY = (1 << 63) - 1
 _COPY_HEADER = 19
+_TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
+"""The number of a tree; of the log's own for `None`."""
 _FIXED = struct.Struct(">hiqi16siqi")
 """Fields in the row, then length and value: position, stream id, version; the topic's length."""
 _LENGTH = struct.Struct(">i")
@@ -53,6 +55,14 @@ class LeafRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class LogTree:
+    """A tree over the log. Its number counts the repairs before it."""
+
+    number: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
     """A signed checkpoint as the database keeps it; nothing in it has been checked."""
 
@@ -60,14 +70,21 @@ class StoredCheckpoint:
     note: str
 
 
+def trees(connection: Connection) -> list[LogTree]:
+    """Every tree that the log ever had, the log's own last.
+
+    One for each number; an attacker's second one under a number is for `verify` to notice.
+    """
+    with connection.cursor(row_factory=class_row(LogTree)) as cursor:
+        return cursor.execute(
+            "SELECT DISTINCT ON (tree) tree AS number, origin FROM failproof.ledger_origin "
+            "ORDER BY tree, created_at"
+        ).fetchall()
+
+
 def origin(connection: Connection) -> str:
-    """Which log this is. There is one; an attacker's second one is for `verify` to notice."""
-    with connection.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute(
-            "SELECT origin FROM failproof.ledger_origin ORDER BY created_at LIMIT 1"
-        ).fetchone()
-    assert row is not None
-    return str(row[0])
+    """Which log this is: the name that its checkpoints are signed for."""
+    return trees(connection)[-1].origin
 
 
 def leaf_rows(
@@ -128,14 +145,26 @@ def _leaf_row(row: bytes) -> LeafRow:
     )  # fmt: skip
 
 
-def tiles(connection: Connection, level: int, first: int = 0) -> Iterator[Tile]:
-    """Stream a level's tiles from `first` on, the widest of each place."""
+def tiles(
+    connection: Connection, level: int, first: int = 0, tree: int | None = None
+) -> Iterator[Tile]:
+    """Stream a level's tiles from `first` on, the widest of each place; of the log's own tree."""
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
         yield from cursor.stream(
             "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
-            "FROM failproof.ledger_tile_list WHERE level = %s AND tile >= %s "
+            f"FROM failproof.ledger_tile_list WHERE tree = {_TREE} AND level = %s AND tile >= %s "
             "ORDER BY tile, width DESC",
-            (level, first),
+            (tree, level, first),
+        )
+
+
+def leaf_tiles(connection: Connection, tree: int) -> Iterator[Tile]:
+    """Stream every tile of leaves of a tree, the narrower ones of a place first."""
+    with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
+        yield from cursor.stream(
+            "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
+            "WHERE tree = %s AND level = 0 ORDER BY tile, width",
+            (tree,),
         )
 
 
@@ -144,8 +173,8 @@ def tile(connection: Connection, level: int, number: int) -> Tile | None:
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     return cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
-        "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
-        (level, number),
+        f"WHERE tree = {_TREE} AND level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
+        (None, level, number),
     ).fetchone()
 
 
@@ -154,7 +183,8 @@ def last_tile(connection: Connection) -> Tile | None:
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     return cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
-        "WHERE level = 0 ORDER BY tile DESC, width DESC LIMIT 1"
+        f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT 1",
+        (None,),
     ).fetchone()
 
 
@@ -162,7 +192,9 @@ def levels(connection: Connection) -> int:
     """How many levels of tiles there are."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(
-            "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list"
+            "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list "
+            f"WHERE tree = {_TREE}",
+            (None,),
         ).fetchone()
     assert row is not None
     return int(row[0])
@@ -173,14 +205,20 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     return cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
-        "WHERE level = 0 AND positions[1] <= %s ORDER BY positions[1] DESC, width DESC LIMIT 1",
-        (position,),
+        f"WHERE tree = {_TREE} AND level = 0 AND positions[1] <= %s "
+        "ORDER BY positions[1] DESC, width DESC LIMIT 1",
+        (None, position),
     ).fetchone()
 
 
 def lock(connection: Connection) -> None:
     """Until the transaction ends, nobody else integrates."""
     connection.execute("SELECT failproof.lock_ledger()")
+
+
+def begin_tree(connection: Connection, repair_stream: UUID, repair_version: int) -> None:
+    """Begin the tree that a `LedgerRepaired` on record calls for; what is added now is its own."""
+    connection.execute("SELECT failproof.begin_tree(%b, %b)", (repair_stream, repair_version))
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
@@ -197,12 +235,13 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
         )
 
 
-def checkpoints(connection: Connection) -> list[StoredCheckpoint]:
-    """Every checkpoint, the smallest tree first."""
+def checkpoints(connection: Connection, tree: int | None = None) -> list[StoredCheckpoint]:
+    """Every checkpoint of a tree, the log's own for `None`; the smallest size first."""
     with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
         return cursor.execute(
-            "SELECT tree_size, note FROM failproof.checkpoint_list "
-            "ORDER BY tree_size, checkpoint_id"
+            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
+            "ORDER BY tree_size, checkpoint_id",
+            (tree,),
         ).fetchall()
 
 
@@ -212,21 +251,22 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
 
 
 def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
-    """Every checkpoint, the largest tree and the most signatures first."""
+    """Every checkpoint of the log's own tree, the largest and the most signatures first."""
     with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
         yield from cursor.execute(
-            "SELECT tree_size, note FROM failproof.checkpoint_list "
-            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
+            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
+            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC",
+            (None,),
         )
 
 
 def checkpoint_of(connection: Connection, tree_size: int) -> StoredCheckpoint | None:
-    """The checkpoint of the tree of that size, with the most signatures recorded for it."""
+    """The checkpoint of the log's own tree at that size, with the most signatures."""
     with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
         return cursor.execute(
-            "SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree_size = %s "
-            "ORDER BY length(note) DESC, checkpoint_id DESC LIMIT 1",
-            (tree_size,),
+            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
+            "AND tree_size = %s ORDER BY length(note) DESC, checkpoint_id DESC LIMIT 1",
+            (None, tree_size),
         ).fetchone()
 
 

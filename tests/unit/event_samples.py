@@ -25,6 +25,8 @@ from failproof_es.events import (
     FileWritten,
     Finding,
     Judged,
+    LedgerFinding,
+    LedgerRepaired,
     LimitChanged,
     ModelSnapshot,
     PromptsImported,
@@ -105,6 +107,19 @@ SAMPLES: tuple[Event, ...] = (
         originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
         collection="calibration_480", dialect="promptguard", path="prompts.jsonl", sha256="cd",
         digests=("aa", "bb"), who="someone", where="host",
+    ),
+    LedgerRepaired(
+        originator_id=STREAM, originator_version=1, run_id=None, timestamp=WHEN,
+        reason="integrated twice", who="someone", where="host", old_origin="failproof-es/old",
+        old_key="failproof-es/old+01234567+AQ==", old_tree_size=65_793,
+        old_checkpoint="failproof-es/old\n65793\n", new_origin="failproof-es/new",
+        new_key="failproof-es/new+76543210+AQ==", handover="failproof-es/handover/1\n",
+        findings=(
+            LedgerFinding(
+                kind="tree goes back", message="to position 1", index=65_536, position=1
+            ),
+        ),
+        more_findings={"tree goes back": 236},
     ),
     ConfigurationResolved(
         **OPERATION, path="run.yaml", configuration={"models": []}, configuration_digest="ab"

@@ -11,7 +11,9 @@ DECLARE
     this_log text;
 BEGIN
     PERFORM failproof.lock_ledger();
-    SELECT origin INTO this_log FROM failproof.ledger_identity ORDER BY created_at LIMIT 1;
+    SELECT origin INTO this_log FROM failproof.ledger_identity
+    WHERE tree = failproof.current_tree()
+    ORDER BY created_at LIMIT 1;
     IF said[1:3] IS DISTINCT FROM ARRAY[
         this_log, new_tree_size::text, encode(failproof.tree_root(new_tree_size), 'base64')
     ] THEN

@@ -9,6 +9,7 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    this_tree integer;
     known integer := 0;
     hashes_due bytea := '';
     positions_due bigint[];
@@ -20,11 +21,12 @@ BEGIN
         RAISE EXCEPTION 'a tile holds 1 to 256 hashes, not %', new_width USING ERRCODE = 'FP006';
     END IF;
     PERFORM failproof.lock_ledger();
+    this_tree := failproof.current_tree();
 
     -- What stands at this place already: the new tile begins with it.
     SELECT t.width, t.hashes, t.positions INTO known, hashes_due, positions_due
     FROM failproof.ledger_tiles AS t
-    WHERE t.level = new_level AND t.tile = new_tile
+    WHERE t.tree = this_tree AND t.level = new_level AND t.tile = new_tile
     ORDER BY t.width DESC
     LIMIT 1;
     IF known >= new_width THEN
@@ -37,7 +39,8 @@ BEGIN
     IF new_tile > 0 THEN
         SELECT t.positions[256] INTO last_position
         FROM failproof.ledger_tiles AS t
-        WHERE t.level = new_level AND t.tile = new_tile - 1 AND t.width = 256;
+        WHERE t.tree = this_tree AND t.level = new_level
+            AND t.tile = new_tile - 1 AND t.width = 256;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'tile % of level % refused: tile % is not full',
                 new_tile, new_level, new_tile - 1
@@ -72,7 +75,8 @@ BEGIN
         SELECT string_agg(failproof.perfect_root(below.hashes), ''::bytea ORDER BY below.tile)
         INTO more_hashes
         FROM failproof.ledger_tiles AS below
-        WHERE below.level = new_level - 1
+        WHERE below.tree = this_tree
+            AND below.level = new_level - 1
             AND below.width = 256
             AND below.tile >= new_tile * 256 + known
             AND below.tile < new_tile * 256 + new_width;
@@ -85,7 +89,7 @@ BEGIN
             CASE new_level WHEN 0 THEN 'the log holds' ELSE 'the tiles below it give' END
             USING ERRCODE = 'FP006';
     END IF;
-    INSERT INTO failproof.ledger_tiles (level, tile, width, hashes, positions)
-    VALUES (new_level, new_tile, new_width, new_hashes, new_positions);
+    INSERT INTO failproof.ledger_tiles (tree, level, tile, width, hashes, positions)
+    VALUES (this_tree, new_level, new_tile, new_width, new_hashes, new_positions);
 END;
 $$;

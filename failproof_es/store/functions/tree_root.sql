@@ -1,4 +1,4 @@
--- The root of the tree of the first `size` events, NULL where the tiles do not reach that far.
+-- The root of the log's tree over the first `size` events, NULL where the tiles do not reach that far.
 -- From the leaves up, each level of tiles has up to 255 hashes that fill no tile of the next
 -- one; they are perfect subtrees, folded from the right.
 CREATE OR REPLACE FUNCTION failproof.tree_root(size bigint) RETURNS bytea
@@ -8,6 +8,7 @@ STRICT
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    this_tree integer := failproof.current_tree();
     tile_level smallint := 0;
     above bigint := size;
     loose integer;
@@ -25,7 +26,8 @@ BEGIN
         IF loose > 0 THEN
             SELECT t.hashes INTO hashes_here
             FROM failproof.ledger_tiles AS t
-            WHERE t.level = tile_level AND t.tile = above AND t.width >= loose
+            WHERE t.tree = this_tree AND t.level = tile_level
+                AND t.tile = above AND t.width >= loose
             ORDER BY t.width DESC
             LIMIT 1;
             IF NOT FOUND THEN

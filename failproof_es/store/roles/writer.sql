@@ -28,6 +28,7 @@ GRANT EXECUTE ON FUNCTION
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
     failproof.add_checkpoint(bigint, text),
+    failproof.begin_tree(uuid, bigint),
     failproof.readable(json)
 TO failproof_writer;
 GRANT SELECT ON

@@ -64,6 +64,7 @@ MAY = {
         "EXECUTE failproof.acquire_lease",
         "EXECUTE failproof.add_checkpoint",
         "EXECUTE failproof.add_tile",
+        "EXECUTE failproof.begin_tree",
         "EXECUTE failproof.lock_ledger",
         "EXECUTE failproof.append",
         "EXECUTE failproof.number_run",

@@ -1,0 +1,202 @@
+"""Whether a tree that was replaced still proves what was signed over it.
+
+A signature over the old tree covers its leaves. The tree is built again from the tiles that are
+kept; where it has the root that was signed, each of those leaves must stand in the log, at its
+position and unchanged, and no event may stand between them that it does not hold. A tree that held
+the log twice passes: it proves the same events, some of them twice. What was never signed proves
+nothing, and nothing is held to it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from failproof_es.assurance.findings import REPLACED_TREE, Finding
+from failproof_es.ledger.edge import Tile
+from failproof_es.ledger.merkle import (
+    HASH_BYTES,
+    TILE_LEVELS,
+    TILE_WIDTH,
+    Frontier,
+    perfect_root,
+    split,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A root of the old tree, and who says so."""
+
+    size: int
+    root: bytes
+    said_by: str
+    outside: bool = False
+
+
+class Leaves:
+    """The position and the leaf of every event of the log, in their order; 40 bytes for each."""
+
+    def __init__(self) -> None:
+        self._positions: array[int] = array("q")
+        self._hashes = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def add(self, position: int, leaf: bytes) -> None:
+        """The next event."""
+        self._positions.append(position)
+        self._hashes += leaf
+
+    def find(self, position: int, leaf: bytes) -> int:
+        """The place of the event that has this position and this leaf; -1 where there is none."""
+        place = bisect_left(self._positions, position)
+        begin = place * HASH_BYTES
+        if place == len(self) or self._positions[place] != position:
+            return -1
+        return place if self._hashes[begin : begin + HASH_BYTES] == leaf else -1
+
+    def position(self, place: int) -> int:
+        """Where the event of that place stands in the log."""
+        return self._positions[place]
+
+
+@dataclass(slots=True)
+class Checked:
+    """What an old tree came to."""
+
+    events: int = 0
+    """Leaves that the tiles hold without a gap."""
+    signed_size: int = 0
+    anchored_size: int = 0
+    """The largest proven size: in all, and of those kept outside."""
+    anchored_events: int = 0
+    """How many events from the log's first one on are proven by a checkpoint kept outside."""
+    intact: bool = True
+    """Whether nothing was found."""
+
+
+def check_tree(
+    tiles: Iterable[Tile], signed: Sequence[Signed], log: Leaves, found: Callable[[Finding], None]
+) -> Checked:
+    """Hold the log to what was signed over the old tree; tell `found` what does not agree.
+
+    `tiles` are all of its tiles of leaves by number and width: where somebody added a wrong one,
+    the right one may stand beside it. They are read to their end.
+    """
+    return _Check(signed, log, found).of(tiles)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Leaves side by side: where each stands, and which event of the log it is, -1 for none."""
+
+    begin: int
+    positions: array[int] = field(default_factory=lambda: array("q"))
+    places: array[int] = field(default_factory=lambda: array("q"))
+
+
+class _Check:
+    def __init__(
+        self, signed: Sequence[Signed], log: Leaves, found: Callable[[Finding], None]
+    ) -> None:
+        self._log = log
+        self._found = found
+        self._due: dict[int, list[Signed]] = {}
+        for each in sorted(signed, key=lambda each: each.size):
+            if each.size:  # an empty tree has one root, and proves no event
+                self._due.setdefault((each.size - 1) >> TILE_LEVELS, []).append(each)
+        self._whole = Frontier()
+        self._waiting = _Run(0)
+        """Full tiles behind the last proven size: judged once a larger one is proven."""
+        self._proven = bytearray(len(log))
+        self._last = -1
+        self._named: set[tuple[int, int]] = set()
+        self._result = Checked()
+
+    def of(self, tiles: Iterable[Tile]) -> Checked:
+        for number, group in groupby(tiles, key=lambda tile: tile.tile):
+            variants = [tile for tile in group if tile.positions]
+            if variants and number << TILE_LEVELS == self._whole.size:
+                self._tile(number, variants)
+        for left in self._due.values():
+            for each in left:
+                self._refuse(each)
+        place = self._proven.find(0, 0, self._last + 1)
+        while place >= 0:
+            position = self._log.position(place)
+            message = (
+                f"the event at position {position} is in no signed part of the replaced tree, "
+                "which goes on behind it"
+            )
+            self._say(message, None, position)
+            place = self._proven.find(0, place + 1, self._last + 1)
+        return self._result
+
+    def _tile(self, number: int, variants: Sequence[Tile]) -> None:
+        begin = number << TILE_LEVELS
+        for each in self._due.pop(number, ()):
+            width = each.size - begin
+            fitting = (tile for tile in variants if self._gives(tile, width, each.root))
+            tile = next(fitting, None)
+            if tile is None:
+                self._refuse(each)
+            else:
+                run = _Run(begin)
+                self._look_up(run, tile, width)
+                self._prove(each, run)
+        widest = variants[-1]
+        self._result.events = begin + widest.width
+        if widest.width == TILE_WIDTH:
+            self._whole.append(perfect_root(split(widest.hashes)), TILE_LEVELS)
+            self._look_up(self._waiting, widest, TILE_WIDTH)
+
+    def _gives(self, tile: Tile, width: int, root: bytes) -> bool:
+        if tile.width < width:
+            return False
+        tree = self._whole.copy()
+        tree.extend(split(tile.hashes)[:width])
+        return tree.root() == root
+
+    def _look_up(self, run: _Run, tile: Tile, width: int) -> None:
+        for position, leaf in zip(tile.positions or (), split(tile.hashes)[:width], strict=False):
+            run.positions.append(position)
+            run.places.append(self._log.find(position, leaf))
+
+    def _prove(self, signed: Signed, last: _Run) -> None:
+        for run in (self._waiting, last):
+            for n, place in enumerate(run.places):
+                if place >= 0:
+                    self._proven[place] = 1
+                    self._last = max(self._last, place)
+                else:
+                    self._differs(run.begin + n, run.positions[n])
+        self._waiting = _Run(last.begin)
+        self._result.signed_size = signed.size
+        if signed.outside:
+            self._result.anchored_size = signed.size
+            self._result.anchored_events = self._last + 1
+
+    def _differs(self, index: int, position: int) -> None:
+        if (index, position) not in self._named:
+            self._named.add((index, position))
+            message = (
+                f"the event at position {position} is not in the log as it was signed: it was "
+                f"event {index} of the replaced tree"
+            )
+            self._say(message, index, position)
+
+    def _refuse(self, signed: Signed) -> None:
+        message = (
+            f"{signed.said_by} signs {signed.size} events, and what is kept of the replaced tree "
+            "does not give its root"
+        )
+        self._say(message, None, None)
+
+    def _say(self, message: str, index: int | None, position: int | None) -> None:
+        self._result.intact = False
+        self._found(Finding(REPLACED_TREE, message, index, position))

@@ -1,0 +1,179 @@
+"""A new tree for a log whose tree was hurt: recorded, and with the old tree kept.
+
+The new tree is made of the log's rows, each held to the leaf that its writer recorded: an event
+that was changed stops it. It has an origin and a key of its own, so that no checkpoint of the old
+tree is contradicted and no witness sees a fork. `LedgerRepaired` says why and from where; what was
+signed over the old tree is held against the log by every verification from then on.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from failproof_es.assurance.findings import Finding, Verification
+from failproof_es.assurance.integrator import LedgerBroken, checked_leaf
+from failproof_es.assurance.old_tree import Leaves, check_tree
+from failproof_es.assurance.replaced import signed_in_database
+from failproof_es.assurance.signing_key import (
+    create_key,
+    key_path,
+    log_key,
+    own_file,
+    own_public_key,
+    public_path,
+)
+from failproof_es.assurance.trees import read_trees
+from failproof_es.assurance.trusted import default_place, read_kept
+from failproof_es.assurance.verification import verify_log
+from failproof_es.case import ledger_id
+from failproof_es.events import LedgerFinding, LedgerRepaired
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.handover import handover
+from failproof_es.ledger.merkle import EMPTY_ROOT
+from failproof_es.ledger.note import ED25519, PublicKey, SigningKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LogTree
+from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
+from failproof_es.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a tree is replaced, and by whom."""
+
+    text: str
+    who: str
+    where: str
+
+
+def repair(
+    store: Store,
+    connection: Connection,
+    reason: Reason,
+    *,
+    force: bool = False,
+    without_old_key: bool = False,
+) -> LedgerRepaired:
+    """Record the repair and begin the new tree; signing the log then fills it.
+
+    Raises `InvalidInput` when the tree needs no repair, or a repair would not heal it, unless
+    `force` says to go on; and when the old key is not here, unless `without_old_key`. Raises
+    `LedgerBroken` at an event that is not what its writer recorded.
+    """
+    if not reason.text.strip():
+        raise InvalidInput.because(
+            "a repair is recorded with its reason", remedy="say why with --reason"
+        )
+    old = read_trees(connection).current
+    old_key = _old_key(connection, old, without_old_key)
+    public = own_public_key(old.origin) if old_key is None else old_key.public
+    found = _verified(connection, public)
+    if found.genuine and not force:
+        raise InvalidInput.because(
+            "the tree is as it was recorded: nothing is to be repaired",
+            remedy="--force begins a new tree all the same",
+        )
+    size, wrong = _what_is_left(connection, old, public)
+    if wrong and not force:
+        raise InvalidInput.because(
+            f"a new tree would not heal this log: {wrong[0].message} ({len(wrong)} such)",
+            remedy="restore the log from a backup; --force begins a new tree all the same, and "
+            "`verify` goes on naming what was changed",
+        )
+    new_origin = f"failproof-es/{uuid4()}"
+    path = own_file(new_origin, "key")
+    new_key = create_key(path, new_origin, ED25519)
+    try:
+        return _begin(store, connection, reason, old, old_key, public, new_key, size, found)
+    except BaseException:
+        path.unlink()
+        public_path(path).unlink()
+        raise
+
+
+def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey | None:
+    if without or (
+        ledger.newest_checkpoint(connection) is None and not key_path(old.origin).exists()
+    ):
+        return None
+    try:
+        return log_key(old.origin)
+    except InvalidInput as error:
+        error.add_note(
+            "with it the old key vouches for the new one. If it is lost, --without-old-key: "
+            "those who verify then need the new public key from you directly."
+        )
+        raise
+
+
+def _verified(connection: Connection, public: PublicKey | None) -> Verification:
+    kept = None if public is None else read_kept(str(default_place(public.name)), public)
+    return verify_log(connection, public, [] if kept is None else [kept])
+
+
+def _what_is_left(
+    connection: Connection, old: LogTree, key: PublicKey | None
+) -> tuple[int, list[Finding]]:
+    """How many events the old tree holds, and what a verification would say of it from now on."""
+    log = Leaves()
+    with closing(ledger.leaf_rows(connection)) as rows:
+        for row in rows:
+            log.add(row.position, checked_leaf(row))
+    wrong: list[Finding] = []
+    signed = signed_in_database(connection, old, key, [])
+    checked = check_tree(ledger.leaf_tiles(connection, old.number), list(signed), log, wrong.append)
+    return checked.events, wrong
+
+
+def _begin(
+    store: Store,
+    connection: Connection,
+    reason: Reason,
+    old: LogTree,
+    old_key: SigningKey | None,
+    public: PublicKey | None,
+    new_key: SigningKey,
+    size: int,
+    found: Verification,
+) -> LedgerRepaired:
+    with connection.transaction():
+        ledger.lock(connection)
+        if ledger.trees(connection)[-1] != old:
+            raise LedgerBroken("somebody else repaired the ledger meanwhile")
+        newest = ledger.newest_checkpoint(connection)
+        before = sum(1 for _ in ledger.stream_rows(connection, [ledger_id()]))
+        event = LedgerRepaired(
+            originator_id=ledger_id(),
+            originator_version=before + 1,
+            run_id=None,
+            timestamp=datetime.now(UTC),
+            reason=reason.text,
+            who=reason.who,
+            where=reason.where,
+            old_origin=old.origin,
+            old_key=None if public is None else str(public),
+            old_tree_size=size,
+            old_checkpoint=None if newest is None else newest.note,
+            new_origin=new_key.name,
+            new_key=str(new_key.public),
+            handover=None if old_key is None else str(handover(old_key, new_key.public)),
+            findings=tuple(
+                LedgerFinding(
+                    kind=each.kind, message=each.message, index=each.index, position=each.position
+                )
+                for each in found.findings
+            ),
+            more_findings=found.more,
+        )
+        entry = store.log.mapper.to_stored_event(event)
+        appended = connection.execute(query("append"), append_parameters([entry])).fetchall()
+        refuse_swallowed(1, len(appended))
+        ledger.begin_tree(connection, ledger_id(), event.originator_version)
+        # Signed while it is empty: so nobody elsewhere makes another key for a log without one.
+        empty = Checkpoint(new_key.name, 0, EMPTY_ROOT).signed(new_key)
+        ledger.add_checkpoint(connection, 0, str(empty))
+    return event

@@ -1,0 +1,153 @@
+"""What verifying says of the trees that a repair replaced."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+
+from failproof_es.assurance.findings import (
+    HISTORY_FORKED,
+    REPLACED_TREE,
+    Finding,
+    Replaced,
+    Verification,
+)
+from failproof_es.assurance.old_tree import Checked, Leaves, Signed, check_tree
+from failproof_es.assurance.trees import Trees
+from failproof_es.events import LedgerRepaired
+from failproof_es.ledger import checkpoint as checkpoints
+from failproof_es.ledger import note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.handover import successor
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.merkle import split
+from failproof_es.ledger.note import NoteError, PublicKey
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LogTree
+
+
+def verify_replaced(
+    connection: Connection,
+    trees: Trees,
+    keys: Mapping[str, PublicKey],
+    trusted: Sequence[Checkpoint],
+    result: Verification,
+) -> None:
+    """Hold the log to what was signed over each tree before its own.
+
+    The rows were compared with the log's own tree already; here its leaves stand for them.
+    """
+    if not trees.replaced:
+        return
+    log = _leaves_of_the_own_tree(connection)
+    for old, repair in trees.replaced:
+        remarks: list[str] = []
+        vouched_for = _vouched_for(repair, keys, result, remarks)
+        signed = [
+            *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
+            *(
+                Signed(each.size, each.root, "the checkpoint kept outside", outside=True)
+                for each in trusted
+                if each.origin == old.origin
+            ),
+        ]
+        checked = check_tree(ledger.leaf_tiles(connection, old.number), signed, log, result.add)
+        intact = checked.intact and _is_all_there(repair, checked, result)
+        if checked.events > checked.signed_size:
+            behind = checked.events - checked.signed_size
+            remarks.append(f"the last {behind:,} of its events were never signed under it")
+        if intact:
+            result.anchored_size = max(result.anchored_size, checked.anchored_events)
+        result.replaced.append(
+            Replaced(
+                old.origin, repair.new_origin, repair.timestamp, repair.who, repair.where,
+                repair.reason, checked.events, checked.signed_size, checked.anchored_size,
+                vouched_for, intact, tuple(remarks),
+            )
+        )  # fmt: skip
+
+
+def signed_in_database(
+    connection: Connection,
+    tree: LogTree,
+    key: PublicKey | None,
+    remarks: list[str],
+    repair: LedgerRepaired | None = None,
+) -> Iterable[Signed]:
+    """What the database, and the repair that replaced the tree, hold of what was signed over it.
+
+    Without the key every well-formed checkpoint counts; with it, one that it did not sign proves
+    nothing, and is remarked.
+    """
+    notes = {
+        stored.note: stored.tree_size for stored in ledger.checkpoints(connection, tree.number)
+    }
+    if repair is not None and repair.old_checkpoint is not None:
+        notes.setdefault(repair.old_checkpoint, repair.old_tree_size)
+    found: dict[tuple[int, bytes], Signed] = {}
+    for text, size in notes.items():
+        try:
+            signed = note.parse(text)
+            one = checkpoints.parse(signed.text) if key is None else checkpoints.opened(signed, key)
+            if one.origin != tree.origin:
+                raise NoteError(f"it is of {one.origin}")
+        except NoteError as error:
+            remarks.append(f"its checkpoint of size {size} proves nothing: {error}")
+            continue
+        said_by = f"the checkpoint of {tree.origin} in the database"
+        found[one.size, one.root] = Signed(one.size, one.root, said_by)
+    return found.values()
+
+
+def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
+    log = Leaves()
+    last = 0
+    for tile in ledger.tiles(connection, 0):
+        for position, leaf in zip(tile.positions or (), split(tile.hashes), strict=False):
+            log.add(position, leaf)
+            last = position
+    for row in ledger.leaf_rows(connection, last):
+        try:
+            log.add(row.position, leaf_hash(row.stream_id, row.version, row.topic, row.state))
+        except struct.error:
+            continue  # no leaf says what this row says
+    return log
+
+
+def _vouched_for(
+    repair: LedgerRepaired,
+    keys: Mapping[str, PublicKey],
+    result: Verification,
+    remarks: list[str],
+) -> bool:
+    """Whether the old key names the new one; and the new one must be the one we know."""
+    known = keys.get(repair.new_origin)
+    if known is not None and str(known) != repair.new_key:
+        message = f"the repair of {repair.old_origin} names another key of {known.name} than this"
+        result.add(Finding(HISTORY_FORKED, message))
+    if repair.handover is None:
+        remarks.append("its key does not vouch for the new one: that was not signed by it")
+        return False
+    if repair.old_origin not in keys:
+        remarks.append("whether its key vouches for the new one was not checked: give that key")
+        return False
+    try:
+        if str(successor(repair.handover, keys[repair.old_origin])) == repair.new_key:
+            return True
+        reason = "it names another one"
+    except NoteError as error:
+        reason = str(error)
+    message = f"the key of {repair.old_origin} does not vouch for the new one: {reason}"
+    result.add(Finding(HISTORY_FORKED, message))
+    return False
+
+
+def _is_all_there(repair: LedgerRepaired, checked: Checked, result: Verification) -> bool:
+    if checked.events >= repair.old_tree_size:
+        return True
+    message = (
+        f"the replaced tree {repair.old_origin} held {repair.old_tree_size} events when it was "
+        f"replaced, and {checked.events} are kept of it"
+    )
+    result.add(Finding(REPLACED_TREE, message))
+    return False

@@ -1,0 +1,114 @@
+"""The trees that a log had: which repair replaced which, and whose keys vouch for them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from eventsourcing.persistence import MapperDeserialisationError
+
+from failproof_es.assurance.signing_key import own_public_key
+from failproof_es.assurance.trusted import Forked, read_kept
+from failproof_es.case import ledger_id
+from failproof_es.events import LedgerRepaired
+from failproof_es.ledger.handover import successor
+from failproof_es.ledger.note import NoteError, PublicKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LogTree
+from failproof_es.store.mapper import decode
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Every tree of a log, and the repairs that are on record."""
+
+    trees: Sequence[LogTree]
+    """The log's own last."""
+    repairs: Sequence[LedgerRepaired]
+    problems: Sequence[str]
+    """Where trees and repairs do not fit each other."""
+
+    @property
+    def current(self) -> LogTree:
+        """The log's own tree."""
+        return self.trees[-1]
+
+    @property
+    def replaced(self) -> list[tuple[LogTree, LedgerRepaired]]:
+        """The trees before it, with the repair that replaced each."""
+        pairs = zip(self.trees, self.trees[1:], self.repairs, strict=False)
+        return [(old, repair) for old, new, repair in pairs if _fits(repair, old, new)]
+
+    def keys(self, *given: PublicKey) -> dict[str, PublicKey]:
+        """The log's public keys by the origin they sign for, as far as those given lead.
+
+        Forwards where the old key signed for the new one; backwards because the log, which the
+        new one signs, says so.
+        """
+        keys = {key.name: key for key in given}
+        for _, repair in self.replaced:
+            if repair.old_origin in keys and repair.handover is not None:
+                with contextlib.suppress(NoteError):
+                    new = successor(repair.handover, keys[repair.old_origin])
+                    keys.setdefault(new.name, new)
+        for _, repair in reversed(self.replaced):
+            if repair.new_origin in keys and repair.old_key is not None:
+                with contextlib.suppress(NoteError):
+                    old = PublicKey.parse(repair.old_key)
+                    if old.name == repair.old_origin:
+                        keys.setdefault(old.name, old)
+        return keys
+
+
+def own_public_keys(trees: Trees) -> dict[str, PublicKey]:
+    """The log's public keys as far as those of this user lead. Raises `InvalidInput`."""
+    own = (own_public_key(tree.origin) for tree in trees.trees)
+    return trees.keys(*(key for key in own if key is not None))
+
+
+def refuse_replaced(trees: Trees, own: PublicKey, place: str) -> None:
+    """Raise `Forked` where a place keeps a checkpoint of a tree that a repair replaced."""
+    for origin, key in trees.keys(own).items():
+        if origin == trees.current.origin:
+            continue
+        with contextlib.suppress(InvalidInput):
+            if read_kept(place, key) is not None:
+                raise Forked(
+                    f"{place} keeps a checkpoint of {origin}, whose tree a repair replaced: "
+                    f"`failproof-es verify --checkpoint {place}` says what became of it; watch the "
+                    "new tree from another place"
+                )
+
+
+def read_trees(connection: Connection) -> Trees:
+    """Every tree of the log. What does not fit together is in `problems`."""
+    trees = ledger.trees(connection)
+    problems: list[str] = []
+    repairs: list[LedgerRepaired] = []
+    for row in ledger.stream_rows(connection, [ledger_id()]):
+        if row.topic != LedgerRepaired.__name__.encode():
+            continue
+        try:
+            stream = UUID(bytes=row.stream_id)
+            event = decode(LedgerRepaired.__name__, row.state, stream, row.version)
+            assert isinstance(event, LedgerRepaired)
+            repairs.append(event)
+        except MapperDeserialisationError as error:
+            problems.append(f"a repair on record cannot be read: {error}")
+    if [tree.number for tree in trees] != list(range(len(trees))):
+        problems.append("the trees of the log are not numbered one after the other")
+    for place, new in enumerate(trees[1:]):
+        if place >= len(repairs) or not _fits(repairs[place], trees[place], new):
+            problems.append(f"the tree {new.origin} was begun, and no repair on record says so")
+    problems += [
+        f"a repair on record begins the tree {repair.new_origin}, and it is not there"
+        for repair in repairs[len(trees) - 1 :]
+    ]
+    return Trees(trees, repairs, problems)
+
+
+def _fits(repair: LedgerRepaired, old: LogTree, new: LogTree) -> bool:
+    return (repair.old_origin, repair.new_origin) == (old.origin, new.origin)

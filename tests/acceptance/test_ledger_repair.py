@@ -1,0 +1,414 @@
+"""A log whose tree was hurt gets a new one, on record, and nothing is hidden by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from failproof_es.assurance.signing_key import KEY_FILE, key_path, log_key, own_file
+from failproof_es.assurance.tree import read_edge
+from failproof_es.assurance.trusted import default_place
+from failproof_es.case import ledger_id
+from failproof_es.events import LedgerRepaired
+from failproof_es.ledger import note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.edge import Tile
+from failproof_es.ledger.handover import handover
+from failproof_es.ledger.merkle import Frontier, perfect_root
+from failproof_es.ledger.note import SigningKey
+from failproof_es.store import ledger
+from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.recorder import append_parameters, query
+from failproof_es.store.store import Store
+from tests.acceptance.attacks.conftest import GUARDED
+from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
+from tests.acceptance.attacks.world import FAILED, PASSED, Author, begin, cases, go_on
+from tests.acceptance.commands import invoke
+
+REPAIR = ("ledger", "repair", "--reason", "integrated twice by version 0.9")
+
+
+@dataclass
+class Log:
+    """A log of two runs whose tree somebody hurt, and the program as its keeper runs it."""
+
+    store: Store
+    administrator: psycopg.Connection[Any]
+    folder: Path
+    key: SigningKey
+    origin: str
+    kept: Path = field(default=Path())
+    """The last checkpoint of the old tree, kept outside the database."""
+
+    def does(self, *arguments: object, code: int = 0, url: str | None = None, **env: str) -> str:
+        done = invoke(url or self.store.url, *arguments, cwd=self.folder, **env)
+        assert done.exit_code == code, (arguments, done.output)
+        return done.output
+
+    def auditor(self, *arguments: object, code: int = 0) -> str:
+        """The same as somebody who has no key of this log at home."""
+        url = self.store.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+        home = str(self.folder / "auditor")
+        return self.does(*arguments, code=code, url=url, FAILPROOF_ES_HOME=home)
+
+    def verified(self, *arguments: object, code: int = 0) -> dict[str, Any]:
+        document = orjson.loads(self.auditor("verify", *arguments, "--format", "json", code=code))
+        assert isinstance(document, dict)
+        return document
+
+    @property
+    def old_pub(self) -> Path:
+        return self.folder / "old.pub"
+
+    @property
+    def new_pub(self) -> Path:
+        with self.store.connect() as connection:
+            return own_file(ledger.origin(connection), "key.pub")
+
+    def tamper(self, *statements: str) -> None:
+        """Take every guard down, change something, put every guard up again."""
+        with self.administrator.transaction():
+            self.administrator.execute("SET LOCAL event_triggers = off")
+            for table in GUARDED:
+                self.alter(table, "DISABLE TRIGGER USER")
+            for statement in statements:
+                self.administrator.execute(statement.encode())
+            for table in GUARDED:
+                self.alter(table, "ENABLE ALWAYS TRIGGER statements_change_nothing")
+                self.alter(table, "ENABLE ALWAYS TRIGGER rows_never_change")
+
+    def alter(self, table: str, how: str) -> None:
+        self.administrator.execute(f"ALTER TABLE failproof.{table} {how}".encode())
+
+    def add(self, tiles: Iterable[Tile]) -> None:
+        """Put tiles beside those that are there, whatever they hold."""
+        for each in tiles:
+            self.administrator.execute(
+                "INSERT INTO failproof.ledger_tiles (level, tile, width, hashes, positions) "
+                "VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (each.level, each.tile, each.width, each.hashes, each.positions),
+            )
+
+    def add_checkpoint(self, size: int, text: str) -> None:
+        self.administrator.execute(
+            "INSERT INTO failproof.ledger_checkpoints (tree_size, note) VALUES (%s, %s)",
+            (size, text),
+        )
+
+
+@pytest.fixture
+def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) -> Log:
+    """Two runs; 256 events are signed, the others are not in the tree yet."""
+    with store.connect() as connection:
+        origin = ledger.origin(connection)
+    key = log_key(origin, create=True)
+    log = Log(store, administrator, tmp_path, key, origin, tmp_path / "kept")
+    log.old_pub.write_text(f"{key.public}\n")
+    author = Author(store, key)
+    begin(author)
+    author.store_prompts([*cases("filler"), *cases("more")[:12]])
+    author.sign()
+    with store.connect() as connection:
+        assert read_edge(connection).size == 256
+        author.sign = lambda: signed_first  # type: ignore[method-assign]
+        stored = ledger.newest_checkpoint(connection)
+        assert stored is not None
+        signed_first = note.parse(stored.note)
+    go_on(author)
+    author.flush()
+    return log
+
+
+@pytest.fixture
+def hurt(log: Log) -> Log:
+    """The tree holds the log again from its event 256 on, as old versions made it at 65,536."""
+    with log.store.connect() as connection:
+        rows = list(ledger.leaf_rows(connection))
+    entries = [(row.position, row.leaf_hash or b"") for row in [*rows[:256], *rows]]
+    for size in (300, 400, 512, 600, len(entries)):
+        sign_over(log, entries[:size])
+    return log
+
+
+def sign_over(log: Log, entries: Sequence[tuple[int, bytes]]) -> None:
+    """Store and sign a tree of these leaves, in whatever order they are."""
+    leaves = [leaf for _, leaf in entries]
+    for number, begin_at in enumerate(range(0, len(entries), 256)):
+        block = entries[begin_at : begin_at + 256]
+        hashes = b"".join(leaf for _, leaf in block)
+        log.add([Tile(0, number, len(block), hashes, [position for position, _ in block])])
+    full = [perfect_root(leaves[at : at + 256]) for at in range(0, len(leaves) - 255, 256)]
+    log.add([Tile(1, 0, len(full), b"".join(full))])
+    tree = Frontier()
+    tree.extend(leaves)
+    signed = Checkpoint(log.origin, tree.size, tree.root()).signed(log.key)
+    log.add_checkpoint(tree.size, str(signed))
+    log.kept.write_text(str(signed))
+
+
+# -- the way back ------------------------------------------------------------------------------
+
+
+def test_a_tree_that_holds_the_log_twice_is_replaced_and_everything_goes_on(hurt: Log) -> None:
+    assert "tree goes back: event 256" in hurt.does("verify", code=1)
+    assert "it holds some twice" in hurt.does("ledger", "checkpoint", code=1)
+    said = hurt.does(*REPAIR)
+    assert "signed" in said
+    told = hurt.does("verify")
+    assert f"the tree of {hurt.origin} (" in told
+    assert "was replaced at" in told and "integrated twice by version 0.9" in told
+    assert "stands in the log as it was signed" in told
+    assert "its key vouches for the new one" in told
+    assert "genuine" in told
+    for run, name in (("1", "the first try"), ("2", "the second try")):
+        hurt.does("evidence", "export", run, "-o", "run.evidence")
+        proven = hurt.does("evidence", "verify", "run.evidence", "--key", hurt.new_pub)
+        assert "genuine" in proven and name in proven
+        assert "genuine and whole" in hurt.does("verify", run)
+    author = Author(hurt.store, hurt.key)
+    author.store_prompts(cases("after the repair"))
+    author.flush()
+    hurt.does("ledger", "checkpoint")
+    assert "genuine" in hurt.does("verify", "--incremental")
+    assert "signed; " in hurt.does("ledger", "watch")
+
+
+def test_a_repair_is_an_event_that_says_who_why_and_from_where(hurt: Log) -> None:
+    hurt.does(*REPAIR)
+    with hurt.store.connect() as connection:
+        [row] = ledger.stream_rows(connection, [ledger_id()])
+        newest = ledger.checkpoints(connection)
+        old = ledger.checkpoints(connection, 0)
+    event = orjson.loads(row.state)
+    assert event["reason"] == "integrated twice by version 0.9"
+    assert event["who"] and event["where"]
+    assert event["old_origin"] == hurt.origin
+    assert event["old_checkpoint"] == hurt.kept.read_text() == old[-1].note
+    assert event["old_tree_size"] == old[-1].tree_size
+    assert event["findings"][0]["kind"] == "tree goes back"
+    assert event["more_findings"]["tree goes back"] == 256 - 20
+    assert event["new_origin"] != hurt.origin
+    assert newest[0].tree_size == 0
+    assert "LedgerRepaired" in hurt.does("log", "--type", "LedgerRepaired")
+
+
+def test_who_holds_the_old_key_and_an_old_checkpoint_is_told_that_it_is_still_good(
+    hurt: Log,
+) -> None:
+    """The old key signs for the new one, so what an auditor has had since ever is enough."""
+    hurt.does(*REPAIR)
+    for key in (hurt.old_pub, hurt.new_pub):
+        found = hurt.verified("--key", key, "--checkpoint", hurt.kept)
+        assert (found["genuine"], found["findings"]) == (True, [])
+        [replaced] = found["replaced"]
+        assert replaced["origin"] == hurt.origin
+        assert replaced["anchored_size"] == replaced["signed_size"] == replaced["events"]
+        assert (replaced["intact"], replaced["vouched_for"]) == (True, True)
+        # The old checkpoint signs every event that was in the log when it was made.
+        assert found["anchored_outside"] == found["events"] - 1
+
+
+def test_a_tree_can_be_replaced_again(hurt: Log) -> None:
+    hurt.does(*REPAIR)
+    hurt.does(*REPAIR, "--force")
+    found = hurt.verified("--key", hurt.old_pub, "--checkpoint", hurt.kept)
+    assert found["genuine"]
+    assert len(found["replaced"]) == 2
+    assert all(each["vouched_for"] and each["intact"] for each in found["replaced"])
+
+
+@pytest.mark.parametrize("what", ["tile behind the edge", "wide tile", "checkpoint"])
+def test_what_somebody_added_to_the_tree_is_left_behind_by_a_repair(log: Log, what: str) -> None:
+    log.does("ledger", "checkpoint")
+    with log.store.connect() as connection:
+        size = read_edge(connection).size
+    wrong = bytes(32)
+    if what == "tile behind the edge":
+        log.add([Tile(0, 1_000, 1, wrong, [1_000_000])])
+    elif what == "wide tile":
+        number, width = divmod(size, 256)
+        log.add([Tile(0, number, width + 1, wrong * (width + 1), list(range(1, width + 2)))])
+    else:
+        other = SigningKey.generate(log.origin)
+        log.add_checkpoint(size + 5, str(Checkpoint(log.origin, size + 5, wrong).signed(other)))
+    log.does("ledger", "checkpoint", code=1)
+    log.does(*REPAIR)
+    found = log.verified("--key", log.old_pub)
+    assert (found["genuine"], found["findings"]) == (True, [])
+    [replaced] = found["replaced"]
+    assert (replaced["signed_size"], replaced["intact"]) == (size, True)
+    if what == "checkpoint":
+        assert any("proves nothing" in remark for remark in replaced["remarks"])
+
+
+# -- when it is refused ------------------------------------------------------------------------
+
+
+def test_a_repair_wants_a_reason_and_something_to_repair(log: Log) -> None:
+    log.does("ledger", "checkpoint")
+    log.does("ledger", "repair", code=2)
+    assert "with its reason" in log.does("ledger", "repair", "--reason", " ", code=2)
+    assert "nothing is to be repaired" in log.does(*REPAIR, code=2)
+    with log.store.connect() as connection:
+        assert ledger.origin(connection) == log.origin
+    assert list(key_path(log.origin).parent.glob("*.key")) == [key_path(log.origin)]
+    log.does(*REPAIR, "--force")
+    assert log.verified("--key", log.old_pub)["genuine"]
+
+
+def test_an_event_that_was_changed_stops_a_repair_and_nothing_is_begun(hurt: Log) -> None:
+    hurt.tamper("UPDATE failproof.events SET topic = 'Forged' WHERE notification_id = 100")
+    assert "position 100" in hurt.does(*REPAIR, "--force", code=1)
+    with hurt.store.connect() as connection:
+        assert ledger.origin(connection) == hurt.origin
+        assert list(ledger.stream_rows(connection, [ledger_id()])) == []
+    assert list(key_path(hurt.origin).parent.glob("*.key")) == [key_path(hurt.origin)]
+
+
+def test_without_the_old_key_a_repair_must_be_wanted_and_the_new_key_is_given_by_hand(
+    hurt: Log,
+) -> None:
+    key_path(hurt.origin).unlink()
+    assert "--without-old-key" in hurt.does(*REPAIR, code=2)
+    hurt.does(*REPAIR, "--without-old-key")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert "history forked" in {each["kind"] for each in found["findings"]}
+    found = hurt.verified("--key", hurt.new_pub, "--checkpoint", hurt.kept)
+    assert (found["genuine"], found["replaced"][0]["vouched_for"]) == (True, False)
+    assert "does not vouch" in found["replaced"][0]["remarks"][0]
+
+
+def test_where_the_environment_names_the_key_file_the_new_key_stands_beside_it_unused(
+    hurt: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = hurt.folder / "my.key"
+    key_path(hurt.origin).rename(own)
+    monkeypatch.setenv(KEY_FILE, str(own))
+    assert "not signed yet" in hurt.does(*REPAIR)
+    monkeypatch.setenv(KEY_FILE, str(hurt.new_pub.with_suffix("")))
+    hurt.does("ledger", "checkpoint")
+    assert hurt.verified("--key", hurt.old_pub)["genuine"]
+
+
+def test_a_watcher_of_the_old_tree_is_told_to_look(hurt: Log) -> None:
+    hurt.does(*REPAIR)
+    said = hurt.does("ledger", "watch", hurt.kept, code=1)
+    assert "replaced" in said and "verify --checkpoint" in said
+
+
+# -- nobody hides a forgery behind a repair ------------------------------------------------------
+
+
+def forge(log: Log) -> None:
+    """A response that was signed is another one now, and its leaf fits it."""
+    log.tamper(
+        f"UPDATE failproof.events SET state = {FORGED_RESPONSE} WHERE run_id = '{FAILED}' "
+        "AND topic = 'ResponseReceived'",
+        f"UPDATE failproof.events SET leaf_hash = {LEAF_OF} WHERE run_id = '{FAILED}'",
+    )
+
+
+def test_a_forged_event_is_not_laundered_by_a_repair(hurt: Log) -> None:
+    """By a superuser who has the log's key, too."""
+    forge(hurt)
+    assert "would not heal" in hurt.does(*REPAIR, code=2)
+    hurt.does(*REPAIR, "--force")
+    for arguments in ((), ("--checkpoint", hurt.kept)):
+        found = hurt.verified("--key", hurt.old_pub, *arguments, code=1)
+        assert {each["kind"] for each in found["findings"]} == {"replaced tree"}
+        assert not found["replaced"][0]["intact"]
+    assert "not everything" in hurt.does("verify", code=1)
+
+
+def test_nor_when_the_old_tree_is_deleted_first_for_who_kept_a_checkpoint(hurt: Log) -> None:
+    forge(hurt)
+    hurt.tamper("DELETE FROM failproof.ledger_tiles", "DELETE FROM failproof.ledger_checkpoints")
+    default_place(hurt.origin).unlink(missing_ok=True)
+    hurt.does(*REPAIR, "--force")
+    found = hurt.verified("--key", hurt.old_pub, "--checkpoint", hurt.kept, code=1)
+    assert "does not give its root" in found["findings"][0]["message"]
+    # The window: with nothing from outside, a log that was rebuilt is genuine, repaired or not.
+    assert hurt.verified("--key", hurt.old_pub)["genuine"]
+
+
+def test_nor_when_the_old_tree_is_deleted_afterwards(hurt: Log) -> None:
+    hurt.does(*REPAIR)
+    hurt.tamper("DELETE FROM failproof.ledger_tiles WHERE tree = 0 AND level = 0")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert {each["kind"] for each in found["findings"]} == {"replaced tree"}
+    assert not found["replaced"][0]["intact"]
+
+
+def test_an_event_slipped_into_a_gap_before_a_repair_is_named_after_it(hurt: Log) -> None:
+    with hurt.store.connect() as connection:
+        positions = [row.position for row in ledger.leaf_rows(connection)]
+    gap = next(p for p in range(1, positions[-1]) if p not in positions)
+    hurt.tamper(
+        "INSERT INTO failproof.events (notification_id, originator_id, originator_version, topic, "
+        f"state, run_id) OVERRIDING SYSTEM VALUE SELECT {gap}, gen_random_uuid(), 1, topic, state, "
+        f"run_id FROM failproof.events WHERE run_id = '{PASSED}' AND topic = 'Scored' LIMIT 1"
+    )
+    hurt.does(*REPAIR, "--force")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert [each["position"] for each in found["findings"]] == [gap]
+
+
+def test_a_tree_that_no_repair_began_is_named(hurt: Log) -> None:
+    hurt.tamper("INSERT INTO failproof.ledger_identity VALUES ('failproof-es/another', now(), 1)")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert any("no repair on record" in each["message"] for each in found["findings"])
+
+
+def test_a_repair_whose_tree_was_taken_away_is_named(hurt: Log) -> None:
+    hurt.does(*REPAIR)
+    hurt.tamper("DELETE FROM failproof.ledger_identity WHERE tree = 1")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert any("it is not there" in each["message"] for each in found["findings"])
+
+
+def recorded(log: Log, new: SigningKey, signed_by: SigningKey | None) -> LedgerRepaired:
+    """The event of a repair that the program did not make."""
+    event = LedgerRepaired.model_validate(
+        {
+            "originator_id": ledger_id(), "originator_version": 1, "run_id": None,
+            "timestamp": "2026-11-21T10:00:00Z", "reason": "r", "who": "w", "where": "h",
+            "old_origin": log.origin, "old_key": None, "old_tree_size": 0, "old_checkpoint": None,
+            "new_origin": new.name, "new_key": str(new.public),
+            "handover": signed_by and str(handover(signed_by, new.public)),
+            "findings": (), "more_findings": {},
+        }
+    )  # fmt: skip
+    entry = log.store.log.mapper.to_stored_event(event)
+    with log.store.connect() as connection:
+        connection.execute(query("append"), append_parameters([entry]))
+        ledger.begin_tree(connection, ledger_id(), 1)
+    return event
+
+
+def test_whoever_has_the_engine_s_login_and_no_key_begins_no_tree_that_is_believed(
+    hurt: Log,
+) -> None:
+    thief = SigningKey.generate("failproof-es/thief")
+    recorded(hurt, thief, SigningKey.generate(hurt.origin))
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    assert "history forked" in {each["kind"] for each in found["findings"]}
+
+
+def test_the_database_begins_no_tree_that_the_log_does_not_tell_of(hurt: Log) -> None:
+    with (
+        hurt.store.connect() as connection,
+        pytest.raises(psycopg.Error, match="no event on record replaces the tree"),
+    ):
+        ledger.begin_tree(connection, ledger_id(), 1)
+    recorded(hurt, SigningKey.generate("failproof-es/new"), hurt.key)
+    with (
+        hurt.store.connect() as connection,
+        pytest.raises(psycopg.Error, match="no event on record replaces the tree"),
+    ):
+        ledger.begin_tree(connection, ledger_id(), 1)
