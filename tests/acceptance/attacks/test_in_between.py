@@ -120,7 +120,7 @@ def test_a_view_that_shows_the_log_as_it_was_while_another_table_is_used_is_name
 def test_a_view_that_shows_no_checkpoints_is_named(log: Attacked) -> None:
     log.tamper(
         "CREATE OR REPLACE VIEW failproof.checkpoint_list AS SELECT checkpoint_id, tree_size, "
-        "note, recorded_at FROM failproof.ledger_checkpoints WHERE false"
+        "note, recorded_at, tree FROM failproof.ledger_checkpoints WHERE false"
     )
     assert "checkpoint_list" in first(log.verify(), IN_BETWEEN).message
 
