@@ -506,9 +506,9 @@ def by_experiment(
             refuse(f"run {run.run_id} asked something else")
         overlapping.append({"shared_cases": shared, **outcome(run, runs[run.run_id])})
     started = runs[run_id][0].payload
-    before = started["experiment"].get("overlapping", [])
-    here = [run["run_id"] for run in overlapping]
-    if type(before) is not list or any(name not in here for name in before):
+    before = started["experiment"]["overlapping"]
+    here = sum(run["run_number"] < own.number for run in overlapping)
+    if type(before) is not int or before != here:
         refuse("a run that asked much of the same is missing")
     others = []
     for place, run in enumerate(attempts, 1):

@@ -228,13 +228,13 @@ class Branch(Record):
 class Experiment(Record):
     """What a run asked, so that attempts of the same can be told (`failproof_es.experiment`).
 
-    `questions` is the digest of what is sent alone. `overlapping` are the runs before it that
-    are no attempts of the same and share a model and much of the cases.
+    `questions` is the digest of what is sent alone. `overlapping` counts the runs before it
+    that are no attempts of the same and share a model and much of the cases.
     """
 
     digest: str
     questions: str
-    overlapping: tuple[UUID, ...] = ()
+    overlapping: int = 0
 
 
 class RunStarted(Event):

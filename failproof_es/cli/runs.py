@@ -65,7 +65,7 @@ def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]
             "experiment": None if asked is None else asked.digest,
             "attempt": attempt,
             "attempts": attempts,
-            "overlapping": None if asked is None else len(asked.overlapping),
+            "overlapping": None if asked is None else asked.overlapping,
             "planned": started.planned_evaluations,
             "finished": run.counts.finished if run.counts else None,
             "gates_met": run.gates_met,

@@ -98,7 +98,7 @@ def _by_experiment(
     it = asking[_run_id(own)]
     _check_own(it, own, case_of)
     found = alike(it, asking.values())
-    _check_complete(found, own, streams)
+    _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
     return Attempts(
         len(found.attempts),
@@ -128,13 +128,17 @@ def _check_own(own: Asking, stream: Sequence[Told], case_of: Callable[[str], Any
         raise NotAlike("the run says that it was another experiment")
 
 
-def _check_complete(found: Alike, own: Sequence[Told], streams: Mapping[str, object]) -> None:
+def _check_complete(
+    found: Alike, own: Sequence[Told], number: int, streams: Mapping[str, object]
+) -> None:
+    """Only runs that asked the same or much of it are here; all of these that began before."""
     overlapping = {each.run.run_id for each in found.overlapping}
     if strange := set(streams) - overlapping - {each.run_id for each in found.attempts}:
         raise NotAlike(f"run {min(strange)} asked something else")
-    said = own[0][1]["experiment"].get("overlapping", [])
-    if type(said) is not list or any(each not in overlapping for each in said):
-        raise NotAlike("a run that asked much of the same is missing")
+    said = own[0][1]["experiment"]["overlapping"]
+    before = sum(each.run.number < number for each in found.overlapping)
+    if type(said) is not int or said != before:
+        raise NotAlike(f"a run that asked much of the same is missing: {said} began before it")
 
 
 def _check_numbers(found: Alike, streams: Mapping[str, Sequence[Told]]) -> None:

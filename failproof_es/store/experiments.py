@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.events import RunStarted
-from failproof_es.experiment import Alike, Asking, Overlapping, Plan, alike
+from failproof_es.experiment import Alike, Asking, Plan, alike
 from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import query
 
@@ -62,23 +62,19 @@ class NewRun:
         meanwhile = runs_that_ask(self._connection, self._seen)
         others = [*self._before.attempts, *meanwhile]
         found = alike(self._asking(number), others)
-        overlapping = (*self._before.overlapping, *found.overlapping)
+        overlapping = len(self._before.overlapping) + len(found.overlapping)
         return self._draft.model_copy(
             update={
                 "run_number": number,
                 "attempt": len(found.attempts),
                 "experiment": self._draft.experiment
-                and self._draft.experiment.model_copy(update={"overlapping": _ids(overlapping)}),
+                and self._draft.experiment.model_copy(update={"overlapping": overlapping}),
             }
         )
 
     def _asking(self, number: int) -> Asking:
         draft = self._draft.model_copy(update={"run_number": number})
         return Asking.of(draft.model_dump(mode="json"), self._read_plan)
-
-
-def _ids(overlapping: tuple[Overlapping, ...]) -> tuple[UUID, ...]:
-    return tuple(UUID(each.run.run_id) for each in overlapping)
 
 
 def _reading(connection: Connection, run_id: UUID) -> Callable[[], Plan]:

@@ -32,14 +32,14 @@ SET_OUT: dict[str, Any] = {
 }
 
 
-def asked(cases: Sequence[Case], overlapping: Sequence[UUID] = ()) -> dict[str, Any]:
+def asked(cases: Sequence[Case], overlapping: Any = 0) -> dict[str, Any]:
     """What a run records of what it asks."""
     documents = [case.model_dump(mode="json") for case in cases]
     graded = map(experiment.graded_digest, documents)
     return {
         "digest": experiment.experiment_digest(experiment.conditions(SET_OUT), graded),
         "questions": experiment.set_digest(map(experiment.question_digest, documents)),
-        "overlapping": [str(each) for each in overlapping],
+        "overlapping": overlapping,
     }
 
 
@@ -84,7 +84,7 @@ class AskedWorld(World):
         return b"".join(bundle.write(RUN, events, proof, self.cosigned()))
 
 
-def asked_world(attempt: Any = 3, overlapping: Any = (FEWER,), **changes: Any) -> AskedWorld:
+def asked_world(attempt: Any = 3, overlapping: Any = 1, **changes: Any) -> AskedWorld:
     """The log; `changes` are of what `RUN` says when it begins."""
     log = AskedWorld()
     for case in CASES:

@@ -125,9 +125,9 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
     "a digest that is none": ({"experiment": {"digest": 1, "questions": 2}}, "what it asked"),
     "no experiment": ({"experiment": None}, "configuration is missing"),
     "an empty experiment": ({"experiment": {}}, "another experiment"),
-    "overlapping runs that are no list": (
-        {"experiment": {**asked(CASES[:2]), "overlapping": {}}}, "missing"
-    ),
+    "fewer overlapping runs": ({"experiment": asked(CASES[:2])}, "much of the same is missing"),
+    "more overlapping runs": ({"experiment": asked(CASES[:2], 2)}, "much of the same is missing"),
+    "overlapping runs as truth": ({"experiment": asked(CASES[:2], True)}, "is missing"),
 }  # fmt: skip
 
 
