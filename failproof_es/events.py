@@ -439,6 +439,11 @@ class ErrorRecorded(EvaluationEvent):
     redactions: tuple[Redaction, ...] = ()
 
 
+VOIDS_ANSWER = "model_mismatch"
+"""The kind of error that follows an answer to the same request, and voids it: another model
+gave it. Any other error is what came in place of an answer."""
+
+
 class AttemptLost(EvaluationEvent):
     """A request was sent and no outcome is on record: the process died in between."""
 

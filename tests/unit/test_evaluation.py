@@ -27,14 +27,13 @@ from failproof_es.evaluation import (
 )
 from failproof_es.events import (
     EvaluationAbandoned,
-    EvaluationEvent,
     Judged,
     ResponseReceived,
     RunPaused,
     Scored,
 )
 from tests.unit.event_samples import SAMPLES
-from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case
+from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case, lived
 
 RETRIES = 2
 
@@ -233,44 +232,11 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[str, ...], list[str]
     return turns, judges, draw(st.lists(outcome, max_size=30))
 
 
-def live(
-    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: list[str]
-) -> list[EvaluationEvent]:
-    """Carry an evaluation through a world that ends after `outcomes`."""
-    history = History()
-    world = iter(outcomes)
-    while True:
-        match after(history, judges=judges, turns=turns):
-            case Send(purpose, turn, attempt):
-                outcome = next(world, None)
-                if outcome is None:
-                    return history.events
-                history.sent(attempt, turn, purpose)
-                if outcome in ("answer", "nonsense"):
-                    history.answered(outcome, attempt, turn, purpose)
-                elif outcome != "killed":
-                    history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
-            case DeclareLost(request):
-                history.lost(request.attempt, request.turn, request.purpose)
-            case Classify(transcript):
-                history.classified("error" if transcript.failure else "pass")
-            case ReadJudgement(judge, _, answer, last):
-                readable = isinstance(answer, Reply) and answer.text == "answer"
-                verdict = {"pass": True} if readable else None
-                history.judged(judge, verdict, final=last or readable)
-            case ScoreReply():
-                history.scored()
-            case GiveUp():
-                history.abandoned()
-            case Done():
-                return history.events
-
-
 @given(worlds(), st.integers(min_value=0, max_value=100))
 def test_folding_a_prefix_and_continuing_gives_what_the_whole_gives(
     world: tuple[tuple[str, ...], tuple[str, ...], list[str]], cut: int
 ) -> None:
-    events = live(*world)
+    events = lived(*world, retries=RETRIES)
     prefix = fold(events[:cut])
     assert fold(events[cut:], prefix) == fold(events)
 
@@ -280,7 +246,7 @@ def test_no_answer_is_asked_for_again_and_every_evaluation_ends_once(
     world: tuple[tuple[str, ...], tuple[str, ...], list[str]],
 ) -> None:
     turns, judges, _ = world
-    events = live(*world)
+    events = lived(*world, retries=RETRIES)
     answered: set[int] = set()
     for at, event in enumerate(events):
         action = after(History(events[:at]), judges=judges, turns=turns)
