@@ -184,10 +184,17 @@ class Counts(Record):
 
 
 class Branch(Record):
-    """The run that another was branched from, and up to which position (specification 001 § 9)."""
+    """The run that another was branched from, up to which position, and why.
+
+    What was finished by then is carried over (specification 001 § 9), except what is asked
+    `again`: `abandoned` are the evaluations that had ended without a score. `settings` are
+    those of the configuration that the branch changed, by their path: how to reach its models.
+    """
 
     run_id: UUID
     position: int
+    again: Literal["abandoned"] | None = None
+    settings: dict[str, Any] = {}
 
 
 class RunStarted(Event):
@@ -196,7 +203,7 @@ class RunStarted(Event):
     `attempt` counts the runs of this configuration digest from 1, whatever became of them.
     """
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     name: str
     run_number: int

@@ -15,10 +15,11 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+from failproof_es.case import prompt_id
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.carried_over import FINAL
+from failproof_es.engine.carried_over import carried_over
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
@@ -28,12 +29,12 @@ from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.preflight import all_of, require_gates
 from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record
-from failproof_es.engine.recorded import read_chunk, read_run
+from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
 from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.run import Run, planned_evaluations
+from failproof_es.run import Run
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
 from failproof_es.store.store import Store
@@ -65,11 +66,12 @@ async def branch(
         new_id = uuid4()
         said = f"run {source.started.run_number} at position {position}"
         resolved = Resolved(said, written, source.started.configuration_digest)
-        checked = partial(_check, store, source, position, configuration, targets)
+        branched = Branch(run_id=run_id, position=position)
+        checked = partial(_check, store, source, branched, configuration, targets)
         await on_record(store, new_id, resolved, targets, checked, say)
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
-            started = await asyncio.to_thread(_begin, store, new_id, source, position)
+            started = await asyncio.to_thread(_begin, store, new_id, source, branched)
             observe(started)
             say(
                 f"run {started.run_number} goes on from run {source.started.run_number} as it "
@@ -110,36 +112,35 @@ def _require_within(connection: Connection, source: Run, position: int) -> None:
 
 
 async def _check(
-    store: Store, source: Run, position: int, configuration: Configuration, targets: Targets
+    store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
 ) -> Passed[None]:
     """Check what a configuration that was good once needs anew: its models, its gates."""
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
-    await asyncio.to_thread(_estimate, store, source, position, estimates)
+    await asyncio.to_thread(_estimate, store, source, branched, estimates)
     return Passed(None, (), remarks, estimates.as_json())
 
 
-def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> None:
-    """Count what is left to be asked: all that was not finished at that position."""
+def _estimate(store: Store, source: Run, branched: Branch, estimates: Estimates) -> None:
+    """Count what is left to be asked: all that is not carried over."""
     of = source.started
     models = [model.key for model in of.models]
-    repetitions = int(of.configuration["execution"]["repetitions"])
     with store.connect() as connection:
-        finals = find(connection, run_id=of.originator_id, topics=FINAL, up_to=position)
-        finished = {row.stream_id for row in finals}
         for chunk in range(source.chunks):
             digests = read_chunk(connection, of.originator_id, chunk)
-            for digest, case in zip(digests, read_cases(connection, digests), strict=True):
-                planned = planned_evaluations(of.originator_id, [digest], models, repetitions)
-                left = Counter(
-                    key.model_key for key in planned if key.evaluation_id not in finished
-                )
-                if left:
-                    estimates.add(case, left)
+            left: dict[UUID, Counter[str]] = {}
+            for window in planned_windows(source, digests, models):
+                carried = carried_over(connection, branched, window)
+                for key in window:
+                    if key not in carried:
+                        left.setdefault(key.prompt_id, Counter())[key.model_key] += 1
+            for case in read_cases(connection, digests):
+                if asked := left.get(prompt_id(case.digest())):
+                    estimates.add(case, asked)
 
 
-def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted:
+def _begin(store: Store, run_id: UUID, source: Run, branched: Branch) -> RunStarted:
     """Put the new run on record with the other's whole plan, in one transaction."""
     of = source.started
     configuration = _resolved(source)
@@ -160,7 +161,7 @@ def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted
                 "packages": package_versions(),
                 "who": who(),
                 "where": where(),
-                "branched_from": Branch(run_id=of.originator_id, position=position),
+                "branched_from": branched,
             }
         )
         return started, _plan(store, of.originator_id, own)

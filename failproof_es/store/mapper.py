@@ -44,6 +44,7 @@ def _findings(payload: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
+    ("RunStarted", 3): lambda payload: payload,  # a branch changed nothing, asked nothing again
     ("RunValidated", 1): _findings,
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
