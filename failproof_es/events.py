@@ -18,7 +18,7 @@ from failproof_es.case import Case
 
 Purpose = Literal["target", "judge"]
 Encoding = Literal["utf-8", "base64"]
-Disposition = Literal["transient", "final", "halting"]
+Disposition = Literal["transient", "deferred", "final", "halting"]
 ReviewVerdict = Literal["pass", "fail", "unclear"]
 ItemVerdict = Literal["met", "not_met"]
 Severity = Literal["S0", "S1", "S2", "S3"]
@@ -288,8 +288,9 @@ class RunSealed(Event):
 class LimitChanged(Event):
     """How many requests may go to a server at once, or from when, is not what it was.
 
-    `rate_limited` (a 429) and `retry_after` (another answer that says when to come back) hold
-    back or slow down all that the server serves; `released` and `recovered` undo it.
+    `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
+    when to come back) hold back or slow down all that the server serves; `released` and
+    `recovered` undo it.
     """
 
     server: str
@@ -424,10 +425,11 @@ class ResponseReceived(EvaluationEvent):
 
 
 class ErrorRecorded(EvaluationEvent):
-    """An attempt failed. `transient` is tried again within the bound, `final` is not,
-    `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
+    """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
+    server turned the request away for now) however often, `final` is not, and `halting`
+    (a wrong key, an unknown model) stops the run, which can be resumed."""
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     purpose: Purpose
     judge: str | None = None

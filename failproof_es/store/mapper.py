@@ -51,6 +51,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("ResponseReceived", 2): _which_judge,
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
+    ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`
     ("AttemptLost", 1): _which_judge,
     ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }

@@ -170,8 +170,8 @@ class History:
             )
         )
 
-    def abandoned(self) -> History:
-        return self._add(EvaluationAbandoned(**self._head(), kind="timeout", reason="no answer"))
+    def abandoned(self, kind: str = "timeout") -> History:
+        return self._add(EvaluationAbandoned(**self._head(), kind=kind, reason="no answer"))
 
 
 class PlainDialect:
@@ -234,7 +234,7 @@ def lived(
                 history.judged(judge, verdict, final=last or readable)
             case ScoreReply():
                 history.scored()
-            case GiveUp():
-                history.abandoned()
+            case GiveUp(failure):
+                history.abandoned(failure.kind)
             case Done():
                 return history.events

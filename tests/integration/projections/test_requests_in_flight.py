@@ -22,7 +22,7 @@ from projections.relations import LIVE, enter
 from projections.runner import prepare
 from tests.unit.histories import RUN, History, lived
 
-OUTCOMES = ("answer", "nonsense", "another model", "transient", "final", "killed")
+OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
 
 
 @st.composite
