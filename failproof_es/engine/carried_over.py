@@ -77,11 +77,13 @@ def carried_over(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, Ending]:
     """Those of `endings` that the run which was branched takes over; the rest it asks."""
-    return {
-        key: ending
-        for key, ending in endings(connection, branch, keys).items()
-        if not (ending.abandoned and branch.again == "abandoned")
-    }
+    found = endings(connection, branch, keys)
+    return {key: ending for key, ending in found.items() if takes_over(branch, ending)}
+
+
+def takes_over(branch: Branch, ending: Ending) -> bool:
+    """Whether the run which was branched has this as it is, and does not ask it again."""
+    return not (ending.abandoned and branch.again == "abandoned")
 
 
 def carry_over(

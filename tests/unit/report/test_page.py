@@ -17,6 +17,8 @@ from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
 from failproof_es.report.content import (
     Asked,
+    AskedAgain,
+    BranchedFrom,
     Comparison,
     Cost,
     Distribution,
@@ -91,6 +93,7 @@ def empty_report() -> Report:
 
 
 def asked(name: str) -> Asked:
+    again = AskedAgain(name, name, name, 1, name)
     return Asked(
         run_id=UUID(int=1),
         run_number=1,
@@ -105,6 +108,7 @@ def asked(name: str) -> Asked:
         code_version="1",
         configuration_digest="ab" * 32,
         attempt=1,
+        branched_from=BranchedFrom(7, 1_234, ((name, name),), 38, (again,)),
         models_asked=((name, name),),
         models_answered=((name, 3),),
         judges=(name,),
