@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.case import Case, Turn, digest_uuid
@@ -31,92 +31,20 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     Scored,
-    ToolCall,
     Usage,
 )
+from failproof_es.transcript import NO_JUDGES as NO_JUDGES
+from failproof_es.transcript import Classification as Classification
+from failproof_es.transcript import Failure as Failure
+from failproof_es.transcript import Judgement as Judgement
+from failproof_es.transcript import JudgeVerdict as JudgeVerdict
+from failproof_es.transcript import Judging as Judging
+from failproof_es.transcript import Reply as Reply
+from failproof_es.transcript import Rule as Rule
+from failproof_es.transcript import Score as Score
+from failproof_es.transcript import Transcript as Transcript
 
-Rule = Literal["majority", "unanimous"]
-
-# -- what an evaluation is made of ---------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a model answered to one turn."""
-
-    turn: int
-    text: str
-    finish_reason: str | None
-    refusal: str | None = None
-    model: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    tools: tuple[str, ...] = ()
-    """The tools that the model was offered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why nothing usable came back."""
-
-    kind: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """The replies so far, in turn order; `failure` when the conversation ended in an error."""
-
-    replies: tuple[Reply, ...] = ()
-    failure: Failure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeVerdict:
-    """What one judge came to: its verdict, or the problem why there is none."""
-
-    judge: str
-    verdict: dict[str, Any] | None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the judges came to, in the order of the configuration, and the rule that joins them."""
-
-    rule: Rule
-    verdicts: tuple[JudgeVerdict, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Judging:
-    """Which judges are asked, how often each until its reply can be read, and what joins them."""
-
-    judges: tuple[str, ...] = ()
-    rule: Rule = "majority"
-    attempts: int = 1
-
-
-NO_JUDGES = Judging()
-
-
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """A reply's primary class, what decided it, and who says so."""
-
-    primary: str
-    details: dict[str, Any]
-    classifier: str
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Named numbers, why, and who says so."""
-
-    scores: dict[str, float]
-    reason: str
-    scorer: str
-    version: str
+# -- what an evaluation is -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -150,6 +78,10 @@ class Evaluation(NamedTuple):
     """Requests sent for the current turn, or to the current judge, lost ones included."""
     failures: int = 0
     """Transient errors of the current question: these use up the retry bound."""
+    deferrals: int = 0
+    """How often the server turned the current question away for now."""
+    deferred_since: datetime | None = None
+    """When it did so first."""
     last_error: ErrorRecorded | None = None
     request: RequestSent | None = None
     """The last one that was sent to the target."""
@@ -222,8 +154,7 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
             _require_in_flight(state, event)
             return _answered(state, event)
         case ErrorRecorded():
-            failures = state.failures + (event.disposition == "transient")
-            return {"in_flight": None, "last_error": event, "failures": failures}
+            return {"in_flight": None, "last_error": event, **_counted(state, event)}
         case AttemptLost():
             _require_in_flight(state, event)
             return {"in_flight": None}
@@ -231,7 +162,7 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
             classification = Classification(
                 event.primary, event.details, event.classifier, event.classifier_version
             )
-            return {"attempts": 0, "failures": 0, "classification": classification}
+            return {**_NO_ERRORS, "attempts": 0, "classification": classification}
         case Judged():
             return _judged(state, event)
         case Scored():
@@ -247,6 +178,20 @@ def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
             return {"carried_over": event, "finished_at": event.timestamp}
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
+
+
+_NO_ERRORS: dict[str, Any] = {"failures": 0, "deferrals": 0, "deferred_since": None}
+"""Another question begins."""
+
+
+def _counted(state: Evaluation, error: ErrorRecorded) -> dict[str, Any]:
+    """What counts the errors of the current question."""
+    if error.disposition == "transient":
+        return {"failures": state.failures + 1}
+    if error.disposition == "deferred":
+        since = state.deferred_since or error.timestamp
+        return {"deferrals": state.deferrals + 1, "deferred_since": since}
+    return {}
 
 
 def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
@@ -266,7 +211,7 @@ def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
         event.tool_calls,
         state.in_flight.tools if state.in_flight else (),
     )
-    cleared = {"in_flight": None, "failures": 0, "last_error": None}
+    cleared = {**_NO_ERRORS, "in_flight": None, "last_error": None}
     if event.purpose == "judge":
         return {**cleared, "judge_reply": reply}
     return {
@@ -280,7 +225,7 @@ def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
 
 
 def _judged(state: Evaluation, event: Judged) -> dict[str, Any]:
-    read = {"judge_reply": None, "failures": 0, "last_error": None}
+    read = {**_NO_ERRORS, "judge_reply": None, "last_error": None}
     if not event.final:
         return {**read, "unread": state.unread + 1}
     verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
@@ -303,16 +248,26 @@ def _add(left: Usage, right: Usage) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Ask a model. `failures` so far and `retry_after_s` say how long to wait first."""
+    """Ask a model; where errors of this question came before, after a wait.
+
+    `failures` says how many they were, `last_error` which was the last.
+    """
 
     purpose: Purpose
     turn: int
     attempt: int
     messages: tuple[Turn, ...]
     failures: int = 0
-    retry_after_s: float | None = None
+    last_error: ErrorRecorded | None = None
     judge: str | None = None
     """The judge that is asked; `None` where the model under test is, and where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutOff:
+    """Leave the evaluation where it stands: its server turned this question away for too long."""
+
+    error: ErrorRecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +314,15 @@ class Done:
     """Nothing is left to do."""
 
 
-Action = Send | DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done
+Action = Send | PutOff | DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one question may be turned away, counted from `since` at the earliest."""
+
+    seconds: float
+    since: datetime
 
 
 class Grading(Protocol):
@@ -377,12 +340,19 @@ def next_action(
     *,
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
+    patience: Patience | None = None,
 ) -> Action:
-    """What to do now. `retry_attempts` bounds the attempts after the first (0 means none)."""
+    """What to do now. `retry_attempts` bounds the attempts after the first (0 means none).
+
+    A question that the server turns away for now uses up none of them. It is put off once
+    `patience` ends; without one, as in a replay, it never is.
+    """
     if state.finished:
         return Done()
     if state.in_flight is not None:
         return DeclareLost(state.in_flight)
+    if patience is not None and (error := _turned_away_too_long(state, patience)) is not None:
+        return PutOff(error)
     failure = _failure(state, retry_attempts)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
@@ -422,14 +392,24 @@ def _send(
     messages: tuple[Turn, ...],
     judge: str | None = None,
 ) -> Send:
-    retry_after_s = state.last_error.retry_after_s if state.last_error else None
-    return Send(purpose, turn, state.attempts + 1, messages, state.failures, retry_after_s, judge)
+    failures = state.failures + state.deferrals
+    return Send(purpose, turn, state.attempts + 1, messages, failures, state.last_error, judge)
+
+
+def _turned_away_too_long(state: Evaluation, patience: Patience) -> ErrorRecorded | None:
+    """The last time that the server turned the question away, if it has done so for too long."""
+    error = state.last_error
+    if error is None or error.disposition != "deferred":
+        return None
+    since = max(state.deferred_since or error.timestamp, patience.since)
+    waited_s = (error.timestamp - since).total_seconds()
+    return error if error.timestamp >= patience.since and waited_s >= patience.seconds else None
 
 
 def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:
     """The error that ends the conversation, if the last one does."""
     error = state.last_error
-    if error is None or error.disposition == "halting":
+    if error is None or error.disposition in ("halting", "deferred"):
         return None
     if error.disposition == "transient" and state.failures <= retry_attempts:
         return None

@@ -18,7 +18,7 @@ from failproof_es.case import Case
 
 Purpose = Literal["target", "judge"]
 Encoding = Literal["utf-8", "base64"]
-Disposition = Literal["transient", "final", "halting"]
+Disposition = Literal["transient", "deferred", "final", "halting"]
 ReviewVerdict = Literal["pass", "fail", "unclear"]
 ItemVerdict = Literal["met", "not_met"]
 Severity = Literal["S0", "S1", "S2", "S3"]
@@ -219,10 +219,17 @@ class Counts(Record):
 
 
 class Branch(Record):
-    """The run that another was branched from, and up to which position (specification 001 § 9)."""
+    """The run that another was branched from, up to which position, and why.
+
+    What was finished by then is carried over (specification 001 § 9), except what is asked
+    `again`: `abandoned` are the evaluations that had ended without a score. `settings` are
+    those of the configuration that the branch changed, by their path: how to reach its models.
+    """
 
     run_id: UUID
     position: int
+    again: Literal["abandoned"] | None = None
+    settings: dict[str, Any] = {}
 
 
 class Experiment(Record):
@@ -336,8 +343,9 @@ class RunSealed(Event):
 class LimitChanged(Event):
     """How many requests may go to a server at once, or from when, is not what it was.
 
-    `rate_limited` (a 429) and `retry_after` (another answer that says when to come back) hold
-    back or slow down all that the server serves; `released` and `recovered` undo it.
+    `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
+    when to come back) hold back or slow down all that the server serves; `released` and
+    `recovered` undo it.
     """
 
     server: str
@@ -472,10 +480,11 @@ class ResponseReceived(EvaluationEvent):
 
 
 class ErrorRecorded(EvaluationEvent):
-    """An attempt failed. `transient` is tried again within the bound, `final` is not,
-    `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
+    """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
+    server turned the request away for now) however often, `final` is not, and `halting`
+    (a wrong key, an unknown model) stops the run, which can be resumed."""
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     purpose: Purpose
     judge: str | None = None
@@ -492,6 +501,11 @@ class ErrorRecorded(EvaluationEvent):
     retry_after_s: float | None = None
     latency_ms: float | None = None
     redactions: tuple[Redaction, ...] = ()
+
+
+VOIDS_ANSWER = "model_mismatch"
+"""The kind of error that follows an answer to the same request, and voids it: another model
+gave it. Any other error is what came in place of an answer."""
 
 
 class AttemptLost(EvaluationEvent):

@@ -8,11 +8,12 @@ from typing import Any, LiteralString
 
 import orjson
 
+from failproof_es.events import VOIDS_ANSWER
 from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 _COUNTERS = (
-    "planned", "requests", "answers", "errors", "retries", "lost_attempts", "scored",
+    "planned", "requests", "answers", "errors", "retries", "lost_attempts", "in_flight", "scored",
     "abandoned", "passed", "failed", "refused", "empty", "truncated", "other",
     "accuracy_millionths",
 )  # fmt: skip
@@ -31,6 +32,7 @@ _COUNTER_OF = {
     "Scored": "scored",
     "EvaluationAbandoned": "abandoned",
 }
+_ENDS_REQUEST = frozenset({"ResponseReceived", "ErrorRecorded", "AttemptLost"})
 _OUTCOMES = ("Classified", "Scored", "EvaluationAbandoned")
 """What counts of an evaluation that was carried over; its requests were sent by another run."""
 _STATUS = {
@@ -48,7 +50,7 @@ class Progress:
     """Counters for each run and model, and the life of each run."""
 
     name: LiteralString = "progress"
-    version: int = 2
+    version: int = 3
     relations: tuple[Relation, ...] = (Relation("TABLE", "runs"), Relation("TABLE", "progress"))
     topics: frozenset[str] = frozenset(
         {*_COUNTER_OF, *_STATUS, "RunStarted", "Classified", CARRIED_OVER}
@@ -118,8 +120,11 @@ def _count(counts: dict[str, int], fact: Fact) -> None:
         return
     counts[_COUNTER_OF[topic]] += 1
     if topic == "RequestSent":
+        counts["in_flight"] += 1
         if payload["attempt"] > 1:
             counts["retries"] += 1
+    elif topic in _ENDS_REQUEST:
+        counts["in_flight"] -= payload.get("kind") != VOIDS_ANSWER  # its answer ended it already
     elif topic == "Scored":
         counts["accuracy_millionths"] += round((payload["scores"].get("accuracy") or 0) * 1_000_000)
 

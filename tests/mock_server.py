@@ -106,6 +106,10 @@ class MockServer:
             return _reply(*_BODIES[fault])
         if fault == "http429":
             return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "1"})
+        if fault.startswith("busy"):
+            status = int(fault.removeprefix("busy"))
+            when = {"Retry-After": "0.2"} if status == 503 else None
+            return _reply(status, b'{"error": {"message": "come back later"}}', when)
         if fault == "nextweek":
             return _reply(429, b'{"error": {"message": "quota"}}', {"Retry-After": "604800"})
         if fault == "length":

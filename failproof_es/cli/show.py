@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,9 +26,12 @@ from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
+from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
 from failproof_es.store.reader import resolve_run
 
+_NAMED = 10
+"""So many evaluations are named one by one for people."""
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
@@ -122,6 +127,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
             "abandoned": total.finished - total.scored,
             "carried_over": facts.carried_over,
         },
+        "asked_again": [_again_as_json(each) for each in asked_again(run.connection, run.run)],
         "skipped_defects": run.run.skipped,
         "classes": dict(total.classes),
         "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
@@ -174,9 +180,34 @@ def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     if branch is None:
         return {}
     source = RecordedRun.read(run.connection, branch.run_id).started
-    return {
+    told = {
         "branched from": f"run {source.run_number} at position {branch.position}, "
         f"{counted(facts.carried_over, 'evaluation')} carried over"
+    }
+    if branch.settings:
+        told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
+    if branch.again is not None:
+        told["asked again"] = _again_for_people(list(asked_again(run.connection, run.run)))
+    return told
+
+
+def _again_for_people(again: Sequence[AskedAgain]) -> str:
+    kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(e.kind for e in again).most_common())
+    named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
+    more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
+    return (
+        f"{counted(len(again), 'evaluation')} that had ended without a score ({kinds}): "
+        f"{', '.join(named[:_NAMED])}{more}"
+    )
+
+
+def _again_as_json(each: AskedAgain) -> dict[str, Any]:
+    return {
+        "suite": each.case.suite_id,
+        "case": each.case.case_id,
+        "model": each.key.model_key,
+        "repetition": each.key.repetition,
+        "was": {"kind": each.kind, "reason": each.reason},
     }
 
 

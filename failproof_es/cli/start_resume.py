@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import click
 
@@ -17,7 +17,7 @@ from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
 from failproof_es.cli.errors import ExitCode, exit_code_of
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.junit import junit_option, write_junit
-from failproof_es.cli.options import quiet_option, settings_option
+from failproof_es.cli.options import connections_option, quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.process import output_may_be_lost, raise_descriptor_limit
@@ -32,6 +32,7 @@ from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.counting import counted
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
@@ -101,31 +102,53 @@ def start(
     metavar="POSITION",
     help="Begin a new run that goes on from where RUN stood at this position of the log.",
 )
+@click.option(
+    "--retry-abandoned",
+    is_flag=True,
+    help="Begin a new run that asks again what RUN abandoned, and carries over what it scored.",
+)
+@connections_option
 @junit_option
 @quiet_option
 @format_option()
 def resume(
-    run: str, position: int | None, junit: Path | None, quiet: bool, output_format: Format
+    run: str,
+    position: int | None,
+    retry_abandoned: bool,
+    settings: tuple[str, ...],
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
 ) -> None:
     """Take RUN up where its record ends.
 
     A request whose answer is on record is never sent again. A request without one is
     recorded as lost and sent again.
 
-    With --at, RUN is left as it is. The new run has its configuration and its plan; what was
-    finished at that position is carried over, everything else is evaluated anew.
+    With --at or --retry-abandoned, RUN is left as it is, ended or not, and a new run begins
+    that has its configuration and its plan. --at carries over what was finished at that
+    position; everything else is evaluated anew. --retry-abandoned carries over what was
+    scored, by now or at that position, and asks the evaluations again that ended without a
+    score. The new run says which run it was branched from, and why.
     """
+    branching = position is not None or retry_abandoned
+    if settings and not branching:
+        raise InvalidInput.because(
+            "--set cannot change a run that has begun: its configuration is on record",
+            remedy="with --retry-abandoned or --at it changes that of the new run",
+        )
     with session().open_store() as store:
         state = ProgressState(price_of)
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            if not quiet and position is None:
+            if not quiet and not branching:
                 for row in find(connection, run_id=run_id, topics=OBSERVED):
                     state.observe(row.event())
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            if position is not None:
-                return branch_run(run_id, position, store, **how)
+            if branching:
+                again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
+                return branch_run(run_id, position, store, again=again, settings=settings, **how)
             return resume_run(run_id, store, **how)
 
         _carry_out(store, drive, state, junit, quiet, output_format)
@@ -264,6 +287,12 @@ def _say_what_next(outcome: Outcome) -> None:
     if outcome.status in ("paused", "running"):
         say(f"take it up again with `failproof-es resume {number}`")
         return
+    if outcome.counts.abandoned:
+        left = counted(outcome.counts.abandoned, "evaluation")
+        say(
+            f"{left} ended without a score: `failproof-es resume {number} --retry-abandoned` "
+            "asks again in a run that carries over the rest"
+        )
     say(
         f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
         f"`failproof-es replay {number}`, `failproof-es log {number}`"

@@ -46,11 +46,15 @@ class LoadedConfiguration:
         return self.configuration.model_dump(mode="json", by_alias=True)
 
     def digest(self) -> str:
-        """SHA-256 of what determines the run: everything but `test_run.id` and `timestamp`."""
-        resolved = self.resolved()
-        for name in ("id", "timestamp"):
-            resolved["test_run"].pop(name)
-        return hashlib.sha256(orjson.dumps(resolved, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        """SHA-256 of what determines the run."""
+        return digest_of(self.resolved())
+
+
+def digest_of(resolved: dict[str, Any]) -> str:
+    """SHA-256 of a resolved configuration: everything but `test_run.id` and `timestamp`."""
+    kept = {k: v for k, v in resolved["test_run"].items() if k not in ("id", "timestamp")}
+    told = orjson.dumps({**resolved, "test_run": kept}, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(told).hexdigest()
 
 
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:

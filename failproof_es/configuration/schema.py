@@ -121,11 +121,15 @@ class Execution(Section):
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
     """The most requests in flight at once, over all models."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
-    """Attempts after the first; 0 means none."""
+    """Attempts after the first; 0 means none. A server that turns a request away for now, as
+    with a 429, uses up none of them."""
     retry_delay_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 1000
     """The first back-off; it doubles, with jitter, up to a minute."""
     timeout_per_request_ms: Annotated[int, Field(ge=1, le=_DAY_MS)] = 30_000
     """How long a request may take before it counts as an error that passes."""
+    rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
+    """How long a server may turn everything away (429, 529, 503 with `Retry-After`) before the
+    run is paused, to be resumed; 15 minutes unless given."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     """How often each model is asked each case."""
 

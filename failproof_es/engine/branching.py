@@ -1,26 +1,30 @@
 """A new run from any point of another one (specification 001 § 9).
 
-The new run has the other's configuration and plan. What was finished at that point is
-carried over by reference to its events (`carried_over`); everything else is evaluated anew,
-also what had begun. To the run that it is branched from nothing is written.
+The new run has the other's plan and its configuration, but for how its models are reached.
+What was finished at that point is carried over by reference to its events (`carried_over`),
+unless it is asked again; everything else is evaluated anew, also what had begun. To the run
+that it is branched from nothing is written.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
-from failproof_es.configuration.loading import configuration_from_resolved
-from failproof_es.configuration.schema import Configuration
+from failproof_es.case import prompt_id
+from failproof_es.configuration.connections import reconnect
+from failproof_es.configuration.loading import configuration_from_resolved, digest_of
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.asked_cases import AskedCases
-from failproof_es.engine.carried_over import FINAL
+from failproof_es.engine.carried_over import endings, takes_over
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
@@ -30,12 +34,12 @@ from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.preflight import all_of, require_gates
 from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, open_models
-from failproof_es.engine.recorded import read_chunk, read_run
+from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
-from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
+from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, ModelSnapshot, RunStarted
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.run import Run, planned_evaluations
+from failproof_es.run import Run
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
 from failproof_es.store.store import Store
@@ -43,9 +47,11 @@ from failproof_es.store.store import Store
 
 async def branch(
     run_id: UUID,
-    position: int,
+    position: int | None,
     store: Store,
     *,
+    again: Literal["abandoned"] | None = None,
+    settings: Sequence[str] = (),
     observe: Observe,
     stop: asyncio.Event,
     say: Say,
@@ -53,30 +59,39 @@ async def branch(
 ) -> Outcome:
     """Begin a run that goes on from where another one stood at `position`, and drive it.
 
-    The other one may be going, paused or over. Raises `InvalidInput` when the position lies
-    outside of it, or when something stands against the new one, which is on record as it is
-    of a run that is started; otherwise as `start` does.
+    The other one may be going, paused or over; without a position it is taken as it stands
+    now. `again` says which of its finished evaluations are not carried over, `settings` what
+    is other in how the models are reached.
+
+    Raises `InvalidInput` when the position lies outside of the other run, when nothing had
+    ended that is to be asked again, when a setting changes what is asked, or when something
+    else stands against the new run; the last is on record as it is of a run that is started.
+    Otherwise as `start` does.
     """
     with store.connect() as connection:
         source = read_run(connection, run_id)
-        _require_within(connection, source, position)
-    written = _resolved(source)
+        first, last = _stands_at(connection, run_id)
+    position = last if position is None else position
+    _require_within(source, position, first, last)
+    written, changed = _configured(source, settings)
     configuration = configuration_from_resolved(written)
     targets = Targets(configuration)
     try:
         new_id = uuid4()
-        said = f"run {source.started.run_number} at position {position}"
-        resolved = Resolved(said, written, source.started.configuration_digest)
-        checked = partial(_check, store, source, position, configuration, targets)
-        asked = (await on_record(store, new_id, resolved, targets, checked, say)).found
+        branched = Branch(run_id=run_id, position=position, again=again, settings=changed)
+        digest = digest_of(written) if changed else source.started.configuration_digest
+        resolved = Resolved(_described(source, branched), written, digest)
+        checked = partial(_check, store, source, branched, configuration, targets)
+        asked, left = (await on_record(store, new_id, resolved, targets, checked, say)).found
         with Lease(store.url, new_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, new_id, targets)
-            started = await asyncio.to_thread(_begin, store, new_id, source, position, asked)
+            begin = partial(_begin, store, new_id, source, branched, resolved, configuration)
+            started = await asyncio.to_thread(begin, asked)
             observe(started)
             say(
                 f"run {started.run_number} goes on from run {source.started.run_number} as it "
-                f"stood at position {position}"
+                f"stood at position {position}{left}"
             )
             driver = Driver(
                 store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
@@ -86,22 +101,37 @@ async def branch(
         await targets.close()
 
 
-def _resolved(source: Run) -> dict[str, Any]:
-    """The other's configuration, as that of a run of its own."""
+def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The other's configuration, as that of a run of its own, and what is changed in it."""
     resolved = source.started.configuration
-    return {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
+    own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
+    if not settings:
+        return own, {}
+    reconnected = reconnect(own, settings)
+    return reconnected.configuration, reconnected.changed
 
 
-def _require_within(connection: Connection, source: Run, position: int) -> None:
-    """Raise `InvalidInput` unless the run had begun by then and had not said its last word."""
-    number = source.started.run_number
+def _described(source: Run, branched: Branch) -> str:
+    """Where the configuration of the new run is taken from."""
+    again = ", its abandoned evaluations asked again" if branched.again else ""
+    changed = "".join(f", {path} set to {value}" for path, value in branched.settings.items())
+    return f"run {source.started.run_number} at position {branched.position}{again}{changed}"
+
+
+def _stands_at(connection: Connection, run_id: UUID) -> tuple[int, int]:
+    """The first and the last position of a run in the log."""
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id) FROM failproof.stored_events "
         "WHERE run_id = %s",
-        (source.started.originator_id,),
+        (run_id,),
     ).fetchone()
     assert row is not None
-    first, last = row
+    return row[0], row[1]
+
+
+def _require_within(source: Run, position: int, first: int, last: int) -> None:
+    """Raise `InvalidInput` unless the run had begun by then and had not said its last word."""
+    number = source.started.run_number
     if not first <= position <= last:
         side = "before" if position < first else "beyond"
         said = (
@@ -113,69 +143,117 @@ def _require_within(connection: Connection, source: Run, position: int) -> None:
 
 
 async def _check(
-    store: Store, source: Run, position: int, configuration: Configuration, targets: Targets
-) -> Passed[AskedCases]:
-    """Check what a configuration that was good once needs anew: its models, its gates."""
+    store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
+) -> Passed[tuple[AskedCases, str]]:
+    """Check what a configuration that was good once needs anew: its models, its gates.
+
+    What is found is what the whole plan asks, and what is to be said of what is asked again.
+    """
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
-    asked = await asyncio.to_thread(_estimate, store, source, position, estimates)
-    return Passed(asked, (), remarks, estimates.as_json())
+    asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
+    if branched.again is None:
+        return Passed((asked, ""), (), remarks, estimates.as_json())
+    if not again:
+        raise _nothing_to_ask_again(source)
+    said = f": {counted(again, 'abandoned evaluation')} asked again, {kept:,} carried over"
+    return Passed((asked, said), (), remarks, estimates.as_json())
 
 
-def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> AskedCases:
-    """Count what is left to be asked: all that was not finished at that position.
+def _nothing_to_ask_again(source: Run) -> InvalidInput:
+    number = source.started.run_number
+    carry_on = f"`failproof-es resume {number}` asks what is left of it"
+    return InvalidInput.because(
+        f"run {number} has no abandoned evaluation that could be asked again",
+        remedy=f"`failproof-es show {number}` counts them" if source.ended else carry_on,
+    )
 
-    Returns what the whole plan asks.
+
+def _estimate(
+    store: Store, source: Run, branched: Branch, estimates: Estimates
+) -> tuple[AskedCases, int, int]:
+    """Count what is left to be asked: all that is not carried over.
+
+    Returns what the whole plan asks, how many of what is left had been finished, and how many
+    evaluations are carried over.
     """
     of = source.started
-    asked = AskedCases()
+    plan = AskedCases()
+    again = kept = 0
     models = [model.key for model in of.models]
-    repetitions = int(of.configuration["execution"]["repetitions"])
     with store.connect() as connection:
-        finals = find(connection, run_id=of.originator_id, topics=FINAL, up_to=position)
-        finished = {row.stream_id for row in finals}
         for chunk in range(source.chunks):
             digests = read_chunk(connection, of.originator_id, chunk)
+            left: dict[UUID, Counter[str]] = {}
+            for window in planned_windows(source, digests, models):
+                ended = endings(connection, branched, window)
+                carried = {key for key, end in ended.items() if takes_over(branched, end)}
+                kept += len(carried)
+                again += len(ended) - len(carried)
+                for key in window:
+                    if key not in carried:
+                        left.setdefault(key.prompt_id, Counter())[key.model_key] += 1
             for digest, case in zip(digests, read_cases(connection, digests), strict=True):
-                asked.add(digest, case)
-                planned = planned_evaluations(of.originator_id, [digest], models, repetitions)
-                left = Counter(
-                    key.model_key for key in planned if key.evaluation_id not in finished
-                )
-                if left:
-                    estimates.add(case, left)
-    return asked
+                plan.add(digest, case)
+                if asked := left.get(prompt_id(digest)):
+                    estimates.add(case, asked)
+    return plan, again, kept
 
 
-def _begin(store: Store, run_id: UUID, source: Run, position: int, asked: AskedCases) -> RunStarted:
+def _begin(
+    store: Store,
+    run_id: UUID,
+    source: Run,
+    branched: Branch,
+    resolved: Resolved,
+    configuration: Configuration,
+    asked: AskedCases,
+) -> RunStarted:
     """Put the new run on record with the other's whole plan, in one transaction.
 
     It asks the same once more, so it is an attempt of the same experiment.
     """
     of = source.started
-    configuration = _resolved(source)
     own: dict[str, Any] = {
         "originator_id": run_id,
         "run_id": run_id,
         "timestamp": datetime.now(UTC),
     }
+    models = _reached(of.models, configuration.models)
+    judges = _reached(of.judges, configuration.asked_judges)
     draft = of.model_copy(
         update={
             **own,
-            "experiment": asked.experiment(configuration, of.models, of.judges),
-            "configuration": configuration,
+            "experiment": asked.experiment(resolved.configuration, models, judges),
+            "configuration": resolved.configuration,
+            "configuration_digest": resolved.configuration_digest,
+            "models": models,
+            "judges": judges,
             "code_version": code_version(),
             "packages": package_versions(),
             "who": who(),
             "where": where(),
-            "branched_from": Branch(run_id=of.originator_id, position=position),
+            "branched_from": branched,
         }
     )
-    planned = _plan(store, of.originator_id, asked, own)
-    started = store.begin_run(draft, planned, asked.plan)
+    started = store.begin_run(draft, _plan(store, of.originator_id, asked, own), asked.plan)
     store.record_prices(run_id, prices_of(started))
     return started
+
+
+def _reached(
+    snapshots: Sequence[ModelSnapshot], models: Sequence[Model]
+) -> tuple[ModelSnapshot, ...]:
+    """The models as they were, where they are reached now."""
+
+    def now(snapshot: ModelSnapshot, model: Model) -> ModelSnapshot:
+        named = {"base_url": model.base_url, "api_key_env": model.api_key_env}
+        settings = {**snapshot.settings, **named}
+        kept = {name: value for name, value in settings.items() if value is not None}
+        return snapshot.model_copy(update={"settings": kept})
+
+    return tuple(now(*pair) for pair in zip(snapshots, models, strict=True))
 
 
 def _plan(store: Store, source_id: UUID, asked: AskedCases, own: dict[str, Any]) -> Iterator[Event]:

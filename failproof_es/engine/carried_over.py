@@ -9,18 +9,81 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
-from failproof_es.events import Branch, CarriedOver, EvaluationAbandoned, Event, Scored
+from failproof_es.events import (
+    Branch,
+    CarriedOver,
+    EvaluationAbandoned,
+    Event,
+    RunStarted,
+    Scored,
+)
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store.reader import Connection, RecordedEvent, read_streams
+from failproof_es.store.mapper import decode
+from failproof_es.store.reader import Connection, RecordedEvent, read_event, read_streams
+from failproof_es.store.recorder import query
 
 FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
 """What ends the stream of an evaluation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """An evaluation that a run had finished, itself or by a reference."""
+
+    happened_in: UUID
+    """The run whose stream tells it."""
+    stream_id: UUID
+    abandoned: bool
+    """It ended without a score."""
+    reference: CarriedOver | None = None
+    """Where the run had carried it over, what it said."""
+
+
+def endings(
+    connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
+) -> dict[EvaluationKey, Ending]:
+    """How those of `keys` had ended that were finished where the run was branched.
+
+    What the other run was branched from counts with it, as far as that one carries it over:
+    it may have been killed before it had put that on record.
+    """
+    sources = {replace(key, run_id=branch.run_id): key for key in keys}
+    told = _told(connection, [source.evaluation_id for source in sources], branch.position)
+    found: dict[EvaluationKey, Ending] = {}
+    untouched = []
+    for source, key in sources.items():
+        last = told.get(source.evaluation_id)
+        if last is None:
+            untouched.append(source)
+        elif isinstance(last, CarriedOver):
+            found[key] = Ending(last.source_run_id, last.source_evaluation_id, False, last)
+        elif last in FINAL:
+            abandoned = last == EvaluationAbandoned.__name__
+            found[key] = Ending(branch.run_id, source.evaluation_id, abandoned)
+    found = _with_what_was_referred_to(connection, found, branch.position)
+    if untouched and (earlier := _branch_of(connection, branch.run_id)) is not None:
+        for source, ending in carried_over(connection, earlier, untouched).items():
+            found[sources[source]] = ending
+    return found
+
+
+def carried_over(
+    connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
+) -> dict[EvaluationKey, Ending]:
+    """Those of `endings` that the run which was branched takes over; the rest it asks."""
+    found = endings(connection, branch, keys)
+    return {key: ending for key, ending in found.items() if takes_over(branch, ending)}
+
+
+def takes_over(branch: Branch, ending: Ending) -> bool:
+    """Whether the run which was branched has this as it is, and does not ask it again."""
+    return not (ending.abandoned and branch.again == "abandoned")
 
 
 def carry_over(
@@ -28,41 +91,64 @@ def carry_over(
 ) -> list[CarriedOver]:
     """What the run that was branched takes over of these evaluations, as its first events.
 
-    Those that were finished at the branch's position. One that was carried over there already
-    is taken from where it happened: a reference never leads to another one.
+    A reference never leads to another one: it names the stream where it happened.
     """
-    sources = {replace(key, run_id=branch.run_id).evaluation_id: key for key in keys}
-    streams = read_streams(connection, list(sources))
-    found = []
-    for source_id, key in sources.items():
-        rows = [row for row in streams.get(source_id, []) if row.position <= branch.position]
-        if rows and (event := _reference(key, branch.run_id, rows)) is not None:
-            found.append(event)
-    return found
+    found = carried_over(connection, branch, keys)
+    here = [ending.stream_id for ending in found.values() if ending.reference is None]
+    streams = read_streams(connection, here)
+    return [_reference(key, ending, streams) for key, ending in found.items()]
+
+
+def _told(
+    connection: Connection, stream_ids: Sequence[UUID], up_to: int
+) -> dict[UUID, str | CarriedOver]:
+    """The topic of each stream's last word by then, or of its first; a reference itself."""
+    rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
+    told: dict[UUID, str | CarriedOver] = {}
+    for stream_id, version, topic, state in rows:
+        event = decode(topic, state, stream_id, version) if state is not None else None
+        told[stream_id] = event if isinstance(event, CarriedOver) else topic
+    return told
+
+
+def _with_what_was_referred_to(
+    connection: Connection, found: dict[EvaluationKey, Ending], up_to: int
+) -> dict[EvaluationKey, Ending]:
+    """The same; of what is a reference it is known, too, whether it ended without a score."""
+    told = _told(connection, [e.stream_id for e in found.values() if e.reference], up_to)
+    abandoned = EvaluationAbandoned.__name__
+    return {
+        key: replace(e, abandoned=e.abandoned or told.get(e.stream_id) == abandoned)
+        for key, e in found.items()
+    }
+
+
+def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
+    """What the run was branched from itself, if it was."""
+    row = read_event(connection, run_id, 1)
+    started = row.event() if row else None
+    return started.branched_from if isinstance(started, RunStarted) else None
 
 
 def _reference(
-    key: EvaluationKey, run_id: UUID, rows: Sequence[RecordedEvent]
-) -> CarriedOver | None:
-    fields: dict[str, Any] = {
+    key: EvaluationKey, ending: Ending, streams: dict[UUID, list[RecordedEvent]]
+) -> CarriedOver:
+    head: dict[str, Any] = {
         "originator_id": key.evaluation_id,
         "originator_version": 1,
         "run_id": key.run_id,
         "timestamp": datetime.now(UTC),
     }
-    last = rows[-1]
-    event = last.event()
-    if isinstance(event, CarriedOver):
-        return event.model_copy(update=fields)
-    if not isinstance(event, Scored | EvaluationAbandoned):
-        return None
+    if ending.reference is not None:
+        return ending.reference.model_copy(update=head)
+    rows = streams[ending.stream_id]
     return CarriedOver(
-        **fields,
+        **head,
         prompt_id=key.prompt_id,
         model_key=key.model_key,
         repetition=key.repetition,
-        source_run_id=run_id,
-        source_evaluation_id=last.stream_id,
+        source_run_id=ending.happened_in,
+        source_evaluation_id=ending.stream_id,
         source_events=len(rows),
         source_sha256=stream_digest(rows),
     )

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import psycopg
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.calm_collector import calm_collector
 from failproof_es.engine.ending import conclude, seal
 from failproof_es.engine.gate import LimitChange
 from failproof_es.engine.identity import code_version, where, who
-from failproof_es.engine.interpreter import Interpreter, OnText
+from failproof_es.engine.interpreter import Halted, Interpreter, OnText, TurnedAway
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.lane import Lane
 from failproof_es.engine.outcome import Outcome
@@ -64,6 +65,8 @@ class Driver:
         self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
         self._trouble: BaseException | None = None
+        self._turned_away: list[TurnedAway] = []
+        """Of each evaluation that is left unfinished while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
         """Carry every planned evaluation to its end, or to where a stop was asked for.
@@ -108,13 +111,14 @@ class Driver:
         finally:
             changes.put_nowait(None)
             await recording
-        await conclude(stream, self._reader, tally, self._configuration.gates, self._trouble)
+        await conclude(stream, self._reader, tally, self._configuration.gates, self._why())
 
     # -- the evaluations -------------------------------------------------------------------
 
     async def _evaluate_all(self, journal: Journal, run: Run, phase: Phase) -> Tally:
         """Carry every evaluation on as far as the phase goes; return how all of them stand."""
         tally = Tally(run.started.planned_evaluations)
+        self._turned_away.clear()  # a new phase asks them again
         unfinished = Unfinished(run, self._reader, journal, self._observe, tally)
         interpreter = self._interpreter(journal, run, phase)
         lanes = [
@@ -122,7 +126,7 @@ class Driver:
             for models in self._targets.by_server
         ]
         workers = [
-            asyncio.create_task(self._work(interpreter, lane, tally), name=f"worker-{n}")
+            asyncio.create_task(self._work(interpreter, lane, phase, tally), name=f"worker-{n}")
             for n in range(self._configuration.execution.parallel_workers)
             for lane in lanes
         ]
@@ -160,14 +164,27 @@ class Driver:
             purposes=phase.purposes,
         )
 
-    async def _work(self, interpreter: Interpreter, lane: Lane, tally: Tally) -> None:
+    async def _work(self, interpreter: Interpreter, lane: Lane, phase: Phase, tally: Tally) -> None:
         try:
             while not self._stop.is_set() and (job := await lane.next()) is not None:
-                evaluation = await interpreter.evaluate(job.key, job.case, job.history)
+                try:
+                    evaluation = await interpreter.evaluate(job.key, job.case, job.history)
+                except TurnedAway as error:
+                    if phase.submissions is not None:
+                        raise  # who handed it in waits for it
+                    self._turned_away.append(error)
+                    continue
                 if evaluation.finished:
                     tally.add(evaluation, job.case)
         except Exception as error:
             self._give_up(error)
+
+    def _why(self) -> BaseException | None:
+        """Why the drive ends, where it is not that everything is done or that it was asked to."""
+        if self._trouble or not self._turned_away or self._requested_stop.is_set():
+            return self._trouble
+        left = counted(len(self._turned_away), "evaluation")
+        return Halted(f"{left} left unfinished; {self._turned_away[0]}")
 
     def _give_up(self, error: BaseException) -> None:
         """The first trouble stops the run; what is in flight still ends."""

@@ -7,7 +7,7 @@ from uuid import UUID
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.judging import judging_of
-from failproof_es.engine.replay import rederive
+from failproof_es.engine.replay import rederive, retries_made
 from failproof_es.events import CarriedOver, EvaluationEvent, Event, PromptStored, RunStarted
 from failproof_es.ledger.bundle import Bundle
 from failproof_es.store.mapper import decode
@@ -40,7 +40,8 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
         first = history[0]
         assert isinstance(first, EvaluationEvent)
         case = cases[first.prompt_id]
-        _, found = rederive(case, history, dialect, retry_attempts=retry_attempts, judging=judging)
+        bound = retry_attempts if first.run_id == run_id else retries_made(history)
+        _, found = rederive(case, history, dialect, retry_attempts=bound, judging=judging)
         if found:
             what = ", ".join(each.what for each in found)
             differing.append(f"{case.suite_id}/{case.case_id} {first.model_key}: {what}")

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 
 from failproof_es.case import Case
@@ -30,6 +31,8 @@ from failproof_es.evaluation import (
     Evaluation,
     EvaluationKey,
     Judging,
+    Patience,
+    PutOff,
     Send,
     Transcript,
     evolve,
@@ -62,6 +65,13 @@ Must not raise."""
 
 class Halted(Exception):
     """An error that would meet every evaluation alike: the run stops and can be resumed."""
+
+
+class TurnedAway(Halted):
+    """A server turned one evaluation away for too long, maybe while it answered others.
+
+    That one is left unfinished; others may go on.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +110,8 @@ class Interpreter:
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
         stamp = Stamp(key)
+        patience: Patience | None = None
+        """Begins with the first request: what happened in another drive tries nobody's."""
         state = fold(history)
         decided: list[EvaluationEvent] = []
         """Events that follow from what is on record: recorded with the next append."""
@@ -110,9 +122,13 @@ class Interpreter:
                 self.dialect,
                 retry_attempts=self.retry_attempts,
                 judging=self.judging,
+                patience=patience,
             ),
             Done,
         ):
+            if isinstance(action, PutOff):
+                await self._record(decided)
+                raise TurnedAway(self._put_off(action.error))
             if isinstance(action, Send):
                 if action.purpose not in self.purposes:
                     break
@@ -128,22 +144,24 @@ class Interpreter:
                     decided = []
                 if not await target.gate.enter():
                     break
+                sent_at = None
                 try:
                     request = self._request(stamp, state, case, action, target)
                     await self._record([*decided, request])
                     state = evolve(state, request)
                     decided = []
-                    events = await self._exchange(key, stamp, state, request, target)
+                    patience = patience or Patience(target.gate.patience_s, request.timestamp)
+                    sent_at = await target.gate.released()
+                    events = await self._exchange(key, stamp, state, request, target, sent_at)
                 finally:
-                    target.gate.leave()
+                    target.gate.leave(went=sent_at is not None)
             else:
                 events = [await self._follow(stamp, state, case, action)]
             decided.extend(events)
             state = fold(events, state)
-            event = events[-1]
-            if isinstance(event, ErrorRecorded) and event.disposition == "halting":
+            if (trouble := self._trouble(events[-1])) is not None:
                 await self._record(decided)
-                raise Halted(f"{event.judge or event.model_key}: {event.message}")
+                raise Halted(trouble)
         await self._record(decided)
         return state
 
@@ -155,7 +173,29 @@ class Interpreter:
             return await asyncio.to_thread(consequence, self.dialect, stamp, state, case, action)
         return consequence(self.dialect, stamp, state, case, action)
 
+    # -- stopping --------------------------------------------------------------------------
+
+    def _trouble(self, event: EvaluationEvent) -> str | None:
+        """Why the whole run has to stop after this event, if it has to."""
+        if not isinstance(event, ErrorRecorded):
+            return None
+        who = event.judge or event.model_key
+        if event.disposition == "halting":
+            return f"{who}: {event.message}"
+        complaint = self._asked(event).gate.out_of_patience
+        return None if complaint is None else f"{who}: {complaint}: {event.message}"
+
+    def _put_off(self, error: ErrorRecorded) -> str:
+        gate = self._asked(error).gate
+        return (
+            f"{error.judge or error.model_key}: {gate.server} turned it away for the "
+            f"{gate.patience_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
+        )
+
     # -- asking ----------------------------------------------------------------------------
+
+    def _asked(self, event: ErrorRecorded) -> Target:
+        return self.targets[event.model_key] if event.judge is None else self.judges[event.judge]
 
     def _target(self, key: EvaluationKey, action: Send) -> Target:
         if action.purpose == "target":
@@ -204,13 +244,13 @@ class Interpreter:
         state: Evaluation,
         request: RequestSent,
         target: Target,
+        sent_at: float | None,
     ) -> list[EvaluationEvent]:
         """One attempt and its outcome. The request is on record already.
 
         An answer of another model than was asked is recorded whole, and as an error. A request
         that a stop finds held back by its server is never sent, and lost.
         """
-        sent_at = await target.gate.released()
         if sent_at is None:
             return [
                 attempt_lost(
@@ -218,7 +258,7 @@ class Interpreter:
                 )
             ]
         events = await self._attempt(key, stamp, state, request, target)
-        _tell(target.gate, sent_at, events[-1])
+        _tell(target.gate, sent_at, events)
         return events
 
     async def _attempt(
@@ -252,8 +292,21 @@ class Interpreter:
         return self.redactor.streaming(partial(self.on_text, key, request))
 
     async def _wait(self, action: Send) -> None:
-        """Wait before an attempt after an error, or until the run is stopped."""
-        seconds = wait_s(action.failures, self.retry_delay_ms, action.retry_after_s)
+        """Wait before an attempt after an error, or until the run is stopped.
+
+        The wait began when the error was recorded, which may have been in another drive.
+        """
+        error = action.last_error
+        if error is None:
+            return
+        seconds = wait_s(
+            action.failures,
+            self.retry_delay_ms,
+            error.retry_after_s,
+            deferred=error.disposition == "deferred",
+        )
+        passed_s = (datetime.now(UTC) - error.timestamp).total_seconds()
+        seconds -= min(max(passed_s, 0.0), seconds)
         try:
             async with asyncio.timeout(seconds):
                 await self.stop.wait()
@@ -268,9 +321,10 @@ class Interpreter:
             self.observe(event)
 
 
-def _tell(gate: Gate, sent_at: float, outcome: EvaluationEvent) -> None:
-    """Let the gate know how the server bore the request."""
-    if isinstance(outcome, ResponseReceived):
+def _tell(gate: Gate, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
+    """Let the gate know how the server bore the request: an answer of any model is one."""
+    first = outcome[0]
+    if isinstance(first, ResponseReceived):
         gate.answered(sent_at)
-    elif isinstance(outcome, ErrorRecorded) and outcome.disposition != "final":
-        gate.refused(sent_at, outcome.status, outcome.retry_after_s)
+    elif isinstance(first, ErrorRecorded) and first.disposition != "final":
+        gate.refused(sent_at, first.kind, first.retry_after_s)

@@ -1,4 +1,5 @@
-"""How many requests a server may have at once, and until when it wants none. Pure.
+"""How many requests a server may have at once, until when it wants none, and for how long
+it has turned everything away. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves what is allowed, every whole round of
 answers gives a step back. Times are seconds of one monotonic clock.
@@ -11,6 +12,8 @@ from typing import Literal, Self
 
 Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
+TOO_MANY = frozenset({"rate_limited", "overloaded"})
+"""The kinds of error that say that the server had too many requests."""
 _STEPS = 20
 """Growing from nothing to the ceiling takes so many rounds of answers."""
 _LONGER_S = 1.0
@@ -28,6 +31,8 @@ class Limit:
     cut_at: float | None = None
     """When it was halved last. What was sent before says nothing about the limit of now."""
     held_until: float | None = None
+    refused_since: float | None = None
+    """When the first request was sent that it turned away and that no answer came after."""
 
     @classmethod
     def open(cls, ceiling: int) -> Self:
@@ -36,15 +41,26 @@ class Limit:
 
     def answer(self, sent_at: float) -> Limit:
         """After an answer to what was sent then: a step up at the end of a round."""
+        heard = self if self.refused_since is None else replace(self, refused_since=None)
         if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
-            return self
+            return heard
         if self.answers + 1 < self.allowed:
-            return replace(self, answers=self.answers + 1)
+            return replace(heard, answers=self.answers + 1)
         step = max(1, self.ceiling // _STEPS)
-        return replace(self, allowed=min(self.ceiling, self.allowed + step), answers=0)
+        return replace(heard, allowed=min(self.ceiling, self.allowed + step), answers=0)
+
+    def turned_away(self, sent_at: float) -> Limit:
+        """After the server did not want what was sent then."""
+        return self if self.refused_since is not None else replace(self, refused_since=sent_at)
+
+    def refuses_for_s(self, now: float) -> float:
+        """How long it has turned everything away, and will have when its hold is over."""
+        if self.refused_since is None:
+            return 0.0
+        return max(now, self.held_until or now) - self.refused_since
 
     def rate_limited(self, sent_at: float, now: float) -> Limit:
-        """After a 429: half of it, at least 1, and once for all that was in flight."""
+        """After too many requests: half of it, at least 1, and once for all that was in flight."""
         if self._was_sent_before_the_cut(sent_at):
             return self
         return replace(self, allowed=max(1, self.allowed // 2), answers=0, cut_at=now)

@@ -104,6 +104,8 @@ def _add(
     retry_attempts: int,
     judging: Judging,
 ) -> None:
+    if recorded.carried_over is not None:
+        retry_attempts = retries_made(recorded.history)
     state, disagreements = rederive(
         recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
     )
@@ -178,6 +180,20 @@ def rederive(
                 _compare(found, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
     return state, found
+
+
+def retries_made(history: Sequence[Event]) -> int:
+    """How many errors of one question were followed by another attempt, at most.
+
+    The bound to hold an evaluation to that another run decided, whose own bound is not known
+    here and may have been another: replaying that run holds it to that.
+    """
+    state, most = Evaluation(), 0
+    for event in history:
+        if isinstance(event, RequestSent):
+            most = max(most, state.failures)
+        state = evolve(state, event)
+    return most
 
 
 def _said(judged: Judged | JudgeReading) -> dict[str, Any]:

@@ -32,10 +32,11 @@ class Targets:
 
     def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
         """One for each server, shared by all that it serves."""
-        ceiling = self._configuration.execution.parallel_workers
+        execution = self._configuration.execution
+        ceiling, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
         slots = Slots(ceiling)
         return {
-            server: Gate(server, keys, ceiling, slots)
+            server: Gate(server, keys, ceiling, slots, patience_s)
             for server, keys in _by_server(models).items()
         }
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 
+from failproof_es.events import VOIDS_ANSWER
 from failproof_es.models.protocol import ModelError
 
 _SNAPSHOT = re.compile(
@@ -33,7 +34,7 @@ def require_model(asked: str, version: str | None, answered: str | None) -> None
     if not is_asked_model(asked, version, answered):
         wanted = asked if version is None else f"{asked}, version {version},"
         message = f"{wanted} was asked and {answered} answered"
-        raise ModelError("model_mismatch", message, "final")
+        raise ModelError(VOIDS_ANSWER, message, "final")
 
 
 def is_asked_model(asked: str, version: str | None, answered: str | None) -> bool:

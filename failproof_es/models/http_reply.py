@@ -33,12 +33,20 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     408: ("timeout", "transient"),
     409: ("conflict", "transient"),
     425: ("too_early", "transient"),
-    429: ("rate_limited", "transient"),
+    429: ("rate_limited", "deferred"),
+    529: ("overloaded", "deferred"),
 }
-_PASSING_CODES = frozenset({"408", "429", "500", "502", "503", "504", "529"})
+_UNAVAILABLE = 503
+_TURNED_AWAY = {
+    "429": "rate_limited",
+    "rate_limit_error": "rate_limited",
+    "rate_limit_exceeded": "rate_limited",
+    "529": "overloaded",
+    "overloaded_error": "overloaded",
+}
+"""What the `code` or the `type` of an error object under status 200 says of the server."""
+_PASSING_CODES = frozenset({"408", "500", "502", "503", "504"})
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
-LONGEST_WAIT_S = 86_400.0
-"""No run waits longer for a `Retry-After`: it is paused then, and nothing is asked earlier."""
 _FURTHEST_S = 366 * 86_400.0
 """What is further away than a year is read as a year: clocks can't be reckoned with beyond."""
 _MOST_TOKENS = 10**9
@@ -115,12 +123,11 @@ class HttpReply:
     def error(self, flaw: Flaw) -> ModelError:
         """The flaw as the error of this attempt, with everything that came."""
         wait_s = retry_after_s(self.headers, self.received_at)
-        message, disposition = flaw.message, flaw.disposition
-        if disposition == "transient" and (wait_s or 0.0) > LONGEST_WAIT_S:
-            message = f"{message} (asks to wait {wait_s:.0f} s, longer than a day)"
-            disposition = "halting"
+        disposition = flaw.disposition
+        if self.status == _UNAVAILABLE and wait_s is not None:
+            disposition = "deferred"  # not tried, and it says when it will be
         return ModelError(
-            flaw.kind, message, disposition, status=self.status, headers=self.headers,
+            flaw.kind, flaw.message, disposition, status=self.status, headers=self.headers,
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
@@ -149,9 +156,12 @@ def require_no_error(document: Any) -> dict[str, Any]:
 def flaw_of_error(document: dict[str, Any]) -> Flaw:
     """The error object that came in place of an answer."""
     said = _error_message(document) or "an error object without a message"
+    for word in (_error_field(document, "code"), _error_field(document, "type")):
+        if word in _TURNED_AWAY:
+            return Flaw(_TURNED_AWAY[word], said, "deferred")
     details = json_text(document["error"]).lower()
     overloaded = any(word in details for word in _OVERLOAD_WORDS)
-    passing = overloaded or _error_code(document) in _PASSING_CODES
+    passing = overloaded or _error_field(document, "code") in _PASSING_CODES
     return Flaw("provider_error", said, "transient" if passing else "final")
 
 
@@ -189,10 +199,10 @@ def _error_message(document: Any) -> str | None:
     return None
 
 
-def _error_code(document: dict[str, Any]) -> str | None:
+def _error_field(document: dict[str, Any], name: str) -> str | None:
     error = document["error"]
-    code = error.get("code") if isinstance(error, dict) else None
-    return str(code) if isinstance(code, int | str) else None
+    value = error.get(name) if isinstance(error, dict) else None
+    return str(value) if isinstance(value, int | str) else None
 
 
 def text_or_none(value: Any) -> str | None:

@@ -63,7 +63,7 @@ class Answer:
 class ModelError(Exception):
     """An attempt failed. `kind` is one of the words below; the text is for people.
 
-    kinds: `connection`, `timeout`, `rate_limited`, `server_error`, `authentication`,
+    kinds: `connection`, `timeout`, `rate_limited`, `overloaded`, `server_error`, `authentication`,
     `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
     `provider_error` (an error object under status 200), `empty_choices`,
     `missing_content`, `stream_broken`, `client_exception` (a user's own class raised),

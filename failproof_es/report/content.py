@@ -54,6 +54,30 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """An evaluation of a branch that had ended without a score before, and how."""
+
+    suite: str
+    case: str
+    model: str
+    repetition: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class BranchedFrom:
+    """The run that another one goes on from, and what is not as it was there."""
+
+    run_number: int
+    position: int
+    settings: tuple[tuple[str, str], ...]
+    """How the models are reached now, where that was changed: the path and the value."""
+    carried_over: int
+    """Evaluations that are told by their references."""
+    again: tuple[AskedAgain, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What a run asked of whom, and where its record stands."""
 
@@ -71,6 +95,7 @@ class Asked:
     configuration_digest: str
     attempts: Attempts
     """Which attempt of how many it is, and what became of the others."""
+    branched_from: BranchedFrom | None
     models_asked: tuple[tuple[str, str], ...]
     """Key, and how it was asked for: provider, model, version, parameters."""
     models_answered: tuple[tuple[str, int], ...]

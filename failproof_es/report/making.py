@@ -7,14 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import costs_of, usage_sum
-from failproof_es.events import CaseSkipped, ModelSnapshot, RunSealed, RunStarted, Usage
+from failproof_es.events import (
+    CarriedOver,
+    CaseSkipped,
+    ModelSnapshot,
+    RunSealed,
+    RunStarted,
+    Usage,
+)
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
-from failproof_es.report.content import Asked, Cost, Gate, Report, Skipped
+from failproof_es.report.content import Asked, AskedAgain, BranchedFrom, Cost, Gate, Report, Skipped
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
 from failproof_es.run import Run
@@ -99,6 +107,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         code_version=started.code_version,
         configuration_digest=started.configuration_digest,
         attempts=attempts_of(connection, started.originator_id),
+        branched_from=_branched_from(connection, run),
         models_asked=tuple((model.key, _described(model)) for model in started.models),
         models_answered=tuple(
             Counter(
@@ -117,6 +126,26 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         integrity=None if validation is None else validation.passed,
         findings=() if validation is None else validation.findings,
     )
+
+
+def _branched_from(connection: Connection, run: Run) -> BranchedFrom | None:
+    branch = run.started.branched_from
+    if branch is None:
+        return None
+    references = [CarriedOver.__name__]
+    return BranchedFrom(
+        read_run(connection, branch.run_id).started.run_number,
+        branch.position,
+        tuple((path, str(value)) for path, value in branch.settings.items()),
+        sum(1 for _ in find(connection, run_id=run.started.originator_id, topics=references)),
+        tuple(
+            AskedAgain(
+                each.case.suite_id, each.case.case_id, each.key.model_key, each.key.repetition,
+                each.kind,
+            )
+            for each in asked_again(connection, run)
+        ),
+    )  # fmt: skip
 
 
 def _skipped(connection: Connection, run_id: UUID) -> Iterator[Skipped]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.engine.attempts import Attempts, Other
-from failproof_es.report.content import Asked, Report
+from failproof_es.report.content import Asked, BranchedFrom, Report
 from failproof_es.report.page_blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
 from failproof_es.report.page_tables import without_empty_columns
 from failproof_es.report.wording import moment
@@ -34,6 +34,16 @@ def what_was_asked(report: Report) -> Iterator[Block]:
     for asked in report.asked:
         yield from _which(report, asked)
         yield Facts(_facts(asked))
+        if asked.branched_from is not None and asked.branched_from.again:
+            yield Table(
+                "Asked again: what had ended without a score in the run it was branched from",
+                (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
+                 Column("repetition"), Column("it had ended with", "name")),
+                tuple(
+                    (each.suite, each.case, each.model, str(each.repetition), each.kind)
+                    for each in asked.branched_from.again
+                ),
+            )  # fmt: skip
         yield Table(
             "Case files",
             (Column("file", "name"), Column("cases"), Column("SHA-256", "text")),
@@ -88,10 +98,21 @@ def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
         ("configuration", asked.configuration_digest),
         ("experiment", asked.attempts.experiment or "not recorded"),
         ("attempt", asked.attempts.told()),
+        *_branched(asked.branched_from),
         *((f"model {key}", told) for key, told in asked.models_asked),
         *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),
         ("repetitions", str(asked.repetitions)),
         ("seeds", ", ".join(f"{name} {seed}" for name, seed in asked.seeds) or "none"),
+    )
+
+
+def _branched(branch: BranchedFrom | None) -> tuple[tuple[str, str], ...]:
+    if branch is None:
+        return ()
+    again = f", {branch.carried_over:,} carried over, {len(branch.again):,} asked again"
+    return (
+        ("branched from", f"run {branch.run_number} at position {branch.position:,}{again}"),
+        *((f"{path}, changed", value) for path, value in branch.settings),
     )
 
 

@@ -44,7 +44,8 @@ def _findings(payload: dict[str, Any]) -> dict[str, Any]:
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
-    ("RunStarted", 3): lambda payload: {**payload, "experiment": None},  # its plan says it
+    # What its plan asks says which experiment; a branch changed nothing and asked nothing again.
+    ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,
     ("RequestSent", 1): _which_judge,
@@ -52,6 +53,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("ResponseReceived", 2): _which_judge,
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
+    ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`
     ("AttemptLost", 1): _which_judge,
     ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }

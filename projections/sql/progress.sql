@@ -30,7 +30,7 @@ CREATE TABLE progress (
     truncated bigint NOT NULL DEFAULT 0,
     other bigint NOT NULL DEFAULT 0,
     accuracy_sum numeric NOT NULL DEFAULT 0,
-    in_flight bigint GENERATED ALWAYS AS (requests - answers - errors - lost_attempts) STORED,
+    in_flight bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, model_key)
 );
 
@@ -52,7 +52,7 @@ COMMENT ON COLUMN progress.model_key IS 'The configured model.';
 COMMENT ON COLUMN progress.planned IS 'Evaluations planned.';
 COMMENT ON COLUMN progress.requests IS 'Requests sent by this run, to the model and to the judge.';
 COMMENT ON COLUMN progress.answers IS 'Answers recorded.';
-COMMENT ON COLUMN progress.errors IS 'Attempts that failed.';
+COMMENT ON COLUMN progress.errors IS 'Attempts that failed; an answer of another model is one, too.';
 COMMENT ON COLUMN progress.retries IS 'Requests that repeated a failed one.';
 COMMENT ON COLUMN progress.lost_attempts IS 'Requests whose outcome nobody recorded.';
 COMMENT ON COLUMN progress.scored IS 'Evaluations scored, those included that were carried over.';

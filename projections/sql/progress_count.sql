@@ -1,12 +1,12 @@
 -- Add a batch's counts to what stands. Accuracy comes in millionths.
 INSERT INTO progress AS p (
-    run_id, model_key, planned, requests, answers, errors, retries, lost_attempts, scored,
-    abandoned, passed, failed, refused, empty, truncated, other, accuracy_sum
+    run_id, model_key, planned, requests, answers, errors, retries, lost_attempts, in_flight,
+    scored, abandoned, passed, failed, refused, empty, truncated, other, accuracy_sum
 )
 VALUES (
     %(run_id)s, %(model_key)s, %(planned)s, %(requests)s, %(answers)s, %(errors)s, %(retries)s,
-    %(lost_attempts)s, %(scored)s, %(abandoned)s, %(passed)s, %(failed)s, %(refused)s, %(empty)s,
-    %(truncated)s, %(other)s, %(accuracy_millionths)s::numeric * 0.000001
+    %(lost_attempts)s, %(in_flight)s, %(scored)s, %(abandoned)s, %(passed)s, %(failed)s,
+    %(refused)s, %(empty)s, %(truncated)s, %(other)s, %(accuracy_millionths)s::numeric * 0.000001
 )
 ON CONFLICT (run_id, model_key) DO UPDATE SET
     planned = p.planned + excluded.planned,
@@ -15,6 +15,7 @@ ON CONFLICT (run_id, model_key) DO UPDATE SET
     errors = p.errors + excluded.errors,
     retries = p.retries + excluded.retries,
     lost_attempts = p.lost_attempts + excluded.lost_attempts,
+    in_flight = p.in_flight + excluded.in_flight,
     scored = p.scored + excluded.scored,
     abandoned = p.abandoned + excluded.abandoned,
     passed = p.passed + excluded.passed,

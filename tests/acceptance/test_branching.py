@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +18,20 @@ from click.testing import Result
 
 import projections.batch as batching
 from failproof_es.assurance.signing_key import log_key
+from failproof_es.engine import recorded, unfinished
+from failproof_es.engine.carried_over import carry_over
 from failproof_es.engine.driver import Driver
 from failproof_es.events import CarriedOver
 from failproof_es.store import ledger
+from failproof_es.store.journal import JournalError
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
 from tests.acceptance.commands import (
     asked,
+    begin,
     invoke,
+    kill_group,
     mock_server,
     write_configuration,
     write_suite,
@@ -144,7 +151,12 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     first, second = (
         json.loads(invoke(store.url, "show", n, "--json", cwd=folder).stdout) for n in (1, 2)
     )
-    assert second["branched_from"] == {"run_id": first["run_id"], "position": position}
+    nothing_else: dict[str, Any] = {"again": None, "settings": {}}
+    assert second["branched_from"] == {
+        "run_id": first["run_id"],
+        "position": position,
+        **nothing_else,
+    }
     assert first["branched_from"] is None
     assert second["counts"] == {**first["counts"], "carried_over": 5}
     assert second["classes"] == first["classes"]
@@ -205,6 +217,70 @@ def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
     assert invoke(store.url, "resume", 2, "--quiet", cwd=folder).exit_code == 0
     assert len(log(store, 2, "CarriedOver")) == 5
     assert len(results(store, folder, 2)) == CASES
+
+
+@pytest.mark.parametrize("windows", [0, 1])
+def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before(
+    store: Store, folder: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, windows: int
+) -> None:
+    """Killed before it had carried anything over, or only a part of it."""
+    start(store, folder)
+    everything = log(store, 1)[-1].position
+    before = asked(mock_url)
+    carried: list[int] = []
+
+    def killed(*arguments: Any) -> list[CarriedOver]:
+        if len(carried) == windows:
+            raise JournalError("killed")
+        carried.append(1)
+        return carry_over(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recorded, "WINDOW", 5)
+        patched.setattr(unfinished, "carry_over", killed)
+        assert branch(store, folder, 1, everything).exit_code == 1
+    assert len(log(store, 2, "CarriedOver")) == 5 * windows
+    assert log(store, 2, "RunPaused") == [], "it says nothing, like one that was killed"
+    done = branch(store, folder, 2, log(store, 2)[-1].position)
+    assert done.exit_code == 0, done.output
+    assert asked(mock_url) == before
+    references = [row.event() for row in log(store, 3, "CarriedOver")]
+    first = log(store, 1)[0].stream_id
+    assert [e.source_run_id for e in references if isinstance(e, CarriedOver)] == [first] * CASES
+    passed = trail(store, folder, 3)[2]["details"]
+    assert passed["estimate"]["requests"] == 0, "the estimate knows it, too"
+    assert without_ids(results(store, folder, 3)) == without_ids(results(store, folder, 1))
+    assert invoke(store.url, "replay", 3, cwd=folder).exit_code == 0
+    assert invoke(store.url, "evidence", "export", 3, "-o", "b", cwd=folder).exit_code == 0
+
+
+def test_a_branch_of_a_killed_branch_carries_over_what_either_had_answered_by_then(
+    store: Store, folder: Path, mock_url: str
+) -> None:
+    """The first had answered 5, the killed one some more and had begun others."""
+    start(store, folder)
+    process = begin(
+        store.url, "resume", "1", "--at", str(middle(store, 1)), "--quiet", cwd=folder,
+        FAILPROOF_ES_HOME=os.environ["FAILPROOF_ES_HOME"],
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while (runs := len(runs_of(store))) < 2 or not log(store, 2, "Scored"):
+        assert time.monotonic() < deadline, runs
+        time.sleep(0.005)
+    kill_group(process)
+    killed_at = log(store, 2)[-1].position
+    here = {row.payload()["prompt_id"] for row in log(store, 2, *FINAL)}
+    before = asked(mock_url)
+    assert branch(store, folder, 2, killed_at).exit_code == 0
+    assert len(log(store, 3, "CarriedOver")) == 5 + len(here)
+    requests = len(log(store, 3, "RequestSent"))
+    assert sum(asked(mock_url).values()) - sum(before.values()) == requests
+    assert len({row.stream_id for row in log(store, 3, "RequestSent")}) == CASES - 5 - len(here)
+
+
+def runs_of(store: Store) -> list[RecordedEvent]:
+    with store.connect() as connection:
+        return list(find(connection, topics=["RunStarted"]))
 
 
 def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: Path) -> None:

@@ -104,7 +104,7 @@ PASSING = {
     "reset*2": Fault("connection", status=None, errors=2),
     "notjson*1": Fault("malformed_response", errors=1),
     "silent*1": Fault("timeout", status=None, errors=1),
-    "http429*1": Fault("rate_limited", status=429, errors=1),
+    "http429*1": Fault("rate_limited", "deferred", status=429, errors=1),
 }
 
 

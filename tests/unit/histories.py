@@ -10,12 +10,24 @@ from uuid import UUID
 from failproof_es.case import Case, Turn
 from failproof_es.evaluation import (
     Classification,
+    Classify,
+    DeclareLost,
+    Done,
     EvaluationKey,
+    GiveUp,
     Judgement,
+    Judging,
+    ReadJudgement,
+    Reply,
     Score,
+    ScoreReply,
+    Send,
     Transcript,
+    fold,
+    next_action,
 )
 from failproof_es.events import (
+    VOIDS_ANSWER,
     AttemptLost,
     CarriedOver,
     Classified,
@@ -91,10 +103,11 @@ class History:
         purpose: Purpose = "target",
         retry_after_s: float | None = None,
         stack_trace: str = "",
+        kind: str = "timeout",
     ) -> History:
         return self._add(
             ErrorRecorded(
-                **self._head(), purpose=purpose, turn=turn, attempt=attempt, kind="timeout",
+                **self._head(), purpose=purpose, turn=turn, attempt=attempt, kind=kind,
                 message="no answer", disposition=disposition, stack_trace=stack_trace,
                 retry_after_s=retry_after_s,
             )
@@ -157,8 +170,8 @@ class History:
             )
         )
 
-    def abandoned(self) -> History:
-        return self._add(EvaluationAbandoned(**self._head(), kind="timeout", reason="no answer"))
+    def abandoned(self, kind: str = "timeout") -> History:
+        return self._add(EvaluationAbandoned(**self._head(), kind=kind, reason="no answer"))
 
 
 class PlainDialect:
@@ -182,3 +195,46 @@ class PlainDialect:
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score:
         return Score({"accuracy": 1.0}, "", "plain", "1")
+
+
+def lived(
+    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: Sequence[str], *, retries: int
+) -> list[EvaluationEvent]:
+    """The events of an evaluation that meets these outcomes, request by request.
+
+    It is as the engine would record it, and unfinished where more requests are needed.
+    """
+    history = History()
+    world = iter(outcomes)
+    dialect, judging = PlainDialect(judged=bool(judges)), Judging(judges, attempts=2)
+    while True:
+        state = fold(history.events)
+        action = next_action(
+            state, a_case(*turns), dialect, retry_attempts=retries, judging=judging
+        )
+        match action:
+            case Send(purpose, turn, attempt):
+                outcome = next(world, None)
+                if outcome is None:
+                    return history.events
+                history.sent(attempt, turn, purpose)
+                if outcome in ("answer", "nonsense", "another model"):
+                    history.answered(outcome, attempt, turn, purpose)
+                    if outcome == "another model":
+                        history.failed(attempt, "final", turn, purpose, kind=VOIDS_ANSWER)
+                elif outcome != "killed":
+                    history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
+            case DeclareLost(request):
+                history.lost(request.attempt, request.turn, request.purpose)
+            case Classify(transcript):
+                history.classified("error" if transcript.failure else "pass")
+            case ReadJudgement(judge, _, answer, last):
+                readable = isinstance(answer, Reply) and answer.text == "answer"
+                verdict = {"pass": True} if readable else None
+                history.judged(judge, verdict, final=last or readable)
+            case ScoreReply():
+                history.scored()
+            case GiveUp(failure):
+                history.abandoned(failure.kind)
+            case Done():
+                return history.events

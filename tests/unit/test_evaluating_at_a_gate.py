@@ -95,7 +95,7 @@ def evaluating(
 
 def at_a_gate(work: Callable[[Gate], Awaitable[None]]) -> None:
     async def main() -> None:
-        gate = Gate("http://here/v1", ["m"], 4, Slots(4))
+        gate = Gate("http://here/v1", ["m"], 4, Slots(4), 900.0)
         async with asyncio.timeout(5):
             await work(gate)
 
@@ -111,7 +111,7 @@ async def stopped(gate: Gate, stop: asyncio.Event, evaluation: asyncio.Task[obje
 def test_an_answer_is_on_record_before_the_wait_at_a_gate_that_is_shut() -> None:
     async def work(gate: Gate) -> None:
         journal, stop = Recorded(), asyncio.Event()
-        wire = Wire(lambda: gate.refused(0.0, 503, 60.0))
+        wire = Wire(lambda: gate.refused(0.0, "server_error", 60.0))
         evaluation = evaluating(gate, journal, wire, stop)
         await asyncio.sleep(0.05)
         assert journal.appends == [["RequestSent"], ["ResponseReceived"]]
@@ -138,7 +138,9 @@ def test_no_request_goes_during_a_hold_that_began_while_it_was_put_on_record() -
     async def work(gate: Gate) -> None:
         held: list[bool] = []
         wire = Wire(lambda: held.append(not gate.is_open))
-        journal = Recorded(lambda: gate.refused(0.0, 503, 0.1) if not wire.sent else None)
+        journal = Recorded(
+            lambda: gate.refused(0.0, "server_error", 0.1) if not wire.sent else None
+        )
         await evaluating(gate, journal, wire, asyncio.Event())
         assert held == [False, False]
 
@@ -148,7 +150,7 @@ def test_no_request_goes_during_a_hold_that_began_while_it_was_put_on_record() -
 def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() -> None:
     async def work(gate: Gate) -> None:
         wire, stop = Wire(), asyncio.Event()
-        journal = Recorded(lambda: gate.refused(0.0, 503, 60.0))
+        journal = Recorded(lambda: gate.refused(0.0, "server_error", 60.0))
         evaluation = evaluating(gate, journal, wire, stop)
         await asyncio.sleep(0.05)
         await stopped(gate, stop, evaluation)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.replay import Disagreement, rederive
 from failproof_es.evaluation import (
     Action,
     Classify,
@@ -18,6 +22,8 @@ from failproof_es.evaluation import (
     ImpossibleHistory,
     JudgeVerdict,
     Judging,
+    Patience,
+    PutOff,
     ReadJudgement,
     Reply,
     ScoreReply,
@@ -27,14 +33,14 @@ from failproof_es.evaluation import (
 )
 from failproof_es.events import (
     EvaluationAbandoned,
-    EvaluationEvent,
+    Event,
     Judged,
     ResponseReceived,
     RunPaused,
     Scored,
 )
 from tests.unit.event_samples import SAMPLES
-from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case
+from tests.unit.histories import BEGIN, KEY, History, PlainDialect, a_case, lived
 
 RETRIES = 2
 
@@ -90,7 +96,7 @@ def test_given_a_reply_then_it_is_classified_then_scored_then_done() -> None:
 def test_given_a_transient_error_then_the_next_attempt_waits_as_told() -> None:
     action = after(History().sent().failed(retry_after_s=7.0))
     assert sends(action, attempt=2)
-    assert isinstance(action, Send) and action.failures == 1 and action.retry_after_s == 7.0
+    assert isinstance(action, Send) and action.failures == 1 and action.last_error is not None
 
 
 def test_given_more_transient_errors_than_the_bound_then_it_is_an_error_without_a_score() -> None:
@@ -107,6 +113,47 @@ def test_given_more_transient_errors_than_the_bound_then_it_is_an_error_without_
 def test_given_no_retries_allowed_then_one_transient_error_is_final() -> None:
     state = fold(History().sent().failed().events)
     assert isinstance(next_action(state, a_case(), PlainDialect(), retry_attempts=0), Classify)
+
+
+def test_given_any_number_of_requests_turned_away_then_no_attempt_is_used_up() -> None:
+    history = History()
+    for attempt in range(1, 50):
+        assert sends(after(history), attempt=attempt)
+        history.sent(attempt).failed(attempt, "deferred")
+    for attempt in range(50, 51 + RETRIES):
+        assert sends(after(history), attempt=attempt)
+        history.sent(attempt).failed(attempt, "transient")
+    assert isinstance(after(history), Classify), "errors of the request itself still do"
+
+
+def test_given_a_question_turned_away_for_too_long_then_it_is_put_off_and_not_given_up() -> None:
+    history = History().sent().failed(1, "deferred")
+    first = history.events[-1].timestamp
+
+    def patiently(seconds: float, since: datetime) -> Action:
+        return next_action(
+            fold(history.events), a_case(), PlainDialect(), retry_attempts=0,
+            patience=Patience(seconds, since),
+        )  # fmt: skip
+
+    assert sends(patiently(0.005, first), attempt=2)
+    for attempt in (2, 3):
+        history.sent(attempt).failed(attempt, "deferred")
+    last = history.events[-1].timestamp
+    waited = (last - first).total_seconds()
+    assert isinstance(patiently(waited, first), PutOff)
+    assert sends(patiently(waited + 0.001, first), attempt=4)
+    assert sends(patiently(waited, first + timedelta(milliseconds=1)), attempt=4)
+    later = last + timedelta(days=1)
+    assert sends(patiently(0.0, later), attempt=4), "another drive asks again"
+    history.sent(4).answered(attempt=4)
+    assert isinstance(patiently(0.0, first), Classify)
+
+
+def test_given_an_answer_then_what_was_turned_away_before_counts_no_more() -> None:
+    history = History().sent().failed(1, "deferred").sent(2).answered(attempt=2)
+    state = fold(history.events)
+    assert (state.deferrals, state.deferred_since, state.failures) == (0, None, 0)
 
 
 def test_given_a_final_error_then_there_is_no_second_attempt() -> None:
@@ -229,48 +276,17 @@ def worlds(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[str, ...], list[str]
     """A case, who judges it, and what the world does at each request."""
     turns = tuple(draw(st.lists(st.sampled_from(["a", "b"]), min_size=1, max_size=3)))
     judges = draw(st.sampled_from([(), ("j1",), ("j1", "j2", "j3")]))
-    outcome = st.sampled_from(["answer", "nonsense", "transient", "final", "halting", "killed"])
-    return turns, judges, draw(st.lists(outcome, max_size=30))
-
-
-def live(
-    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: list[str]
-) -> list[EvaluationEvent]:
-    """Carry an evaluation through a world that ends after `outcomes`."""
-    history = History()
-    world = iter(outcomes)
-    while True:
-        match after(history, judges=judges, turns=turns):
-            case Send(purpose, turn, attempt):
-                outcome = next(world, None)
-                if outcome is None:
-                    return history.events
-                history.sent(attempt, turn, purpose)
-                if outcome in ("answer", "nonsense"):
-                    history.answered(outcome, attempt, turn, purpose)
-                elif outcome != "killed":
-                    history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
-            case DeclareLost(request):
-                history.lost(request.attempt, request.turn, request.purpose)
-            case Classify(transcript):
-                history.classified("error" if transcript.failure else "pass")
-            case ReadJudgement(judge, _, answer, last):
-                readable = isinstance(answer, Reply) and answer.text == "answer"
-                verdict = {"pass": True} if readable else None
-                history.judged(judge, verdict, final=last or readable)
-            case ScoreReply():
-                history.scored()
-            case GiveUp():
-                history.abandoned()
-            case Done():
-                return history.events
+    outcomes = (
+        "answer", "nonsense", "another model", "transient", "deferred", "final", "halting", "killed"
+    )  # fmt: skip
+    return turns, judges, draw(st.lists(st.sampled_from(outcomes), max_size=30))
 
 
 @given(worlds(), st.integers(min_value=0, max_value=100))
 def test_folding_a_prefix_and_continuing_gives_what_the_whole_gives(
     world: tuple[tuple[str, ...], tuple[str, ...], list[str]], cut: int
 ) -> None:
-    events = live(*world)
+    events = lived(*world, retries=RETRIES)
     prefix = fold(events[:cut])
     assert fold(events[cut:], prefix) == fold(events)
 
@@ -280,7 +296,7 @@ def test_no_answer_is_asked_for_again_and_every_evaluation_ends_once(
     world: tuple[tuple[str, ...], tuple[str, ...], list[str]],
 ) -> None:
     turns, judges, _ = world
-    events = live(*world)
+    events = lived(*world, retries=RETRIES)
     answered: set[int] = set()
     for at, event in enumerate(events):
         action = after(History(events[:at]), judges=judges, turns=turns)
@@ -293,6 +309,28 @@ def test_no_answer_is_asked_for_again_and_every_evaluation_ends_once(
     assert len({e.judge for e in verdicts}) == len(verdicts), "a judge gave two verdicts"
     finals = [e for e in events if isinstance(e, Scored | EvaluationAbandoned)]
     assert len(finals) == fold(events).finished
+
+
+def replayed_otherwise(events: Sequence[Event], *turns: str) -> list[Disagreement]:
+    dialect = cast(Dialect, PlainDialect())
+    return rederive(a_case(*turns), events, dialect, retry_attempts=RETRIES)[1]
+
+
+@given(worlds())
+def test_replaying_any_history_derives_what_is_on_record(
+    world: tuple[tuple[str, ...], tuple[str, ...], list[str]],
+) -> None:
+    turns, _, outcomes = world
+    events = lived(turns, (), outcomes, retries=RETRIES)
+    assert replayed_otherwise(events, *turns) == []
+
+
+def test_a_429_that_an_older_version_recorded_used_up_an_attempt_and_still_does() -> None:
+    history = History()
+    for attempt in range(1, RETRIES + 2):
+        history.sent(attempt).failed(attempt, "transient", kind="rate_limited")
+    history.classified("error").abandoned("rate_limited")
+    assert replayed_otherwise(history.events) == []
 
 
 def test_given_an_evaluation_carried_over_then_it_is_done() -> None:

@@ -7,16 +7,20 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from failproof_es.configuration.schema import Model
 from failproof_es.engine.gate import Gate, LimitChange, server_of
 from failproof_es.engine.slots import Slots
+
+PATIENCE_S = 900.0
 
 
 def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list[LimitChange]:
     changes: list[LimitChange] = []
 
     async def main() -> None:
-        gate = Gate("http://here/v1", ["a", "b"], ceiling, Slots(ceiling))
+        gate = Gate("http://here/v1", ["a", "b"], ceiling, Slots(ceiling), PATIENCE_S)
         gate.on_change = changes.append
         async with asyncio.timeout(5):
             await work(gate)
@@ -31,7 +35,9 @@ def at_two_gates(work: Callable[[Gate, Gate], Awaitable[None]]) -> None:
     async def main() -> None:
         slots = Slots(1)
         async with asyncio.timeout(5):
-            await work(*(Gate(f"http://{name}/v1", [name], 1, slots) for name in ("a", "b")))
+            await work(
+                *(Gate(f"http://{name}/v1", [name], 1, slots, PATIENCE_S) for name in ("a", "b"))
+            )
 
     asyncio.run(main())
 
@@ -57,7 +63,7 @@ def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves()
         next_one = asyncio.create_task(gate.enter())
         await asyncio.sleep(0.02)
         assert not next_one.done()
-        gate.leave()
+        gate.leave(went=True)
         assert await next_one
 
     assert at_a_gate(work) == []
@@ -66,8 +72,8 @@ def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves()
 def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
     async def work(gate: Gate) -> None:
         first = await entered(gate)
-        gate.refused(first, 503, 0.3)
-        gate.leave()
+        gate.refused(first, "server_error", 0.3)
+        gate.leave(went=True)
         began = time.monotonic()
         await asyncio.gather(*(gate.enter() for _ in range(3)))
         assert time.monotonic() - began >= 0.29
@@ -81,12 +87,13 @@ def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
 
 def test_a_request_that_entered_before_the_hold_waits_for_its_end_as_well() -> None:
     async def work(gate: Gate) -> None:
-        first, second = await entered(gate), await entered(gate)
-        gate.refused(first, 429, 0.2)
+        first = await entered(gate)
+        assert await gate.enter()
+        gate.refused(first, "rate_limited", 0.2)
         began = time.monotonic()
         await gate.released()
         assert time.monotonic() - began >= 0.19
-        gate.answered(second)
+        gate.answered(first)
 
     changes = at_a_gate(work)
     assert [change.reason for change in changes] == ["rate_limited", "released"]
@@ -96,8 +103,8 @@ def test_a_later_shorter_retry_after_does_not_open_the_gate_early() -> None:
     async def work(gate: Gate) -> None:
         first = await entered(gate)
         began = time.monotonic()
-        gate.refused(first, 429, 0.3)
-        gate.refused(first, 429, 0.05)
+        gate.refused(first, "rate_limited", 0.3)
+        gate.refused(first, "rate_limited", 0.05)
         await gate.enter()
         assert time.monotonic() - began >= 0.29
 
@@ -109,11 +116,11 @@ def test_a_429_halves_what_may_go_at_once_and_answers_bring_it_back() -> None:
     async def work(gate: Gate) -> None:
         for _ in range(4):
             first = await entered(gate)
-        gate.refused(first, 429, None)
+        gate.refused(first, "rate_limited", None)
         for _ in range(2):
-            gate.leave()
+            gate.leave(went=True)
         assert await stays_out(gate)
-        gate.leave()
+        gate.leave(went=True)
         second = await entered(gate)
         for _ in range(20):
             gate.answered(second)
@@ -129,7 +136,7 @@ def test_a_429_halves_what_may_go_at_once_and_answers_bring_it_back() -> None:
 def test_a_stop_lets_nobody_wait() -> None:
     async def work(gate: Gate) -> None:
         first = await entered(gate)
-        gate.refused(first, 429, 60.0)
+        gate.refused(first, "rate_limited", 60.0)
         waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
         await asyncio.sleep(0.02)
         gate.close()
@@ -143,7 +150,7 @@ def test_a_stop_lets_nobody_send_who_is_held_back_and_everybody_else() -> None:
     async def work(gate: Gate) -> None:
         first = await entered(gate)
         assert await gate.enter()
-        gate.refused(first, 503, 60.0)
+        gate.refused(first, "server_error", 60.0)
         held_back = asyncio.create_task(gate.released())
         await asyncio.sleep(0.02)
         gate.close()
@@ -164,10 +171,10 @@ def test_a_request_counts_as_sent_when_it_goes_not_when_it_entered() -> None:
     async def work(gate: Gate) -> None:
         first = await entered(gate)
         assert await gate.enter()
-        gate.refused(first, 429, 0.05)
+        gate.refused(first, "rate_limited", 0.05)
         second = await gate.released()
         assert second is not None and second > first
-        gate.refused(second, 429, None)
+        gate.refused(second, "rate_limited", None)
 
     changes = at_a_gate(work)
     assert [(c.limit_before, c.limit_after) for c in changes] == [(4, 2), (2, 2), (2, 1)]
@@ -177,14 +184,14 @@ def test_a_hold_that_gets_longer_by_a_second_is_a_change_by_less_it_is_not() -> 
     async def work(gate: Gate) -> None:
         first = await entered(gate)
         for wait_s in (60.0, 60.5, 63.0):
-            gate.refused(first, 503, wait_s)
+            gate.refused(first, "server_error", wait_s)
 
     assert [change.retry_after_s for change in at_a_gate(work)] == [60.0, 63.0]
 
 
 def test_a_503_with_a_retry_after_holds_and_does_not_halve() -> None:
     async def work(gate: Gate) -> None:
-        gate.refused(await entered(gate), 503, 60.0)
+        gate.refused(await entered(gate), "server_error", 60.0)
 
     (held,) = at_a_gate(work)
     assert (held.limit_before, held.limit_after, held.reason) == (4, 4, "retry_after")
@@ -210,10 +217,10 @@ def test_a_restored_hold_that_still_runs_holds_and_one_that_is_over_does_not() -
 
 def test_who_waits_at_a_gate_that_is_held_leaves_the_other_servers_their_room() -> None:
     async def work(held: Gate, free: Gate) -> None:
-        held.refused(0.0, 503, 60.0)
+        held.refused(0.0, "server_error", 60.0)
         waiting = asyncio.create_task(held.enter())
         await entered(free)
-        free.leave()
+        free.leave(went=True)
         assert not waiting.done()
         waiting.cancel()
 
@@ -225,11 +232,11 @@ def test_a_hold_that_begins_while_a_request_waits_for_room_is_kept() -> None:
         await entered(free)
         waiting = asyncio.create_task(held.enter())
         await asyncio.sleep(0.02)
-        held.refused(0.0, 503, 0.1)
-        free.leave()
+        held.refused(0.0, "server_error", 0.1)
+        free.leave(went=True)
         await entered(free)
         assert not waiting.done()
-        free.leave()
+        free.leave(went=True)
         assert await waiting
 
     at_two_gates(work)
@@ -238,18 +245,87 @@ def test_a_hold_that_begins_while_a_request_waits_for_room_is_kept() -> None:
 def test_a_request_that_is_held_back_gives_its_room_away_and_takes_it_again_to_go() -> None:
     async def work(held: Gate, free: Gate) -> None:
         assert await held.enter()
-        held.refused(0.0, 503, 0.05)
+        held.refused(0.0, "server_error", 0.05)
         held_back = asyncio.create_task(held.released())
         await entered(free)
         await asyncio.sleep(0.1)
         assert not held_back.done(), "two requests would be in flight where one may be"
-        free.leave()
+        free.leave(went=True)
         assert await held_back is not None
         assert not free.is_open
-        held.leave()
+        held.leave(went=True)
         assert free.is_open
 
     at_two_gates(work)
+
+
+@pytest.mark.parametrize("retry_after_s", [0.05, None])
+def test_what_has_entered_already_goes_by_the_halved_limit(retry_after_s: float | None) -> None:
+    async def work(gate: Gate) -> None:
+        first = await entered(gate)
+        for _ in range(7):
+            assert await gate.enter()
+        gate.refused(first, "rate_limited", retry_after_s)
+        inside = [asyncio.create_task(gate.released()) for _ in range(7)]
+        gate.leave(went=True)
+        for gone in range(4, 8):
+            await asyncio.sleep(0.1 if gone == 4 else 0.01)
+            assert sum(task.done() for task in inside) == gone, "4 may be under way"
+            gate.leave(went=True)
+        assert all(task.result() for task in inside)
+
+    changes = at_a_gate(work, ceiling=8)
+    assert (changes[0].limit_before, changes[0].limit_after) == (8, 4)
+
+
+def test_a_stop_sends_nothing_that_waits_for_the_halved_limit() -> None:
+    async def work(gate: Gate) -> None:
+        for _ in range(3):
+            first = await entered(gate)
+        assert await gate.enter()
+        gate.refused(first, "rate_limited", None)
+        waits = asyncio.create_task(gate.released())
+        await asyncio.sleep(0.02)
+        gate.close()
+        assert await waits is None
+
+    at_a_gate(work)
+
+
+def test_a_server_that_turns_everything_away_for_too_long_is_named_until_it_answers() -> None:
+    async def work(gate: Gate) -> None:
+        long_ago = time.monotonic() - PATIENCE_S - 1
+        recently = time.monotonic() - 1
+        gate.refused(recently, "rate_limited", None)
+        assert gate.out_of_patience is None
+        gate.answered(recently)
+        gate.refused(long_ago, "rate_limited", None)
+        assert gate.out_of_patience is not None
+        for word in ("http://here/v1", "for 901 s", "900 s", "execution.rate_limit_wait_ms"):
+            assert word in gate.out_of_patience
+        gate.answered(long_ago)
+        assert gate.out_of_patience is None
+        gate.refused(recently, "rate_limited", None)
+        assert gate.out_of_patience is None, "it answered meanwhile"
+
+    at_a_gate(work)
+
+
+def test_errors_that_say_nothing_of_coming_back_later_try_nobodys_patience() -> None:
+    async def work(gate: Gate) -> None:
+        for kind in ("server_error", "timeout", "connection"):
+            gate.refused(time.monotonic() - 2 * PATIENCE_S, kind, None)
+        assert gate.out_of_patience is None
+
+    at_a_gate(work)
+
+
+def test_a_hold_that_would_last_longer_than_the_run_waits_is_said_at_once() -> None:
+    async def work(gate: Gate) -> None:
+        gate.refused(await entered(gate), "server_error", PATIENCE_S + 10)
+        assert gate.out_of_patience is not None and "asks to wait 910 s" in gate.out_of_patience
+
+    at_a_gate(work)
 
 
 def test_a_slash_at_the_end_makes_no_other_server() -> None:

@@ -53,6 +53,15 @@ def test_the_longest_retry_after_counts() -> None:
     assert limit.released(15.0).held_until is None
 
 
+def test_how_long_a_server_refuses_counts_from_its_first_refusal_and_ends_with_an_answer() -> None:
+    limit = Limit.open(CEILING)
+    assert limit.refuses_for_s(1_000.0) == 0.0
+    limit = limit.turned_away(sent_at=10.0).turned_away(sent_at=20.0)
+    assert limit.refuses_for_s(25.0) == 15.0
+    assert limit.hold(25.0, 100.0).refuses_for_s(25.0) == 115.0, "a hold to come counts, too"
+    assert limit.answer(sent_at=21.0).refuses_for_s(30.0) == 0.0
+
+
 @given(
     st.integers(min_value=1, max_value=1_000),
     st.lists(st.tuples(st.sampled_from(["answer", "429", "hold"]), st.floats(0, 10)), max_size=200),

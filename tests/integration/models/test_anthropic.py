@@ -79,8 +79,8 @@ def test_a_conversation_is_sent_in_the_shape_of_the_messages_api() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind", "disposition"),
     [
-        ("overloaded", "server_error", "transient"),
-        ("rate", "rate_limited", "transient"),
+        ("overloaded", "overloaded", "deferred"),
+        ("rate", "rate_limited", "deferred"),
         ("key", "authentication", "halting"),
         ("model", "not_found", "halting"),
         ("long", "bad_request", "final"),

@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[Script, str, str]] = {
     "was refused before it began": (
         at_once(b"HTTP/1.1 429 Slow\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n"),
         "rate_limited",
-        "transient",
+        "deferred",
     ),
 }
 

@@ -62,6 +62,6 @@ def test_a_ledger_without_numbered_trees_is_upgraded_and_gone_on_with(
     with psycopg.connect(engine, autocommit=True) as connection:
         assert missing_layers(connection) == []
         assert ledger.trees(connection) == [LogTree(0, key.name)]
-        sign_checkpoint(connection, key)
+        sign_checkpoint(connection, key, None)
         result = verify_log(connection, key.public)
         assert (result.findings, result.signed_size) == ([], 800)

@@ -18,6 +18,8 @@ from failproof_es.engine.conversation import Spoken
 from failproof_es.evaluation import JudgeVerdict, Reply
 from failproof_es.report.content import (
     Asked,
+    AskedAgain,
+    BranchedFrom,
     Comparison,
     Cost,
     Distribution,
@@ -98,6 +100,7 @@ def other(name: str, number: int, attempt: int | None) -> Other:
 
 
 def asked(name: str) -> Asked:
+    again = AskedAgain(name, name, name, 1, name)
     return Asked(
         run_id=UUID(int=1),
         run_number=1,
@@ -112,6 +115,7 @@ def asked(name: str) -> Asked:
         code_version="1",
         configuration_digest="ab" * 32,
         attempts=Attempts("ef" * 32, 1, 2, (other(name, 3, 2),), (other(name, 4, None),)),
+        branched_from=BranchedFrom(7, 1_234, ((name, name),), 38, (again,)),
         models_asked=((name, name),),
         models_answered=((name, 3),),
         judges=(name,),

@@ -1,0 +1,99 @@
+"""What a branch may change of a run's configuration: how its models are reached, never what
+they are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.configuration.explain import explain
+from failproof_es.configuration.overrides import override
+from failproof_es.configuration.rules import check_rules
+from failproof_es.configuration.schema import Configuration
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.problems import Problem, Problems
+
+_FROM = Path("--set")
+_OF_A_MODEL = ("base_url", "api_key_env")
+_OF_EXECUTION = (
+    "timeout_per_request_ms",
+    "parallel_workers",
+    "retry_attempts",
+    "retry_delay_ms",
+    "rate_limit_wait_ms",
+)
+_MAY_BE_SET = (
+    f"may be set: {' and '.join(_OF_A_MODEL)} of `models.N`, `judge` or `judges.N`, and of "
+    f"`execution` {', '.join(_OF_EXECUTION)}; for anything else start a new run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnected:
+    """A resolved configuration, and what is other than before, by its path."""
+
+    configuration: dict[str, Any]
+    changed: dict[str, Any]
+
+
+def reconnect(resolved: dict[str, Any], settings: Sequence[str]) -> Reconnected:
+    """The configuration that a run recorded, with `key.path=value` settings put over it.
+
+    Raises `InvalidInput` with every setting that changes what is asked, or is unusable.
+    """
+    problems = Problems()
+    tree = YamlTree(deepcopy(resolved))
+    override(tree, settings, problems)
+    for location in sorted(tree.overridden, key=dotted):
+        if not _concerns_a_connection(location, resolved):
+            problems.error(
+                "cannot be changed for a branch", path=_FROM, field=dotted(location),
+                remedy=_MAY_BE_SET,
+            )  # fmt: skip
+    problems.raise_errors()
+    try:
+        configuration = Configuration.model_validate(tree.value)
+    except ValidationError as error:
+        explain(error, _FROM, tree, Configuration, problems)
+    else:
+        found = Problems()
+        check_rules(_FROM, tree, configuration, found)
+        problems.found += [each for each in found if _is_of_what_was_set(each, tree)]
+    problems.raise_errors()
+    return Reconnected(
+        tree.value,
+        {
+            dotted(location): value
+            for location in sorted(tree.overridden, key=dotted)
+            if (value := _at(tree.value, location)) != _at(resolved, location)
+        },
+    )
+
+
+def _concerns_a_connection(location: Location, resolved: dict[str, Any]) -> bool:
+    match location:
+        case ("models" | "judges", int(), name):
+            return name in _OF_A_MODEL
+        case ("judge", name):
+            return name in _OF_A_MODEL and resolved.get("judge") is not None
+        case ("execution", name):
+            return name in _OF_EXECUTION
+    return False
+
+
+def _is_of_what_was_set(problem: Problem, tree: YamlTree) -> bool:
+    """What an older version recorded was good then, whatever the rules are now."""
+    return problem.field in {dotted(location) for location in tree.overridden}
+
+
+def _at(value: Any, location: Location) -> Any:
+    """What stands at a place; a key that an older version did not record is `None`."""
+    for step in location:
+        value = value.get(step) if isinstance(value, dict) else value[step]
+    return value

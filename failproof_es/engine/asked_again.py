@@ -1,0 +1,54 @@
+"""Which evaluations of a branch had ended without a score before, and are asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from failproof_es.case import Case
+from failproof_es.engine.carried_over import Ending, endings, takes_over
+from failproof_es.engine.recorded import (
+    Connection,
+    planned_windows,
+    read_chunk,
+    stored_case,
+)
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import EvaluationAbandoned
+from failproof_es.run import Run
+from failproof_es.store.reader import read_streams
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """An evaluation of the branch, and what had become of it before."""
+
+    key: EvaluationKey
+    case: Case
+    kind: str
+    reason: str
+
+
+def asked_again(connection: Connection, run: Run) -> Iterator[AskedAgain]:
+    """Those of a run, in plan order; none where it is no branch that asks any again."""
+    started, branch = run.started, run.started.branched_from
+    if branch is None or branch.again is None:
+        return
+    models = [model.key for model in started.models]
+    for chunk in range(run.chunks):
+        digests = read_chunk(connection, started.originator_id, chunk)
+        for window in planned_windows(run, digests, models):
+            found = endings(connection, branch, window)
+            left = {key: end for key, end in found.items() if not takes_over(branch, end)}
+            yield from _told(connection, left)
+
+
+def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator[AskedAgain]:
+    if not left:
+        return
+    prompts = read_streams(connection, list({key.prompt_id for key in left}))
+    before = read_streams(connection, [ending.stream_id for ending in left.values()])
+    for key, ending in left.items():
+        event = before[ending.stream_id][-1].event()
+        assert isinstance(event, EvaluationAbandoned)
+        yield AskedAgain(key, stored_case(prompts[key.prompt_id]), event.kind, event.reason)

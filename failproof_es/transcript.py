@@ -1,0 +1,92 @@
+"""What was said in an evaluation, and what people or programs made of it. Pure values.
+
+Used by their names in `failproof_es.evaluation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from failproof_es.events import ToolCall
+
+Rule = Literal["majority", "unanimous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model answered to one turn."""
+
+    turn: int
+    text: str
+    finish_reason: str | None
+    refusal: str | None = None
+    model: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tools: tuple[str, ...] = ()
+    """The tools that the model was offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why nothing usable came back."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The replies so far, in turn order; `failure` when the conversation ended in an error."""
+
+    replies: tuple[Reply, ...] = ()
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeVerdict:
+    """What one judge came to: its verdict, or the problem why there is none."""
+
+    judge: str
+    verdict: dict[str, Any] | None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the judges came to, in the order of the configuration, and the rule that joins them."""
+
+    rule: Rule
+    verdicts: tuple[JudgeVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """Which judges are asked, how often each until its reply can be read, and what joins them."""
+
+    judges: tuple[str, ...] = ()
+    rule: Rule = "majority"
+    attempts: int = 1
+
+
+NO_JUDGES = Judging()
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """A reply's primary class, what decided it, and who says so."""
+
+    primary: str
+    details: dict[str, Any]
+    classifier: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Named numbers, why, and who says so."""
+
+    scores: dict[str, float]
+    reason: str
+    scorer: str
+    version: str
