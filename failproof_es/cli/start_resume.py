@@ -19,7 +19,7 @@ from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
-from failproof_es.cli.pricing import price_of
+from failproof_es.cli.pricing import price_of, recorded_in
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
@@ -85,7 +85,7 @@ def start(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, ProgressState(price_of), junit, quiet, output_format)
+        _carry_out(store, drive, ProgressState(recorded_in(store)), junit, quiet, output_format)
 
 
 @click.command(cls=Command)
@@ -112,7 +112,7 @@ def resume(
     finished at that position is carried over, everything else is evaluated anew.
     """
     with session().open_store() as store:
-        state = ProgressState(price_of)
+        state = ProgressState(recorded_in(store))
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not quiet and position is None:
@@ -161,7 +161,7 @@ def _carry_out(
         if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
-            _print_outcome(outcome, gather(run, price_of(run.started)))
+            _print_outcome(outcome, gather(run, price_of(run.run.prices)))
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:

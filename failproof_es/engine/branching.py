@@ -31,7 +31,15 @@ from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_recor
 from failproof_es.engine.recorded import read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
-from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, RunStarted
+from failproof_es.events import (
+    Branch,
+    CaseSkipped,
+    CasesPlanned,
+    Event,
+    ModelPrices,
+    PricesRecorded,
+    RunStarted,
+)
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run, planned_evaluations
 from failproof_es.store.lease import Lease
@@ -143,6 +151,7 @@ def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted
     """Put the new run on record with the other's whole plan, in one transaction."""
     of = source.started
     configuration = _resolved(source)
+    prices = prices_of(configuration, (*of.models, *of.judges))
     own: dict[str, Any] = {
         "originator_id": run_id,
         "run_id": run_id,
@@ -163,16 +172,19 @@ def _begin(store: Store, run_id: UUID, source: Run, position: int) -> RunStarted
                 "branched_from": Branch(run_id=of.originator_id, position=position),
             }
         )
-        return started, _plan(store, of.originator_id, own)
+        return started, _plan(store, of.originator_id, own, prices)
 
-    started = store.begin_run(run_id, of.configuration_digest, describe)
-    store.record_prices(run_id, prices_of(started))
-    return started
+    return store.begin_run(run_id, of.configuration_digest, describe)
 
 
-def _plan(store: Store, source_id: UUID, own: dict[str, Any]) -> Iterator[Event]:
-    """What was planned and what was left out, event by event, as the new run's own."""
+def _plan(
+    store: Store, source_id: UUID, own: dict[str, Any], prices: tuple[ModelPrices, ...]
+) -> Iterator[Event]:
+    """What was planned and what was left out, event by event, as the new run's own; its prices."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
+    version = 1
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
+            version = row.version
             yield row.event().model_copy(update=own)
+    yield PricesRecorded(**own, originator_version=version + 1, models=prices)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
@@ -23,12 +24,20 @@ from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_recor
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
-from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
+from failproof_es.events import (
+    CaseSkipped,
+    CasesPlanned,
+    Event,
+    ModelPrices,
+    ModelSnapshot,
+    PricesRecorded,
+    RunStarted,
+)
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
-from failproof_es.store.store import Price, Store
+from failproof_es.store.store import Store
 
 
 async def start(
@@ -106,8 +115,6 @@ async def resume(
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
                 await _require_models(run_id, store, targets, say)
-                # A process may have died between the plan and its prices; what stands, stays.
-                await asyncio.to_thread(store.record_prices, run_id, prices_of(run.started))
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, stop=stop, phases=phases,
@@ -174,9 +181,10 @@ def _begin(
     targets: Targets,
     plan: Plan,
 ) -> RunStarted:
-    """Put the run on record with its number and its whole plan, in one transaction."""
+    """Put the run on record with its number, its whole plan and its prices, in one transaction."""
     configuration = loaded.configuration
-    models = targets.snapshots()
+    models, judges = targets.snapshots(), targets.judge_snapshots()
+    prices = prices_of(loaded.resolved(), (*models, *judges))
     cases = plan.cases
     repetitions = configuration.execution.repetitions
 
@@ -193,7 +201,7 @@ def _begin(
             configuration=loaded.resolved(),
             configuration_digest=loaded.digest(),
             models=models,
-            judges=targets.judge_snapshots(),
+            judges=judges,
             suites=plan.suites,
             dialect=dialect.name,
             seeds={m.key: seed for m in models if (seed := m.parameters.get("seed")) is not None},
@@ -204,15 +212,15 @@ def _begin(
             who=who(),
             where=where(),
         )
-        return started, _planned(run_id, now, plan)
+        return started, _planned(run_id, now, plan, prices)
 
-    started = store.begin_run(run_id, loaded.digest(), describe)
-    store.record_prices(run_id, prices_of(started))
-    return started
+    return store.begin_run(run_id, loaded.digest(), describe)
 
 
-def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
-    """The plan, then what was left out of it."""
+def _planned(
+    run_id: UUID, now: datetime, plan: Plan, prices: tuple[ModelPrices, ...]
+) -> Iterator[Event]:
+    """The plan, what was left out of it, and what is paid for."""
     version = 1
     for chunk, digests in enumerate(chunked(plan.digests())):
         version += 1
@@ -236,15 +244,18 @@ def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
             field=defect.field,
             why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
         )
+    yield PricesRecorded(
+        originator_id=run_id,
+        originator_version=version + 1,
+        run_id=run_id,
+        timestamp=now,
+        models=prices,
+    )
 
 
-def prices_of(started: RunStarted) -> dict[str, Price]:
-    """The prices known today of the run's models; unknown ones are absent."""
-    book = PriceBook.of(started.configuration)
-    models = (*started.models, *started.judges)
-    found = {model.key: book.rates(model, started.timestamp) for model in models}
-    return {
-        key: (rates.input, rates.cached_input, rates.output, rates.version)
-        for key, rates in found.items()
-        if rates is not None
-    }
+def prices_of(
+    configuration: dict[str, Any], models: Sequence[ModelSnapshot]
+) -> tuple[ModelPrices, ...]:
+    """The prices of a run's models and judges that begins now. Those not known have no rates."""
+    book, now = PriceBook.of(configuration), datetime.now(UTC)
+    return tuple(book.prices(model, now) for model in models)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.recorded import Connection, read_run
-from failproof_es.engine.spending import costs_of, usage_sum
-from failproof_es.events import CaseSkipped, ModelSnapshot, RunSealed, RunStarted, Usage
+from failproof_es.engine.spending import Spending
+from failproof_es.events import CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
@@ -147,17 +147,13 @@ def _described(model: ModelSnapshot) -> str:
 
 def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
     """By model and judge; what was carried over cost its own run."""
-    used: dict[str, Usage] = {}
-    answers: Counter[str] = Counter()
+    spending = Spending(run.prices or {})
     for each in of:
-        for key, usage in each.usage.items():
-            used[key] = usage_sum(used.get(key), usage)
-            answers[key] += each.answers[key]
-    costs = costs_of(run.started, used)
+        spending.include(each.spending)
     for model in (*run.started.models, *run.started.judges):
-        if model.key in used:
-            usage, cost = used[model.key], costs[model.key]
+        if model.key in spending.usage:
+            usage, cost = spending.usage[model.key], spending.cost_usd[model.key]
             yield Cost(
-                run.started.run_number, model.key, answers[model.key],
+                run.started.run_number, model.key, spending.answers[model.key],
                 usage.input_tokens, usage.output_tokens, None if cost is None else float(cost),
             )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +25,11 @@ from failproof_es.events import (
     Classified,
     Counts,
     Event,
+    ModelPrices,
     ModelSnapshot,
+    PricesRecorded,
     PromptStored,
+    Rate,
     RequestSent,
     ResponseReceived,
     RunCompleted,
@@ -42,6 +46,7 @@ FAILED, PASSED, OTHER = (UUID(int=n << 100) for n in (1, 2, 3))
 """The runs, in the order of their numbers 1, 2, 3."""
 CASES = 40
 THRESHOLD = 0.9
+PRICES = ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(7), output=Decimal(7)),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class Author:
         self.flush()
         digests = tuple(case.digest() for case in cases)
 
-        def describe(number: int, attempt: int) -> tuple[RunStarted, list[CasesPlanned]]:
+        def describe(number: int, attempt: int) -> tuple[RunStarted, list[Event]]:
             started = self.make(
                 RunStarted, run, run, name=name, run_number=number, attempt=attempt,
                 configuration={"gates": {"min_accuracy": THRESHOLD}},
@@ -96,8 +101,9 @@ class Author:
                 code_version="1", packages={}, who="w", where="h",
             )  # fmt: skip
             plan = self.make(CasesPlanned, run, run, chunk=0, digests=digests)
-            assert isinstance(started, RunStarted) and isinstance(plan, CasesPlanned)
-            return started, [plan]
+            prices = self.make(PricesRecorded, run, run, models=(PRICES,))
+            assert isinstance(started, RunStarted)
+            return started, [plan, prices]
 
         self.store.begin_run(run, configuration, describe)
 

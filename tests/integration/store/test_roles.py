@@ -37,6 +37,7 @@ ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
 
 READS = {
     "SELECT failproof.event_log",
+    "EXECUTE failproof.cost_usd",
     "SELECT failproof.checkpoint_list",
     "SELECT failproof.installation_log",
     "SELECT failproof.ledger_origin",
@@ -65,9 +66,9 @@ MAY = {
         "EXECUTE failproof.lock_ledger",
         "EXECUTE failproof.append",
         "EXECUTE failproof.number_run",
-        "EXECUTE failproof.record_price",
     },
     PROJECTOR: {
+        "EXECUTE failproof.cost_usd",
         "SELECT failproof.installation_log",
         "SELECT failproof.migration_log",
         "SELECT failproof.price_list",
