@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -24,6 +25,8 @@ from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
+from failproof_es.events import ModelSnapshot
+from failproof_es.report.wording import version_told
 from failproof_es.store.reader import resolve_run
 
 _SUITE_FILES = (
@@ -127,7 +130,8 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
-        "models asked": ", ".join(f"{model.key} ({model.provider})" for model in started.models),
+        "models asked": _asked_for_people(started.models),
+        **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": f"{total.finished} finished of {started.planned_evaluations} planned, "
         f"{total.scored} scored, {total.finished - total.scored} abandoned",
         **_skipped_for_people(run),
@@ -143,6 +147,10 @@ def _price_sources(run: RecordedRun) -> dict[str, str]:
     """By model and judge: which price data was recorded, where any was."""
     prices = run.run.prices or {}
     return {key: each.source for key, each in prices.items() if each.source is not None}
+
+
+def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
+    return ", ".join(f"{each.key} ({each.provider}){version_told(each)}" for each in models)
 
 
 def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:

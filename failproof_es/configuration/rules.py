@@ -151,6 +151,7 @@ _TAKEN = {
     "python": ("class", "api_key_env"),
 }
 _OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
+_NAMES_NO_VERSION = ("local", "python")
 _FREE_FORM = ("anthropic", "python")
 _NEEDED = {
     "openai": ("base_url",),
@@ -184,6 +185,7 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
     if model.structured_output and model.provider in _FREE_FORM:
         nothing = f"means nothing to provider `{model.provider}`: it holds no reply to a schema"
         found.append(("structured_output", nothing, "take it out"))
+    found += _version_problems(model)
     if model.provider == "anthropic":
         found += _anthropic_problems(model)
     for name in sorted(_OWN_PLACE & set(model.parameters)):
@@ -193,6 +195,19 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
     if model.base_url is not None:
         found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
     return found
+
+
+def _version_problems(model: Model) -> list[tuple[str, str, str | None]]:
+    """A version that nothing could show, and a check of none."""
+    if model.version is None:
+        if model.version_check == "version":
+            return []
+        return [("version_check", "means nothing without `version`", "take it out")]
+    if model.provider in _NAMES_NO_VERSION and model.version_check == "version":
+        cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
+        remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
+        return [("version", cannot, remedy)]
+    return []
 
 
 def _anthropic_problems(model: Model) -> list[tuple[str, str, str | None]]:

@@ -81,6 +81,8 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         "class": model.class_,
         "backend": model.backend,
     }
+    if model.version is not None:
+        named["version_check"] = model.version_check
     settings = {name: value for name, value in named.items() if value is not None}
     if model.provider == "local":
         settings["weights_sha256"] = sha256(find(model.model))

@@ -16,6 +16,7 @@ from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, Cost, Gate, Report, Skipped
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
+from failproof_es.report.wording import version_told
 from failproof_es.run import Run
 from failproof_es.store.reader import find
 
@@ -139,10 +140,9 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 
 
 def _described(model: ModelSnapshot) -> str:
-    version = "" if model.version is None else f", version {model.version}"
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    return f"{model.model}{version} at {place}: {parameters}"
+    return f"{model.model}{version_told(model)} at {place}: {parameters}"
 
 
 def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:

@@ -18,7 +18,7 @@ REFERENCE = CONFIGS.parent / "docs" / "configuration.md"
 GOOD = """\
 test_run: {name: smoke}
 models:
-  - {provider: local, model: smollm2, version: 2024-10-22, temperature: 0}
+  - {provider: local, model: smollm2, version: 2024-10-22, version_check: name, temperature: 0}
 prompts: {path: suites/}
 """
 
@@ -47,6 +47,40 @@ def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> 
     schema = Configuration.model_json_schema(by_alias=True)
     for part in (schema, *schema["$defs"].values()):
         assert all(f"\n| `{key}` |" in reference() for key in part["properties"])
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "words"),
+    [
+        ("{provider: local, model: m, version: v}", "version", "cannot be checked"),
+        ("{provider: python, class: 'a:B', model: m, version: v}", "version", "cannot be checked"),
+        ("{provider: local, model: m, version_check: name}", "version_check", "without `version`"),
+        ("{provider: local, model: m, version_check: no}", "version_check", "'version'"),
+    ],
+)
+def test_a_version_that_nobody_would_check_is_refused(
+    tmp_path: Path, model: str, field: str, words: str
+) -> None:
+    text = f"test_run: {{name: x}}\nmodels: [{model}]\nprompts: {{path: p}}\n"
+    [problem] = problems_of(tmp_path, text)
+    assert problem.field == f"models[0].{field}" and words in str(problem)
+
+
+def test_a_recorded_run_that_is_older_than_the_check_goes_on_by_its_own_rule(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run.yaml").write_text(GOOD)
+    loaded = load_configuration(tmp_path / "run.yaml")
+    resolved = loaded.resolved()
+    [model] = resolved["models"]
+    assert configuration_from_resolved(resolved).models[0].version_check == "name"
+    model["version_check"] = "version"
+    resolved["judge"] = {**model}
+    resolved["judges"] = None
+    assert configuration_from_resolved(resolved).models[0].version_check == "version"
+    del model["version_check"], resolved["judge"]["version_check"]
+    older = configuration_from_resolved(resolved)
+    assert [each.version_check for each in (*older.models, *older.asked_judges)] == ["name"] * 2
 
 
 def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_no_digest(
