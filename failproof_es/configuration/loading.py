@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from failproof_es import shipped
 from failproof_es.configuration.explain import explain
 from failproof_es.configuration.overrides import override
-from failproof_es.configuration.rules import check_rules
+from failproof_es.configuration.rules import check_price_tiers, check_rules
 from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -131,7 +131,7 @@ def _with_price_file(
             path=found_in, line=line, field="prices.file", remedy="check the path",
         )  # fmt: skip
         return configuration
-    listed = read_yaml(file, problems)
+    listed = read_yaml(file, problems, quoting=False)
     if listed is None:
         return configuration
     try:
@@ -139,5 +139,6 @@ def _with_price_file(
     except ValidationError as error:
         explain(error, file, listed, PriceList, problems)
         return configuration
+    check_price_tiers(file, listed, (), price_list.models, problems)
     content = {"version": price_list.version, "models": price_list.models}
     return configuration.model_copy(update={"prices": prices.model_copy(update=content)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from failproof_es.configuration.schema import (
     Configuration,
     FileOutput,
     Model,
+    ModelPrice,
     Prices,
     Prompts,
     TestRun,
@@ -50,6 +51,7 @@ def check_rules(
     _check_judges(configuration, error)
     _check_prompts(configuration.prompts, error)
     _check_prices(configuration.prices, error)
+    check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
     for location, wrong in _not_json(tree.value):
@@ -89,6 +91,23 @@ def _check_prices(prices: Prices, error: Report) -> None:
         error(("prices",), "names a file and lists prices", "keep one of them")
     elif prices.models and prices.version is None:
         error(("prices", "version"), "is missing", "add the day of the prices: YYYY-MM-DD")
+
+
+def check_price_tiers(
+    path: Path, tree: YamlTree, at: Location, models: Sequence[ModelPrice], problems: Problems
+) -> None:
+    """Report tiers of one model that begin at the same size: which one counts, nobody could say."""
+    for number, model in enumerate(models):
+        seen: set[int] = set()
+        for place, tier in enumerate(model.tiers):
+            if tier.over_input_tokens in seen:
+                location = (*at, "models", number, "tiers", place, "over_input_tokens")
+                found_in, line = tree.place_of(location, path)
+                problems.error(
+                    "is that of another tier, too", path=found_in, line=line,
+                    field=dotted(location), remedy="keep one of them",
+                )  # fmt: skip
+            seen.add(tier.over_input_tokens)
 
 
 def _check_file(output: FileOutput, error: Report) -> None:

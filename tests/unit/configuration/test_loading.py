@@ -280,7 +280,7 @@ def test_the_content_of_a_price_file_becomes_part_of_the_configuration(tmp_path:
         ("{file: p.yaml}", "models: [", "p.yaml:1", "not YAML"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", "-1"), "p.yaml:4", "greater than"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", ".nan"), "p.yaml:4", "finite"),
-        ("{file: p.yaml}", PRICE_FILE.replace("input_", "inpt_"), "p.yaml:4", "did you mean"),
+        ("{file: p.yaml}", PRICE_FILE.replace("input_", "inpt_"), "p.yaml:4", "known here"),
         ("{file: p.yaml}", PRICE_FILE.replace('"2026-11-01"', "new"), "p.yaml:1", "match"),
         ("{file: p.yaml, version: '2026-11-01'}", PRICE_FILE, "run.yaml:5: prices", "keep one"),
         (
@@ -298,3 +298,60 @@ def test_a_defect_in_prices_is_named_with_its_place(
     text = "\n".join(map(str, problems_of(tmp_path, f"{GOOD}prices: {prices}\n")))
     assert place in text
     assert words in text
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (f"root:x:0:0:{SECRET}:/root:/bin/bash\ndaemon:x:1:1:{SECRET}:/:/bin/sh\n", "p.yaml:1: "),
+        (f"{SECRET}\n", "p.yaml:1: "),
+        (f"- {SECRET}\n", "p.yaml:1: "),
+        (f"[{SECRET}]\nPermitRootLogin {SECRET}\n", "p.yaml:2: is not YAML"),
+        (f"a: b: {SECRET}\n", "p.yaml:1: is not YAML"),
+        (f"@{SECRET}\n", "p.yaml:1: is not YAML"),
+        (f"{SECRET}: 1\n{SECRET}: 2\n", "p.yaml:2: a key stands twice"),
+        (f"{SECRET}: 1\nversion: '2026-11-01'\nmodels: []\n", "p.yaml:1: is not a known key"),
+        (PRICE_FILE.replace("0.15", SECRET), "p.yaml:4: models[0].input_usd_per_million"),
+        (PRICE_FILE.replace("input_", f"{SECRET}_"), "p.yaml:4: models[0]: is not a known key"),
+        (PRICE_FILE.replace('"2026-11-01"', SECRET), "p.yaml:1: version"),
+        (f"version: '2026-11-01'\nmodels: {SECRET}\n", "p.yaml:2: models"),
+        (f"version: '2026-11-01'\nmodels: {{{SECRET}: 1}}\n", "p.yaml:2: models"),
+        (f"version: '2026-11-01'\nmodels: [{SECRET}]\n", "p.yaml:2: models[0]"),
+        (f"a: !{SECRET} 1\n", "p.yaml:1: tags"),
+        (f"a: *{SECRET}\n", "p.yaml:1: aliases"),
+        (f"? [{SECRET}]\n: 1\n", "p.yaml:1: a key must be"),
+        ("\x00" + SECRET, "p.yaml: is not YAML"),
+        (f'a: "\\x{SECRET}"\n', "p.yaml:1: is not YAML"),
+    ],
+)
+def test_no_error_repeats_what_stands_in_a_price_file(
+    tmp_path: Path, content: str, expected: str
+) -> None:
+    """The configuration may name any file: its owner may not be who sees the error."""
+    (tmp_path / "p.yaml").write_text(content)
+    problems = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    text = "\n".join(map(str, problems))
+    assert expected in text.replace(f"{tmp_path}/", "")
+    assert SECRET not in text and "root" not in text and "hunter" not in text
+
+
+def test_the_error_of_a_price_file_says_what_is_expected(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(PRICE_FILE.replace("0.15", "cheap"))
+    [problem] = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    assert (problem.line, problem.field) == (4, "models[0].input_usd_per_million")
+    assert "valid number" in problem.message
+
+
+def test_tiers_that_begin_at_the_same_size_are_refused(tmp_path: Path) -> None:
+    tier = "{over_input_tokens: 9, input_usd_per_million: 1, output_usd_per_million: 1}"
+    content = PRICE_FILE + f"    tiers: [{tier}, {tier}]\n"
+    (tmp_path / "p.yaml").write_text(content)
+    [problem] = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    assert problem.path == tmp_path / "p.yaml" and problem.line == 6
+    assert problem.field == "models[0].tiers[1].over_input_tokens"
+    inline = PRICE_FILE.replace("\n", "\n  ") + f"    tiers: [{tier}, {tier}]\n"
+    [problem] = problems_of(tmp_path, f"{GOOD}prices:\n  {inline}")
+    assert problem.field == "prices.models[0].tiers[1].over_input_tokens"
