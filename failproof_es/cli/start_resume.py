@@ -56,7 +56,9 @@ class Drive(Protocol):
 @click.argument("config", type=click.Path(path_type=Path))
 @settings_option
 @click.option(
-    "--dry-run", is_flag=True, help="Stop before anything is sent or stored, like `validate`."
+    "--dry-run",
+    is_flag=True,
+    help="Do what `validate` does, and no more: no case is asked, nothing is stored.",
 )
 @junit_option
 @quiet_option
@@ -72,9 +74,9 @@ def start(
     """Start a run of the configuration CONFIG: a file, or the name of one that ships.
 
     Everything that can be wrong with the configuration, the suites and the models is
-    checked before the first request. With --json the last line of stdout is one object:
-    run_id, run_number, status, counts, gates, exit_code; and progress is one JSON object a
-    line on stderr.
+    checked before the first case is asked, as `validate` does. With --json the last line of
+    stdout is one object: run_id, run_number, status, counts, gates, exit_code; and progress is
+    one JSON object a line on stderr.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:

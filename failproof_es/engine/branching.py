@@ -20,6 +20,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.collections import read_cases
+from failproof_es.engine.destinations import announce, unencrypted
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
@@ -70,6 +71,7 @@ async def branch(
     configuration = configuration_from_resolved(written)
     targets = Targets(configuration)
     try:
+        announce(configuration, say)
         new_id = uuid4()
         said = f"run {source.started.run_number} at position {position}"
         resolved = Resolved(said, written, source.started.configuration_digest)
@@ -125,7 +127,7 @@ async def _check(
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
     await asyncio.to_thread(_estimate, store, source, position, estimates)
-    return Passed(None, (), remarks, estimates.as_json())
+    return Passed(None, unencrypted(configuration), remarks, estimates.as_json())
 
 
 def _estimate(store: Store, source: Run, position: int, estimates: Estimates) -> None:

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.destinations import announce, unencrypted
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
@@ -114,6 +115,7 @@ async def resume(
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
+                announce(configuration, say)
                 await _require_models(run_id, store, targets, say)
             driver = Driver(
                 store, lease, configuration, targets,
@@ -149,6 +151,7 @@ async def _plan(
     loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
+    announce(loaded.configuration, say, loaded.placed)
     resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets)
     dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
@@ -166,7 +169,8 @@ async def _checked(
     dialect = checked.source.dialect
     estimates = Estimates(dialect, loaded.configuration, targets)
     plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
-    return Passed((dialect, plan), plan.warnings, checked.remarks, estimates.as_json())
+    warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
+    return Passed((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
 
 def _run_id(configuration: Configuration) -> UUID:
