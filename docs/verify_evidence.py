@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 ENDINGS = ("RunCompleted", "RunFailed")
 RUN_TOPICS = {
     *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
-    *("CaseSkipped", "LimitChanged"),
+    *("CaseSkipped", "LimitChanged", "PricesRecorded"),
     *ENDINGS,
 }
 STATUS = {

@@ -240,6 +240,8 @@ def _add(left: Usage, right: Usage) -> Usage:
         input_tokens=total(left.input_tokens, right.input_tokens),
         output_tokens=total(left.output_tokens, right.output_tokens),
         cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
+        cache_write_tokens=total(left.cache_write_tokens, right.cache_write_tokens),
+        cache_write_1h_tokens=total(left.cache_write_1h_tokens, right.cache_write_1h_tokens),
     )
 
 

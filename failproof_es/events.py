@@ -8,7 +8,8 @@ to `failproof_es.store.mapper`; `tests/golden/` holds one file for each version 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any, ClassVar, Literal
 from uuid import UUID
 
@@ -273,6 +274,53 @@ class RunStarted(Event):
     branched_from: Branch | None = None
 
 
+class Rate(Record):
+    """What tokens cost: US dollars per million, `None` where that is not known.
+
+    It holds for answers on `since` (a day, UTC) and after, from `daily_from` until before
+    `daily_until` of each day (UTC), of requests with more than `over_input_tokens`. What is
+    `None` of these four is no condition.
+    """
+
+    since: date | None = None
+    daily_from: time | None = None
+    daily_until: time | None = None
+    over_input_tokens: int | None = None
+    input: Decimal | None = None
+    """Tokens that were read, but for those of the next three."""
+    cached_input: Decimal | None = None
+    cache_write: Decimal | None = None
+    """Tokens that were written to a cache, but for those of the next one."""
+    cache_write_1h: Decimal | None = None
+    """Tokens that were written to a cache that keeps them for an hour."""
+    output: Decimal | None = None
+    request: Decimal = Decimal(0)
+    """US dollars for the request itself, however many tokens it has."""
+
+
+class ModelPrices(Record):
+    """The prices of one model or judge. Of the rates that hold for an answer the last counts.
+
+    `source` is the price data and its version or day, `listed_as` its entry. No rates, and no
+    source: the price is not known.
+    """
+
+    model_key: str
+    source: str | None = None
+    listed_as: str | None = None
+    rates: tuple[Rate, ...] = ()
+
+
+class PricesRecorded(Event):
+    """The prices of all models and judges of the run, appended together with the plan.
+
+    What an answer of this run cost follows from them and from nothing else
+    (`failproof_es.costs`, and in SQL `failproof.cost_usd`).
+    """
+
+    models: tuple[ModelPrices, ...]
+
+
 class CasesPlanned(Event):
     """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
 
@@ -361,8 +409,14 @@ class Usage(Record):
     """Tokens as the provider counted them; `None` where it did not say."""
 
     input_tokens: int | None = None
+    """All that was read, from a cache or into one, too."""
     output_tokens: int | None = None
     cached_input_tokens: int | None = None
+    """Those of `input_tokens` that came from a cache."""
+    cache_write_tokens: int | None = None
+    """Those of `input_tokens` that were written to a cache."""
+    cache_write_1h_tokens: int | None = None
+    """Those of `cache_write_tokens` that are kept for an hour; the rest for a shorter time."""
 
 
 class Finding(Record):
@@ -382,7 +436,7 @@ class RunValidated(Event):
     price or a token count is unknown.
     """
 
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
 
     passed: bool
     checked: dict[str, int] = {}
@@ -457,7 +511,7 @@ class ToolCall(Record):
 class ResponseReceived(EvaluationEvent):
     """The complete raw response as received, and what was read from it."""
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
 
     purpose: Purpose
     judge: str | None = None
@@ -574,6 +628,7 @@ EVENTS: dict[str, type[Event]] = {
         RunStarted,
         CasesPlanned,
         CaseSkipped,
+        PricesRecorded,
         RunPaused,
         RunResumed,
         RunCompleted,

@@ -17,6 +17,8 @@ from failproof_es.events import (
     Counts,
     Event,
     LimitChanged,
+    ModelPrices,
+    PricesRecorded,
     RunCompleted,
     RunFailed,
     RunPaused,
@@ -41,6 +43,8 @@ class Run:
     chunks: int = 0
     skipped: int = 0
     """Defects that kept cases out of the plan."""
+    prices: Mapping[str, ModelPrices] | None = None
+    """By the keys of models and judges; `None` where the stream does not say (older runs)."""
     status: RunStatus = "absent"
     reason: str | None = None
     counts: Counts | None = None
@@ -102,6 +106,10 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, limits={**run.limits, event.server: event})
         case CaseSkipped():
             return replace(run, skipped=run.skipped + 1)
+        case PricesRecorded() if run.prices is None:
+            return replace(run, prices={each.model_key: each for each in event.models})
+        case PricesRecorded():
+            raise ImpossibleHistory(f"run {event.originator_id}: its prices stand twice")
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")
 

@@ -17,8 +17,8 @@ from projections.protocol import Cursor, Fact, Relation, sql_file
 _WHOLE = frozenset(
     {
         "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
-        "RunStarted", "CaseSkipped", "RunPaused", "RunResumed", "LimitChanged", "RunCompleted",
-        "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
+        "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
+        "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged",
     }
 )  # fmt: skip
@@ -31,7 +31,7 @@ class AuditTrail:
     """One row for each event that an auditor would ask about first."""
 
     name: LiteralString = "audit_trail"
-    version: int = 4
+    version: int = 5
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
 

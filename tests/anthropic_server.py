@@ -82,6 +82,9 @@ class AnthropicServer:
             "usage": {
                 "input_tokens": 10, "output_tokens": 5, "cache_creation_input_tokens": 3,
                 "cache_read_input_tokens": 2,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 1,
+                },
             },
         }  # fmt: skip
         return web.json_response(document, headers={"request-id": "req_1"})

@@ -18,6 +18,7 @@ _SAYS = {
     "ValidationFailed": "{problems}",
     "RunStarted": "run {run_number} {name}, evaluations: {planned_evaluations}",
     "CaseSkipped": "{place}: {why}",
+    "PricesRecorded": "{priced}",
     "RunPaused": "{reason}",
     "LimitChanged": "{reason}: {limit_before} to {limit_after} at {server}",
     "RunCompleted": "scored: {counts[scored]}, without a score: {counts[abandoned]}",
@@ -84,6 +85,10 @@ def says(event: str, details: Mapping[str, Any]) -> str:
     """The most telling of an event, in one line that is safe to show; empty where it is nothing."""
     fields = _Fields({name: _told(value) for name, value in details.items()})
     fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
+    if event == "PricesRecorded":
+        fields["priced"] = "; ".join(
+            f"{each['model_key']} by {each['source'] or 'nobody'}" for each in details["models"]
+        )
     text = _SAYS.get(event, "").format_map(fields)
     return shortened(one_line(" ".join(text.split()).rstrip(":")), _WIDTH)
 

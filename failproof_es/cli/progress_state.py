@@ -21,7 +21,6 @@ from failproof_es.events import (
     ResponseReceived,
     RunStarted,
     Scored,
-    Usage,
 )
 
 RATE_WINDOW_S = 30.0
@@ -47,8 +46,8 @@ OBSERVED = tuple(
 )
 """The topics that say something about progress."""
 
-Price = Callable[[str, Usage], float | None]
-"""What a model (by its key) takes for this usage in USD; `None` when no price is known."""
+Price = Callable[[ResponseReceived], float | None]
+"""What an answer cost in USD; `None` when that is not known."""
 
 
 @dataclass(slots=True)
@@ -209,7 +208,7 @@ class ProgressState:
     def _charge(self, model: ModelProgress, event: ResponseReceived) -> None:
         if model.cost_usd is None:
             return
-        price = self._price(event.judge or model.key, event.usage) if self._price else None
+        price = self._price(event) if self._price else None
         model.cost_usd = None if price is None else model.cost_usd + price
 
 

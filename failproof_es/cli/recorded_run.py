@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from failproof_es.case import prompt_id
-from failproof_es.engine.recorded import RecordedEvaluation, read_chunk, recorded_evaluations
+from failproof_es.engine.recorded import (
+    RecordedEvaluation,
+    read_chunk,
+    recorded_evaluations,
+    with_prices,
+)
 from failproof_es.events import PromptStored, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run
@@ -33,7 +38,7 @@ class RecordedRun:
                 f"run {run_id} had not begun by position {up_to}",
                 remedy="`failproof-es log RUN --limit 1` shows where it begins",
             )
-        return cls(connection, run, up_to)
+        return cls(connection, with_prices(connection, run), up_to)
 
     @property
     def started(self) -> RunStarted:

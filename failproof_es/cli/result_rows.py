@@ -7,12 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.case import Case
-from failproof_es.cli.pricing import price_of
 from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.costs import Prices, answer_cost, total
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation
+from failproof_es.events import ResponseReceived
 from failproof_es.problems import InvalidInput
 from failproof_es.run import place_in_plan
 
@@ -69,14 +70,14 @@ def rows_of(
     specification 003 § 3), gets those.
     """
     as_result = shape_of(run.started.dialect, shape)
-    price = price_of(run.started)
+    prices = run.run.prices or {}
     places: dict[UUID, int] = {}
     for recorded in evaluations:
         if recorded.history:
             state = recorded.state()
             row = as_result(recorded.case, state)
             if "cost_usd" in (metrics := row.get("metrics", {})):
-                metrics["cost_usd"] = price(recorded.key.model_key, state.usage)
+                metrics["cost_usd"] = _cost(prices, recorded)
             if row.get("run_id", "") is None:
                 row["run_id"] = run.started.run_number
             if row.get("result_id", "") is None:
@@ -84,3 +85,14 @@ def rows_of(
                 before = places[recorded.key.prompt_id]
                 row["result_id"] = place_in_plan(run.started, recorded.key, before)
             yield row
+
+
+def _cost(prices: Prices, recorded: RecordedEvaluation) -> float | None:
+    """What the answers of the model under test cost; null where there is none."""
+    answers = [
+        event
+        for event in recorded.history
+        if isinstance(event, ResponseReceived) and event.purpose == "target"
+    ]
+    cost = total(answer_cost(prices, each) for each in answers) if answers else None
+    return None if cost is None else float(cost)

@@ -137,7 +137,7 @@ class RunFacts:
         self.latencies_ms.append(event.latency_ms)
         self.input_tokens = _plus(self.input_tokens, event.usage.input_tokens)
         self.output_tokens = _plus(self.output_tokens, event.usage.output_tokens)
-        price = self.price(event.judge or event.model_key, event.usage) if self.price else None
+        price = self.price(event) if self.price else None
         if self.cost_usd is not None:
             self.cost_usd = None if price is None else self.cost_usd + price
 

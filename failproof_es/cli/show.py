@@ -20,7 +20,7 @@ from failproof_es.cli.output import (
     print_json,
     print_table,
 )
-from failproof_es.cli.pricing import price_of, rates_of
+from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
@@ -28,6 +28,8 @@ from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
+from failproof_es.events import ModelSnapshot
+from failproof_es.report.wording import version_told
 from failproof_es.store.reader import resolve_run
 
 _NAMED = 10
@@ -61,7 +63,7 @@ def show(run: str, output_format: Format) -> None:
 
 def show_run(run: RecordedRun, output_format: Format) -> None:
     """Print a run's facts as the log has them up to `run.up_to`."""
-    facts = gather(run, price_of(run.started))
+    facts = gather(run, price_of(run.run.prices))
     stands = standing(run.connection, sealed=run.run.sealed)
     attempts = attempts_of(run.connection, run.run_id)
     if output_format is not Format.TABLE:
@@ -143,7 +145,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "errors": dict(facts.errors),
         "tokens": {"input": facts.input_tokens, "output": facts.output_tokens},
         "cost_usd": facts.cost_usd,
-        "prices": {key: rates.version for key, rates in rates_of(started).items()},
+        "prices": _price_sources(run),
         "latency_ms": {"p50": facts.latency_ms(50), "p95": facts.latency_ms(95)},
     }
 
@@ -151,7 +153,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
 def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     started, total = run.started, facts.total
     errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
-    versions = ", ".join(sorted({rates.version for rates in rates_of(started).values()}))
+    versions = ", ".join(sorted(set(_price_sources(run).values())))
     # without any price nothing is known to have cost nothing, not even no answer
     known = facts.cost_usd is not None and versions
     cost = f"${facts.cost_usd:.4f} ({versions})" if known else None
@@ -163,7 +165,8 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
-        "models asked": ", ".join(f"{model.key} ({model.provider})" for model in started.models),
+        "models asked": _asked_for_people(started.models),
+        **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": f"{total.finished} finished of {started.planned_evaluations} planned, "
         f"{total.scored} scored, {total.finished - total.scored} abandoned",
         **_skipped_for_people(run),
@@ -173,6 +176,16 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
     }
+
+
+def _price_sources(run: RecordedRun) -> dict[str, str]:
+    """By model and judge: which price data was recorded, where any was."""
+    prices = run.run.prices or {}
+    return {key: each.source for key, each in prices.items() if each.source is not None}
+
+
+def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
+    return ", ".join(f"{each.key} ({each.provider}){version_told(each)}" for each in models)
 
 
 def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import connections_option, quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
-from failproof_es.cli.pricing import price_of
+from failproof_es.cli.pricing import price_of, recorded_in
 from failproof_es.cli.process import output_may_be_lost, raise_descriptor_limit
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
@@ -61,7 +61,9 @@ class Drive(Protocol):
 @click.argument("config", type=click.Path(path_type=Path))
 @settings_option
 @click.option(
-    "--dry-run", is_flag=True, help="Stop before anything is sent or stored, like `validate`."
+    "--dry-run",
+    is_flag=True,
+    help="Do what `validate` does, and no more: no case is asked, nothing is stored.",
 )
 @junit_option
 @quiet_option
@@ -77,9 +79,9 @@ def start(
     """Start a run of the configuration CONFIG: a file, or the name of one that ships.
 
     Everything that can be wrong with the configuration, the suites and the models is
-    checked before the first request. With --json the last line of stdout is one object:
-    run_id, run_number, status, counts, gates, exit_code; and progress is one JSON object a
-    line on stderr.
+    checked before the first case is asked, as `validate` does. With --json the last line of
+    stdout is one object: run_id, run_number, status, counts, gates, exit_code; and progress is
+    one JSON object a line on stderr.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
@@ -90,7 +92,7 @@ def start(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, ProgressState(price_of), junit, quiet, output_format)
+        _carry_out(store, drive, ProgressState(recorded_in(store)), junit, quiet, output_format)
 
 
 @click.command(cls=Command)
@@ -138,7 +140,7 @@ def resume(
             remedy="with --retry-abandoned or --at it changes that of the new run",
         )
     with session().open_store() as store:
-        state = ProgressState(price_of)
+        state = ProgressState(recorded_in(store))
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not quiet and not branching:
@@ -191,7 +193,7 @@ def _carry_out(
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             with output_may_be_lost():
-                _print_outcome(outcome, gather(run, price_of(run.started)))
+                _print_outcome(outcome, gather(run, price_of(run.run.prices)))
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:

@@ -13,6 +13,7 @@ from failproof_es.cli.output import Column, Format, format_option, print_json, p
 from failproof_es.cli.program import Command, session
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.counting import counted
+from failproof_es.engine.destinations import announce, looked_at
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.planner import skipped_lines
 from failproof_es.engine.preflight import Preflight, check, estimate
@@ -30,22 +31,39 @@ _COLUMNS = (
 
 @click.command(cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Open no connection to a model's server and construct no class; look whether each key "
+    "is set, and at everything else.",
+)
 @settings_option
 @format_option()
-def validate(config: Path, settings: tuple[str, ...], output_format: Format) -> None:
-    """Check the configuration CONFIG, its suites, its models and the database; send nothing.
+def validate(config: Path, offline: bool, settings: tuple[str, ...], output_format: Format) -> None:
+    """Check the configuration CONFIG, its suites, its models and the database.
+
+    No case is asked and nothing is stored. To see whether the models can be used it sends
+    GET BASE_URL/models to each server, with the key that `api_key_env` names, and constructs
+    the class of each `python` model, with its key: code of yours runs. With --offline it does
+    neither. It says before it begins which variable's value goes to which host, and at the end
+    what it sent and constructed.
 
     Prints what a run would ask: requests by model, and the two ends of what they may cost.
-    Exits 2 with everything that is wrong. Stores nothing.
+    Exits 2 with everything that is wrong.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
-        print_preflight(loaded, store, output_format)
+        print_preflight(loaded, store, output_format, offline=offline)
 
 
-def print_preflight(loaded: LoadedConfiguration, store: Store, output_format: Format) -> None:
+def print_preflight(
+    loaded: LoadedConfiguration, store: Store, output_format: Format, *, offline: bool = False
+) -> None:
     """Check, and print what was found. Raises `InvalidInput` with everything that is wrong."""
-    preflight, estimates = asyncio.run(_look(loaded, store))
+    announce(loaded.configuration, say, loaded.placed)
+    preflight, estimates = asyncio.run(_look(loaded, store, offline))
+    for step in looked_at(loaded.configuration, offline=offline):
+        say(step)
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:
@@ -66,10 +84,12 @@ def print_preflight(loaded: LoadedConfiguration, store: Store, output_format: Fo
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")
 
 
-async def _look(loaded: LoadedConfiguration, store: Store) -> tuple[Preflight, Estimates]:
+async def _look(
+    loaded: LoadedConfiguration, store: Store, offline: bool
+) -> tuple[Preflight, Estimates]:
     targets = Targets(loaded.configuration)
     try:
-        preflight = await check(loaded, store, targets)
+        preflight = await check(loaded, store, targets, offline=offline)
         return preflight, await estimate(preflight, loaded, targets)
     finally:
         await targets.close()

@@ -20,20 +20,47 @@ _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{
 def explain(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
-    """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret."""
+    """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret.
+
+    Of a tree that is not to be quoted, nothing at all: no value, and no key that is not ours.
+    """
     said: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
         location = _standing(detail, tree.value)
         name = str(location[-1]) if location else ""
-        message, remedy = _plain(detail, name, location, schema)
+        explained = _plain if tree.quoting else _expected
+        message, remedy = explained(detail, name, location, schema)
         said.setdefault(location, {})[message] = remedy
     for location, messages in said.items():
         found_in, line = tree.place_of(location, path)
         remedies = dict.fromkeys(filter(None, messages.values()))
+        named = location if tree.quoting else _ours(location, schema)
         problems.error(
-            ", or ".join(messages), path=found_in, line=line, field=dotted(location) or None,
+            ", or ".join(messages), path=found_in, line=line, field=dotted(named) or None,
             remedy="; ".join(remedies) or None,
         )  # fmt: skip
+
+
+def _expected(
+    detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
+) -> tuple[str, str | None]:
+    """What ought to stand there, and nothing of what does."""
+    if detail["type"] == "missing":
+        return "is missing", f"add `{name}:`"
+    known = ", ".join(_keys_at(_ours(location, schema), schema))
+    if detail["type"] == "extra_forbidden":
+        return "is not a known key", f"known here: {known}"
+    if detail["type"] in ("model_type", "dict_type"):
+        return "is not a mapping", f"expected are the keys {known}"
+    return _lower_first(detail["msg"]), None
+
+
+def _ours(location: Location, schema: type[BaseModel]) -> Location:
+    """As much of a location as the schema knows."""
+    for depth, step in enumerate(location):
+        if isinstance(step, str) and step not in _keys_at(location[:depth], schema):
+            return location[:depth]
+    return location
 
 
 def _standing(detail: ErrorDetails, value: Any) -> Location:

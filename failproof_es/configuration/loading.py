@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from failproof_es import shipped
 from failproof_es.configuration.explain import explain
 from failproof_es.configuration.overrides import override
-from failproof_es.configuration.rules import check_rules
-from failproof_es.configuration.schema import Configuration, PriceList
+from failproof_es.configuration.rules import check_price_tiers, check_rules
+from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -58,8 +58,27 @@ def digest_of(resolved: dict[str, Any]) -> str:
 
 
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
-    """The configuration that `RunStarted` recorded."""
-    return Configuration.model_validate(resolved)
+    """The configuration that `RunStarted` recorded.
+
+    A run that is older than `version_check` goes on by the rule that it began with: a name is
+    enough.
+    """
+    models = [*resolved["models"], resolved.get("judge"), *(resolved.get("judges") or ())]
+    older = any(model is not None and "version_check" not in model for model in models)
+    configuration = Configuration.model_validate(resolved)
+    return _checked_by_name(configuration) if older else configuration
+
+
+def _checked_by_name(configuration: Configuration) -> Configuration:
+    def by_name(model: Model) -> Model:
+        return model.model_copy(update={"version_check": "name"})
+
+    changed: dict[str, Any] = {"models": [by_name(model) for model in configuration.models]}
+    if configuration.judge is not None:
+        changed["judge"] = by_name(configuration.judge)
+    if configuration.judges is not None:
+        changed["judges"] = [by_name(judge) for judge in configuration.judges]
+    return configuration.model_copy(update=changed)
 
 
 def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfiguration:
@@ -116,7 +135,7 @@ def _with_price_file(
             path=found_in, line=line, field="prices.file", remedy="check the path",
         )  # fmt: skip
         return configuration
-    listed = read_yaml(file, problems)
+    listed = read_yaml(file, problems, quoting=False)
     if listed is None:
         return configuration
     try:
@@ -124,5 +143,6 @@ def _with_price_file(
     except ValidationError as error:
         explain(error, file, listed, PriceList, problems)
         return configuration
+    check_price_tiers(file, listed, (), price_list.models, problems)
     content = {"version": price_list.version, "models": price_list.models}
     return configuration.model_copy(update={"prices": prices.model_copy(update=content)})

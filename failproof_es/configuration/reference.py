@@ -52,6 +52,7 @@ _SECTIONS = {
     "DatabaseOutput": "output.database",
     "Prices": "prices",
     "ModelPrice": "prices.models",
+    "PriceTier": "prices.models.tiers",
     "Gates": "gates",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from failproof_es.configuration.schema import (
     Configuration,
     FileOutput,
     Model,
+    ModelPrice,
     Prices,
     Prompts,
     TestRun,
@@ -50,6 +51,7 @@ def check_rules(
     _check_judges(configuration, error)
     _check_prompts(configuration.prompts, error)
     _check_prices(configuration.prices, error)
+    check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
     for location, wrong in _not_json(tree.value):
@@ -89,6 +91,23 @@ def _check_prices(prices: Prices, error: Report) -> None:
         error(("prices",), "names a file and lists prices", "keep one of them")
     elif prices.models and prices.version is None:
         error(("prices", "version"), "is missing", "add the day of the prices: YYYY-MM-DD")
+
+
+def check_price_tiers(
+    path: Path, tree: YamlTree, at: Location, models: Sequence[ModelPrice], problems: Problems
+) -> None:
+    """Report tiers of one model that begin at the same size: which one counts, nobody could say."""
+    for number, model in enumerate(models):
+        seen: set[int] = set()
+        for place, tier in enumerate(model.tiers):
+            if tier.over_input_tokens in seen:
+                location = (*at, "models", number, "tiers", place, "over_input_tokens")
+                found_in, line = tree.place_of(location, path)
+                problems.error(
+                    "is that of another tier, too", path=found_in, line=line,
+                    field=dotted(location), remedy="keep one of them",
+                )  # fmt: skip
+            seen.add(tier.over_input_tokens)
 
 
 def _check_file(output: FileOutput, error: Report) -> None:
@@ -151,6 +170,7 @@ _TAKEN = {
     "python": ("class", "api_key_env"),
 }
 _OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
+_NAMES_NO_VERSION = ("local", "python")
 _FREE_FORM = ("anthropic", "python")
 _NEEDED = {
     "openai": ("base_url",),
@@ -184,6 +204,7 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
     if model.structured_output and model.provider in _FREE_FORM:
         nothing = f"means nothing to provider `{model.provider}`: it holds no reply to a schema"
         found.append(("structured_output", nothing, "take it out"))
+    found += _version_problems(model)
     if model.provider == "anthropic":
         found += _anthropic_problems(model)
     for name in sorted(_OWN_PLACE & set(model.parameters)):
@@ -193,6 +214,19 @@ def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
     if model.base_url is not None:
         found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
     return found
+
+
+def _version_problems(model: Model) -> list[tuple[str, str, str | None]]:
+    """A version that nothing could show, and a check of none."""
+    if model.version is None:
+        if model.version_check == "version":
+            return []
+        return [("version_check", "means nothing without `version`", "take it out")]
+    if model.provider in _NAMES_NO_VERSION and model.version_check == "version":
+        cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
+        remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
+        return [("version", cannot, remedy)]
+    return []
 
 
 def _anthropic_problems(model: Model) -> list[tuple[str, str, str | None]]:

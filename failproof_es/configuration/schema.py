@@ -49,7 +49,9 @@ class Model(Section):
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
-    """Held against the version in the name of the model that answers, where it has one."""
+    """The exact version: the name of the model that answers has to show it."""
+    version_check: Literal["version", "name"] = "version"
+    """`name` also takes an answer that shows the model's name and no version, or no name."""
     backend: Annotated[str | None, Field(min_length=1)] = None
     """What serves the model, for results that name it (`vllm`, `mlx`); else the provider."""
     base_url: str | None = None
@@ -194,19 +196,41 @@ class Gates(Section):
     """The same over the cases of category `posix`; not met where there are none."""
 
 
-class ModelPrice(Section):
+UsdPerMillion = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class ListedRates(Section):
+    """What tokens cost, in US dollars per million."""
+
+    input_usd_per_million: UsdPerMillion
+    """Of what is asked."""
+    output_usd_per_million: UsdPerMillion
+    """Of what is answered."""
+    cached_input_usd_per_million: UsdPerMillion | None = None
+    """Of what is asked and comes from a cache; like other input, unless given."""
+    cache_write_usd_per_million: UsdPerMillion | None = None
+    """Of what is asked and written to a cache; like other input, unless given."""
+    cache_write_1h_usd_per_million: UsdPerMillion | None = None
+    """Of what a cache keeps for an hour; like other cache writes, unless given."""
+
+
+class PriceTier(ListedRates):
+    """What all tokens of a long request cost."""
+
+    over_input_tokens: Annotated[int, Field(ge=0)]
+    """It holds for requests with more input tokens than this, cached ones counted in."""
+
+
+class ModelPrice(ListedRates):
     """What one model takes, in US dollars per million tokens."""
 
     model: Annotated[str, Field(min_length=1)]
     """The exact model name, as in `models`."""
     base_url: str | None = None
     """Only behind this URL; behind any, unless given."""
-    input_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    """Of what is asked."""
-    output_usd_per_million: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    """Of what is answered."""
-    cached_input_usd_per_million: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
-    """Like other input, unless given."""
+    tiers: list[PriceTier] = []
+    """Other prices of long requests: of each request the last tier that it reaches counts, for
+    all of its tokens."""
 
 
 class PriceList(Section):

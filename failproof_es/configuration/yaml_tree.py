@@ -33,6 +33,8 @@ class YamlTree:
     lines: dict[Location, int] = field(default_factory=dict)
     overridden: set[Location] = field(default_factory=set)
     """What a setting on the command line put there."""
+    quoting: bool = True
+    """Whether errors may repeat what stands there."""
 
     def line_of(self, location: Location) -> int | None:
         """The line of the value at `location`, or of the nearest one that contains it."""
@@ -48,8 +50,14 @@ class YamlTree:
         return path, self.line_of(location)
 
 
-def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> YamlTree | None:
-    """The file's content, or `None` with the reasons in `problems`."""
+def read_yaml(
+    path: Path, problems: Problems, *, largest: int = _LARGEST, quoting: bool = True
+) -> YamlTree | None:
+    """The file's content, or `None` with the reasons in `problems`.
+
+    With `quoting=False` no reason repeats anything of the content: for a file that whoever reads
+    the error may not be allowed to see.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(largest + 1)
@@ -66,10 +74,12 @@ def read_yaml(path: Path, problems: Problems, *, largest: int = _LARGEST) -> Yam
         line = raw[: error.start].count(b"\n") + 1
         problems.error("is not UTF-8", path=path, line=line, remedy="save it as UTF-8")
         return None
-    return parse_yaml(path, text, problems)
+    return parse_yaml(path, text, problems, quoting=quoting)
 
 
-def parse_yaml(path: Path, text: str, problems: Problems) -> YamlTree | None:
+def parse_yaml(
+    path: Path, text: str, problems: Problems, *, quoting: bool = True
+) -> YamlTree | None:
     """The content of a YAML text, or `None` with the reasons in `problems`, found in `path`."""
     before = len(problems.errors)
     try:
@@ -86,17 +96,19 @@ def parse_yaml(path: Path, text: str, problems: Problems) -> YamlTree | None:
         mark = error.problem_mark
         where = f", column {mark.column + 1}" if mark else ""
         line = mark.line + 1 if mark else None
-        problems.error(f"is not YAML: {error.problem}{where}", path=path, line=line)
+        why = f": {error.problem}" if quoting else ""
+        problems.error(f"is not YAML{why}{where}", path=path, line=line)
         return None
     except (YAMLError, ValueError) as error:
-        problems.error(f"is not YAML: {error}", path=path)
+        why = f": {error}" if quoting else ""
+        problems.error(f"is not YAML{why}", path=path)
         return None
     if len(problems.errors) > before:
         return None
     if root is None:
         problems.error("is empty", path=path, remedy="see configs/quickstart.yaml")
         return None
-    tree = YamlTree()
+    tree = YamlTree(quoting=quoting)
     tree.value = _value(path, root, (), tree, problems)
     return tree
 
@@ -143,9 +155,10 @@ def _mapping(
         key = str(key_node.value)
         if key in values:
             first = tree.lines[(*at, key)]
+            field = dotted((*at, key)) if tree.quoting else None
             problems.error(
-                f"the key stands twice, first in line {first}",
-                path=path, line=line, field=dotted((*at, key)), remedy="keep one of them",
+                f"{'the' if tree.quoting else 'a'} key stands twice, first in line {first}",
+                path=path, line=line, field=field, remedy="keep one of them",
             )  # fmt: skip
             continue
         tree.lines[(*at, key)] = line

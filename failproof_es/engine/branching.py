@@ -26,6 +26,7 @@ from failproof_es.dialects import dialect_named
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.carried_over import endings, takes_over
 from failproof_es.engine.collections import read_cases
+from failproof_es.engine.destinations import announce, unencrypted
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
@@ -37,7 +38,16 @@ from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_recor
 from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
-from failproof_es.events import Branch, CaseSkipped, CasesPlanned, Event, ModelSnapshot, RunStarted
+from failproof_es.events import (
+    Branch,
+    CaseSkipped,
+    CasesPlanned,
+    Event,
+    ModelPrices,
+    ModelSnapshot,
+    PricesRecorded,
+    RunStarted,
+)
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
 from failproof_es.store.lease import Lease
@@ -77,6 +87,7 @@ async def branch(
     configuration = configuration_from_resolved(written)
     targets = Targets(configuration)
     try:
+        announce(configuration, say)
         new_id = uuid4()
         branched = Branch(run_id=run_id, position=position, again=again, settings=changed)
         digest = digest_of(written) if changed else source.started.configuration_digest
@@ -153,12 +164,13 @@ async def _check(
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
     asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
+    warnings = unencrypted(configuration)
     if branched.again is None:
-        return Passed((asked, ""), (), remarks, estimates.as_json())
+        return Passed((asked, ""), warnings, remarks, estimates.as_json())
     if not again:
         raise _nothing_to_ask_again(source)
     said = f": {counted(again, 'abandoned evaluation')} asked again, {kept:,} carried over"
-    return Passed((asked, said), (), remarks, estimates.as_json())
+    return Passed((asked, said), warnings, remarks, estimates.as_json())
 
 
 def _nothing_to_ask_again(source: Run) -> InvalidInput:
@@ -222,6 +234,7 @@ def _begin(
     }
     models = _reached(of.models, configuration.models)
     judges = _reached(of.judges, configuration.asked_judges)
+    prices = prices_of(resolved.configuration, (*models, *judges))
     draft = of.model_copy(
         update={
             **own,
@@ -237,9 +250,8 @@ def _begin(
             "branched_from": branched,
         }
     )
-    started = store.begin_run(draft, _plan(store, of.originator_id, asked, own), asked.plan)
-    store.record_prices(run_id, prices_of(started))
-    return started
+    planned = _plan(store, of.originator_id, asked, own, prices)
+    return store.begin_run(draft, planned, asked.plan)
 
 
 def _reached(
@@ -256,15 +268,24 @@ def _reached(
     return tuple(now(*pair) for pair in zip(snapshots, models, strict=True))
 
 
-def _plan(store: Store, source_id: UUID, asked: AskedCases, own: dict[str, Any]) -> Iterator[Event]:
-    """What was planned and what was left out, event by event, as the new run's own."""
+def _plan(
+    store: Store,
+    source_id: UUID,
+    asked: AskedCases,
+    own: dict[str, Any],
+    prices: tuple[ModelPrices, ...],
+) -> Iterator[Event]:
+    """What was planned and what was left out, event by event, as the new run's own; its prices."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
     questions = asked.questions()
+    version = 1
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
+            version = row.version
             event = row.event()
             if isinstance(event, CasesPlanned):  # older versions recorded no questions
                 said = {"questions": tuple(islice(questions, len(event.digests)))}
                 yield event.model_copy(update={**own, **said})
             else:
                 yield event.model_copy(update=own)
+    yield PricesRecorded(**own, originator_version=version + 1, models=prices)

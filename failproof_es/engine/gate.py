@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from failproof_es.configuration.schema import Model
 from failproof_es.engine.limit_policy import TOO_MANY, Limit, Reason
 from failproof_es.engine.slots import Slots
+from failproof_es.models import base_url_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ class Gate:
 
 def server_of(model: Model) -> str:
     """Which server a model stands on: models that share one share its limits."""
-    if model.base_url is None:
+    base_url = base_url_of(model)
+    if base_url is None:
         return f"{model.provider}:{model.class_ or model.model}"
-    return model.base_url.rstrip("/")
+    return base_url.rstrip("/")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.configuration.schema import Gates
+from failproof_es.costs import total
 from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW, read_run, stored_case
-from failproof_es.engine.spending import costs_of, used_by
-from failproof_es.events import CarriedOver, Event, RunStarted, Scored
+from failproof_es.engine.spending import spending_of
+from failproof_es.events import CarriedOver, Event, Scored
 from failproof_es.gates import Change, Spent
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.run import Run
 from failproof_es.store.reader import Connection, find, read_streams, resolve_run
 
 
@@ -40,7 +41,7 @@ def gate_evidence(connection: Connection, limits: Gates, run_id: UUID) -> GateEv
     spent: Spent | None = None
     changes: tuple[Change, ...] = ()
     if limits.max_cost_usd is not None:
-        spent = spent_by(connection, read_run(connection, run_id).started)
+        spent = spent_by(connection, read_run(connection, run_id))
     if limits.no_regression_against is not None:
         against = resolve_run(connection, str(limits.no_regression_against))
         changes = tuple(changes_since(connection, run_id, against))
@@ -65,12 +66,11 @@ def _no_such_baseline(message: str) -> InvalidInput:
     return InvalidInput([Problem(message, field="gates.no_regression_against", remedy=remedy)])
 
 
-def spent_by(connection: Connection, started: RunStarted) -> Spent:
+def spent_by(connection: Connection, run: Run) -> Spent:
     """What the run's own answers took."""
-    costs = costs_of(started, used_by(connection, started))
+    costs = spending_of(connection, run).cost_usd
     unknown = tuple(sorted(key for key, cost in costs.items() if cost is None))
-    known = [cost for cost in costs.values() if cost is not None]
-    return Spent(None if unknown else sum(known, start=Decimal(0)), unknown)
+    return Spent(total(costs.values()), unknown)
 
 
 def changes_since(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Change]:

@@ -280,7 +280,8 @@ class Interpreter:
             streaming.end()
         response = response_received(stamp, state, request, answer, self.redactor)
         try:
-            require_model(target.model.model, target.model.version, answer.model)
+            asked = target.model
+            require_model(asked.model, asked.version, answer.model, asked.version_check)
         except ModelError as error:
             after = evolve(state, response)
             return [response, error_recorded(stamp, after, request, error, self.redactor)]

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.destinations import announce, unencrypted
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
@@ -30,12 +32,20 @@ from failproof_es.engine.preflight_record import (
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
-from failproof_es.events import CaseSkipped, CasesPlanned, Event, RunStarted
+from failproof_es.events import (
+    CaseSkipped,
+    CasesPlanned,
+    Event,
+    ModelPrices,
+    ModelSnapshot,
+    PricesRecorded,
+    RunStarted,
+)
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
-from failproof_es.store.store import Price, Store
+from failproof_es.store.store import Store
 
 
 async def start(
@@ -113,10 +123,9 @@ async def resume(
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
             if not run.ended:
+                announce(configuration, say)
                 await _require_models(run_id, store, targets, say)
                 await open_models(store, run_id, targets)
-                # A process may have died between the plan and its prices; what stands, stays.
-                await asyncio.to_thread(store.record_prices, run_id, prices_of(run.started))
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, stop=stop, phases=phases,
@@ -151,6 +160,7 @@ async def _plan(
     loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
+    announce(loaded.configuration, say, loaded.placed)
     resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets)
     dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
@@ -168,7 +178,8 @@ async def _checked(
     dialect = checked.source.dialect
     estimates = Estimates(dialect, loaded.configuration, targets)
     plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
-    return Passed((dialect, plan), plan.warnings, checked.remarks, estimates.as_json())
+    warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
+    return Passed((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
 
 def _run_id(configuration: Configuration) -> UUID:
@@ -183,10 +194,11 @@ def _begin(
     targets: Targets,
     plan: Plan,
 ) -> RunStarted:
-    """Put the run on record with its number and its whole plan, in one transaction."""
+    """Put the run on record with its number, its whole plan and its prices, in one transaction."""
     configuration = loaded.configuration
     models, judges = targets.snapshots(), targets.judge_snapshots()
     resolved = loaded.resolved()
+    prices = prices_of(resolved, (*models, *judges))
     cases = plan.cases
     now = datetime.now(UTC)
     draft = RunStarted(
@@ -212,13 +224,13 @@ def _begin(
         who=who(),
         where=where(),
     )
-    started = store.begin_run(draft, _planned(run_id, now, plan), plan.asked.plan)
-    store.record_prices(run_id, prices_of(started))
-    return started
+    return store.begin_run(draft, _planned(run_id, now, plan, prices), plan.asked.plan)
 
 
-def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
-    """The plan, then what was left out of it."""
+def _planned(
+    run_id: UUID, now: datetime, plan: Plan, prices: tuple[ModelPrices, ...]
+) -> Iterator[Event]:
+    """The plan, what was left out of it, and what is paid for."""
     version = 1
     questions = chunked(plan.asked.questions())
     for chunk, digests in enumerate(chunked(plan.asked.digests())):
@@ -244,15 +256,18 @@ def _planned(run_id: UUID, now: datetime, plan: Plan) -> Iterator[Event]:
             field=defect.field,
             why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
         )
+    yield PricesRecorded(
+        originator_id=run_id,
+        originator_version=version + 1,
+        run_id=run_id,
+        timestamp=now,
+        models=prices,
+    )
 
 
-def prices_of(started: RunStarted) -> dict[str, Price]:
-    """The prices known today of the run's models; unknown ones are absent."""
-    book = PriceBook.of(started.configuration)
-    models = (*started.models, *started.judges)
-    found = {model.key: book.rates(model, started.timestamp) for model in models}
-    return {
-        key: (rates.input, rates.cached_input, rates.output, rates.version)
-        for key, rates in found.items()
-        if rates is not None
-    }
+def prices_of(
+    configuration: dict[str, Any], models: Sequence[ModelSnapshot]
+) -> tuple[ModelPrices, ...]:
+    """The prices of a run's models and judges that begins now. Those not known have no rates."""
+    book, now = PriceBook.of(configuration), datetime.now(UTC)
+    return tuple(book.prices(model, now) for model in models)

@@ -34,12 +34,18 @@ class Preflight:
     """What the models' servers said."""
 
 
-async def check(loaded: LoadedConfiguration, store: Store, targets: Targets) -> Preflight:
-    """Check everything that `start` needs. Raises `InvalidInput` with all that is wrong."""
+async def check(
+    loaded: LoadedConfiguration, store: Store, targets: Targets, *, offline: bool = False
+) -> Preflight:
+    """Check everything that `start` needs. Raises `InvalidInput` with all that is wrong.
+
+    Each server is sent a request for its models, with its key, and each class of a `python` model
+    is constructed; not so where the check is `offline`.
+    """
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
     cases = asyncio.to_thread(_check_cases, loaded, store)
     try:
-        _, (source, found), remarks = await all_of(gates, cases, targets.check())
+        _, (source, found), remarks = await all_of(gates, cases, targets.check(offline=offline))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
     return Preflight(source, found, tuple(remarks))

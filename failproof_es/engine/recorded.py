@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ import psycopg
 from failproof_es.case import Case
 from failproof_es.engine.carried_over import followed
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
-from failproof_es.events import CarriedOver, CasesPlanned, Event, PromptStored
+from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run, planned_evaluations
 from failproof_es.store.reader import RecordedEvent, read_event, read_streams
@@ -46,7 +46,18 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
         raise InvalidInput.because(
             f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
         )
-    return fold_run(row.event() for row in rows)
+    return with_prices(connection, fold_run(row.event() for row in rows))
+
+
+def with_prices(connection: Connection, run: Run) -> Run:
+    """The run with its prices, where it is older than `PricesRecorded`: they stand beside."""
+    if run.prices is not None:
+        return run
+    rows = connection.execute(
+        "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s",
+        (run.started.originator_id,),
+    ).fetchall()
+    return replace(run, prices={key: ModelPrices.model_validate(said) for key, said in rows})
 
 
 def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, ...]:

@@ -1,58 +1,70 @@
-"""What a run's own answers used and took, judges' included, from all that the log holds."""
+"""What answers used and cost, judges' included."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from dataclasses import dataclass, field
 from decimal import Decimal
 
-from failproof_es.events import ResponseReceived, RunStarted, Usage
-from failproof_es.models.prices import PriceBook
+from failproof_es.costs import Prices, answer_cost, total
+from failproof_es.events import ResponseReceived, Usage
+from failproof_es.run import Run
 from failproof_es.store.reader import Connection, find
 
-_MILLION = Decimal(1_000_000)
+
+@dataclass(slots=True)
+class Spending:
+    """By model and judge. Each answer is priced by itself: a price depends on its size."""
+
+    prices: Prices
+    usage: dict[str, Usage] = field(default_factory=dict)
+    cost_usd: dict[str, Decimal | None] = field(default_factory=dict)
+    """`None` where the cost of an answer is not known."""
+    answers: Counter[str] = field(default_factory=Counter)
+
+    def add(self, response: ResponseReceived) -> None:
+        """Count one answer in."""
+        key = response.judge or response.model_key
+        self._add(key, 1, response.usage, answer_cost(self.prices, response))
+
+    def include(self, other: Spending) -> None:
+        """Count all of another one's answers in."""
+        for key, usage in other.usage.items():
+            self._add(key, other.answers[key], usage, other.cost_usd[key])
+
+    def _add(self, key: str, answers: int, usage: Usage, cost: Decimal | None) -> None:
+        self.answers[key] += answers
+        self.usage[key] = _usage_sum(self.usage.get(key), usage)
+        self.cost_usd[key] = total((self.cost_usd.get(key, Decimal(0)), cost))
 
 
-def used_by(connection: Connection, started: RunStarted) -> dict[str, Usage]:
-    """Tokens by model and judge. What was carried over was counted where it was spent."""
-    used: dict[str, Usage] = {}
+def spending_of(connection: Connection, run: Run) -> Spending:
+    """A run's own answers, from all that the log holds.
+
+    What was carried over was counted where it was spent.
+    """
+    spending = Spending(run.prices or {})
     topics = [ResponseReceived.__name__]
-    for row in find(connection, run_id=started.originator_id, topics=topics):
+    for row in find(connection, run_id=run.started.originator_id, topics=topics):
         event = row.event()
         assert isinstance(event, ResponseReceived)
-        key = event.judge or event.model_key
-        used[key] = usage_sum(used.get(key), event.usage)
-    return used
+        spending.add(event)
+    return spending
 
 
-def usage_sum(before: Usage | None, usage: Usage) -> Usage:
+def _usage_sum(before: Usage | None, usage: Usage) -> Usage:
     """Both together. Unknown once is unknown in sum: a part is not the whole."""
     if before is None:
         return usage
 
-    def total(one: int | None, other: int | None) -> int | None:
+    def both(one: int | None, other: int | None) -> int | None:
         return None if one is None or other is None else one + other
 
     return Usage(
-        input_tokens=total(before.input_tokens, usage.input_tokens),
-        output_tokens=total(before.output_tokens, usage.output_tokens),
+        input_tokens=both(before.input_tokens, usage.input_tokens),
+        output_tokens=both(before.output_tokens, usage.output_tokens),
         cached_input_tokens=(before.cached_input_tokens or 0) + (usage.cached_input_tokens or 0),
+        cache_write_tokens=(before.cache_write_tokens or 0) + (usage.cache_write_tokens or 0),
+        cache_write_1h_tokens=(before.cache_write_1h_tokens or 0)
+        + (usage.cache_write_1h_tokens or 0),
     )
-
-
-def costs_of(started: RunStarted, used: Mapping[str, Usage]) -> dict[str, Decimal | None]:
-    """US dollars by model and judge, at the prices of the run's start.
-
-    `None` where a price or a token count is unknown.
-    """
-    book = PriceBook.of(started.configuration)
-    models = {model.key: model for model in (*started.models, *started.judges)}
-    costs: dict[str, Decimal | None] = {}
-    for key, usage in used.items():
-        rates = book.rates(models[key], started.timestamp) if key in models else None
-        if rates is None or usage.input_tokens is None or usage.output_tokens is None:
-            costs[key] = None
-            continue
-        cached = usage.cached_input_tokens or 0
-        cost = (usage.input_tokens - cached) * rates.input + cached * rates.cached_input
-        costs[key] = (cost + usage.output_tokens * rates.output) / _MILLION
-    return costs

@@ -70,13 +70,16 @@ class Targets:
         """The environment variables that hold keys."""
         return [t.model.api_key_env for t in self._all() if t.model.api_key_env]
 
-    async def check(self) -> list[str]:
+    async def check(self, *, offline: bool = False) -> list[str]:
         """Look whether every model can be reached; return the remarks.
+
+        `offline`: as far as that can be seen without a connection and without anybody's code.
 
         Raises `InvalidInput` with what is wrong with all of them at once.
         """
         results = await asyncio.gather(
-            *(target.provider.check() for target in self._all()), return_exceptions=True
+            *(target.provider.check(offline=offline) for target in self._all()),
+            return_exceptions=True,
         )
         problems: list[Problem] = []
         remarks = []

@@ -23,7 +23,7 @@ from failproof_es.engine.recorded import (
     read_run,
     recorded_evaluations,
 )
-from failproof_es.engine.spending import costs_of, usage_sum
+from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation, ImpossibleHistory, Reply, Transcript, evolve
 from failproof_es.events import (
     Counts,
@@ -32,7 +32,6 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     RunStarted,
-    Usage,
 )
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.reread import misread
@@ -46,7 +45,8 @@ _CUT_OFF = "length"
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
     """The fields of `RunValidated` for a run that has ended, from all that the log holds of it."""
     run = read_run(connection, run_id)
-    validation = Validation(run.started, dialect_named(run.started.dialect))
+    dialect = dialect_named(run.started.dialect)
+    validation = Validation(run.started, dialect, Spending(run.prices or {}))
     for recorded in recorded_evaluations(connection, run):
         validation.look_at(recorded)
     row = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
@@ -60,10 +60,10 @@ class Validation:
 
     started: RunStarted
     dialect: Dialect
+    spending: Spending = field(default_factory=lambda: Spending({}))
     checked: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
-    used: dict[str, Usage] = field(default_factory=dict)
     _named: Counter[str] = field(default_factory=Counter)
     _abandoned: Counter[str] = field(default_factory=Counter)
     _cut_off: Counter[str] = field(default_factory=Counter)
@@ -123,10 +123,10 @@ class Validation:
             "checked": dict(self.checked),
             "findings": tuple(self.findings),
             "more": dict(self.more),
-            "usage": self.used,
+            "usage": self.spending.usage,
             "cost_usd": {
                 key: None if cost is None else str(cost)
-                for key, cost in costs_of(self.started, self.used).items()
+                for key, cost in self.spending.cost_usd.items()
             },
         }
 
@@ -152,7 +152,7 @@ class Validation:
         if response.finish_reason == _CUT_OFF:
             self._cut_off[key] += 1
         if recorded.carried_over is None:
-            self.used[key] = usage_sum(self.used.get(key), response.usage)
+            self.spending.add(response)
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)

@@ -22,7 +22,7 @@ from failproof_es.ledger.seal import Seal, Sealing
 RUN_TOPICS = frozenset(
     {
         *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
-        *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped"),
+        *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped", "PricesRecorded"),
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")

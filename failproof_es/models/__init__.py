@@ -20,6 +20,7 @@ __all__ = [
     "ModelError",
     "PreparedRequest",
     "Provider",
+    "base_url_of",
     "create_provider",
     "model_keys",
     "snapshot",
@@ -32,12 +33,21 @@ def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provi
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
     if model.provider == "python":
         return PythonProvider(model, timeout_ms=timeout_ms)
-    if model.provider == "anthropic":
-        base_url = model.base_url or BASE_URL
-        return AnthropicProvider(model, base_url, timeout_ms=timeout_ms, connections=connections)
-    if model.base_url is None:
+    base_url = base_url_of(model)
+    if base_url is None:
         raise InvalidInput.because(f"model {model.model}: provider `openai` needs `base_url`")
-    return OpenAIProvider(model, model.base_url, timeout_ms=timeout_ms, connections=connections)
+    kind = AnthropicProvider if model.provider == "anthropic" else OpenAIProvider
+    return kind(model, base_url, timeout_ms=timeout_ms, connections=connections)
+
+
+def base_url_of(model: Model) -> str | None:
+    """Where the model's server is: what is configured, or where its provider is known to be.
+
+    `None` for a model on this machine and for a class of the user's own.
+    """
+    if model.base_url is None and model.provider == "anthropic":
+        return BASE_URL
+    return model.base_url
 
 
 def model_keys(models: Sequence[Model]) -> list[str]:
@@ -66,11 +76,13 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         **model.parameters,
     }
     named = {
-        "base_url": model.base_url,
+        "base_url": base_url_of(model),
         "api_key_env": model.api_key_env,
         "class": model.class_,
         "backend": model.backend,
     }
+    if model.version is not None:
+        named["version_check"] = model.version_check
     settings = {name: value for name, value in named.items() if value is not None}
     if model.provider == "local":
         settings["weights_sha256"] = sha256(find(model.model))

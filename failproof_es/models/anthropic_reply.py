@@ -68,14 +68,18 @@ def _call(block: dict[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Input counts what was read from a cache and written to one, as elsewhere."""
+    """Input counts what was read from a cache and written to one, as everywhere else."""
     if not isinstance(usage, dict):
         return Usage()
     fresh = count_or_none(usage.get("input_tokens"))
     read = count_or_none(usage.get("cache_read_input_tokens")) or 0
     written = count_or_none(usage.get("cache_creation_input_tokens")) or 0
+    kept = usage.get("cache_creation")
+    hour = count_or_none(kept.get("ephemeral_1h_input_tokens") if isinstance(kept, dict) else None)
     return Usage(
         input_tokens=None if fresh is None else fresh + read + written,
         output_tokens=count_or_none(usage.get("output_tokens")),
         cached_input_tokens=read,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=None if (hour or 0) > written else hour,
     )

@@ -146,9 +146,11 @@ class HttpProvider(ABC):
                     if on_text is not None:
                         on_text(text)
 
-    async def check(self) -> str | None:
+    async def check(self, *, offline: bool = False) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?"""
         headers = self._headers(self._key())
+        if offline:
+            return None
         where = f"{self._base_url}/models"
         try:
             async with (

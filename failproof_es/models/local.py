@@ -29,8 +29,8 @@ class LocalProvider:
         self._base_url = ""
         self._server: LocalProcess | None = None
 
-    async def check(self) -> str | None:
-        """Are the weights there, and the right ones?"""
+    async def check(self, *, offline: bool = False) -> str | None:
+        """Are the weights there, and the right ones? Nothing is asked of anybody."""
         await asyncio.to_thread(find, self._model.model)
         return None
 

@@ -106,12 +106,16 @@ def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details")
-    cached = count_or_none(details.get("cached_tokens") if isinstance(details, dict) else None)
+    if not isinstance(details, dict):
+        details = {}
+    cached = count_or_none(details.get("cached_tokens"))
+    written = count_or_none(details.get("cache_write_tokens"))
     read = count_or_none(usage.get("prompt_tokens"))
-    if read is None or (cached or 0) > read:
-        cached = None  # a part that is more than the whole would cost less than nothing
+    if read is None or (cached or 0) + (written or 0) > read:
+        cached = written = None  # parts that are more than the whole would cost less than nothing
     return Usage(
         input_tokens=read,
         output_tokens=count_or_none(usage.get("completion_tokens")),
         cached_input_tokens=cached,
+        cache_write_tokens=written,
     )

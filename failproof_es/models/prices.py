@@ -1,36 +1,43 @@
-"""What tokens cost: a run's own price list, then `genai-prices`. Unknown stays unknown."""
+"""Finding the prices of a model: a run's own price list, then `genai-prices`.
+
+What is found is recorded with the run (`PricesRecorded`); `failproof_es.costs` computes with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib import metadata
+from itertools import pairwise
 from typing import Any, Self
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
+from genai_prices.types import (
+    ModelInfo,
+    PriceCalculation,
+    StartDateConstraint,
+    TieredPrices,
+    TimeOfDateConstraint,
+)
+from genai_prices.types import ModelPrice as PublishedPrice
 
-from failproof_es.configuration.schema import ModelPrice, Prices
-from failproof_es.events import ModelSnapshot, Usage
+from failproof_es.configuration.schema import ListedRates, ModelPrice, Prices
+from failproof_es.events import ModelPrices, ModelSnapshot, Rate
 
-_MILLION = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """US dollars per million tokens, and which price data says so."""
-
-    input: Decimal
-    cached_input: Decimal
-    output: Decimal
-    version: str
+_MIDNIGHT = time(0)
+_CHOSEN = ("service_tier", "speed")
+"""Parameters of a request that some providers charge other prices for."""
+_STANDARD = (None, "auto", "default", "standard", "standard_only")
+"""Their values that choose nothing else."""
+_REQUESTS_PER_PRICE = Decimal(1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """The prices that a run's costs are computed with."""
+    """Where the prices of a run's models are looked up, once, when it begins."""
 
     listed: Sequence[ModelPrice] = ()
     version: str | None = None
@@ -38,76 +45,172 @@ class PriceBook:
 
     @classmethod
     def of(cls, configuration: dict[str, Any]) -> Self:
-        """The book of a run, from the resolved configuration that it recorded."""
+        """The book of a run, from its resolved configuration."""
         prices = Prices.model_validate(configuration.get("prices") or {})
         return cls(prices.models, prices.version)
 
-    def rates(self, model: ModelSnapshot, at: datetime) -> Rates | None:
-        """The model's prices at a time; `None` when they are not known, never 0 for that.
+    def prices(self, model: ModelSnapshot, at: datetime) -> ModelPrices:
+        """The model's prices from a time on; without rates where they are not known.
 
-        The run's own list comes first: the first entry of this name, behind this URL.
+        The run's own list comes first: the first entry of this name, behind this URL. Published
+        prices count only for a model behind its provider's URL: the same name on another server
+        may cost anything.
         """
-        base_url = str(model.settings.get("base_url", "")).rstrip("/")
+        base_url = model.settings.get("base_url")
         for listed in self.listed:
             behind = None if listed.base_url is None else listed.base_url.rstrip("/")
-            if listed.model == model.model and behind in (None, base_url):
-                return _listed_rates(listed, f"price list of {self.version}")
-        return _published_rates(model, at)
+            if listed.model == model.model and behind in (None, (base_url or "").rstrip("/")):
+                return ModelPrices(
+                    model_key=model.key,
+                    source=f"price list of {self.version}",
+                    listed_as=listed.model,
+                    rates=tuple(_listed_rates(listed)),
+                )
+        if base_url is None:
+            return ModelPrices(model_key=model.key)
+        chosen = {
+            name: str(model.parameters[name])
+            for name in _CHOSEN
+            if model.parameters.get(name) not in _STANDARD
+        }
+
+        def price_at(moment: datetime) -> PriceCalculation:
+            return calc_price(
+                PricedUsage(input_tokens=0, output_tokens=0),
+                model.model,
+                provider_api_url=base_url,
+                genai_request_timestamp=moment,
+                price_context=chosen or None,
+            )
+
+        return published(model.key, price_at, at, chosen)
 
 
-def price_version() -> str:
-    """Which published price data this is."""
-    return f"genai-prices {metadata.version('genai-prices')}"
+def published(
+    model_key: str,
+    price_at: Callable[[datetime], PriceCalculation],
+    at: datetime,
+    chosen: Mapping[str, str] | None = None,
+) -> ModelPrices:
+    """All rates of a model of `genai-prices` from `at` on. `price_at` finds it there.
 
-
-def cost_usd(model: ModelSnapshot, usage: Usage, at: datetime | None = None) -> Decimal | None:
-    """The published price of one answer in US dollars, at the prices of `at` (or now).
-
-    `None` when the model's price is not known, or the provider did not count the tokens:
-    never 0 for either. Only a model behind its own provider's URL has a known price: the
-    same name on another server may cost anything.
+    Without rates where it is not there, where nothing is said of its tokens (free of charge is a
+    price of 0, and not the lack of one), or of what was `chosen` for its requests.
     """
-    base_url = model.settings.get("base_url")
-    if base_url is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
     try:
-        price = calc_price(
-            PricedUsage(
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cache_read_tokens=usage.cached_input_tokens,
-            ),
-            model.model,
-            provider_api_url=base_url,
-            genai_request_timestamp=at,
-        )
+        found = price_at(at)
     except LookupError:
-        return None
-    return price.total_price
+        return ModelPrices(model_key=model_key)
+    rates = tuple(_published_rates(found.model, price_at, at))
+    if not all(_is_priced(found.model, choice) for choice in (chosen or {}).items()):
+        return ModelPrices(model_key=model_key)
+    if all(rate.input is None and rate.output is None for rate in rates):
+        return ModelPrices(model_key=model_key)
+    return ModelPrices(
+        model_key=model_key,
+        source=f"genai-prices {metadata.version('genai-prices')}",
+        listed_as=f"{found.provider.id}/{found.model.id}",
+        rates=rates,
+    )
 
 
-def _listed_rates(price: ModelPrice, version: str) -> Rates:
-    cached = price.cached_input_usd_per_million
-    return Rates(
-        input=_decimal(price.input_usd_per_million),
-        cached_input=_decimal(price.input_usd_per_million if cached is None else cached),
+def _is_priced(model: ModelInfo, choice: tuple[str, str]) -> bool:
+    return any(choice in each.when.items() for each in model.price_variants or ())
+
+
+def _published_rates(
+    model: ModelInfo, price_at: Callable[[datetime], PriceCalculation], at: datetime
+) -> Iterator[Rate]:
+    """The rates of each size of request, for each time at which others begin to hold."""
+    today = at.astimezone(UTC).date()
+    days, times = _turning_points(model)
+    for day in (today, *(day for day in days if day > today)):
+        since = None if day == today else day
+        for begin, end in pairwise([*times, None]):
+            assert begin is not None
+            moment = datetime.combine(day, begin, UTC)
+            for rate in _by_size(price_at(moment).model_price):
+                yield rate.model_copy(
+                    update={
+                        "since": since,
+                        "daily_from": None if begin == _MIDNIGHT else begin,
+                        "daily_until": end,
+                    }
+                )
+
+
+def _turning_points(model: ModelInfo) -> tuple[list[date], list[time]]:
+    """The days on which other prices begin to hold, and the times of every day, UTC."""
+    dated = [] if isinstance(model.prices, PublishedPrice) else model.prices
+    constraints = [
+        *(each.constraint for each in dated),
+        *(each.constraint for each in model.price_variants or ()),
+    ]
+    days, times = set(), {_MIDNIGHT}
+    for constraint in constraints:
+        match constraint:
+            case StartDateConstraint():
+                days.add(constraint.start_date)
+            case TimeOfDateConstraint():
+                times |= {_utc(constraint.start_time), _utc(constraint.end_time)}
+    return sorted(days), sorted(times)
+
+
+def _utc(moment: time) -> time:
+    if moment.tzinfo is None:
+        return moment
+    return datetime.combine(date(1970, 1, 1), moment).astimezone(UTC).time()
+
+
+def _by_size(price: PublishedPrice) -> Iterator[Rate]:
+    """What is charged for tokens, by the size of the request, the smallest first."""
+    tiers = (each.tiers for each in vars(price).values() if isinstance(each, TieredPrices))
+    starts = sorted({tier.start for of_one in tiers for tier in of_one})
+    for over in (None, *starts):
+
+        def charged(name: str, otherwise: Decimal | None = None, over: int | None = over) -> Any:
+            found = _in_tier(getattr(price, name), over)
+            return otherwise if found is None else found
+
+        fresh = charged("input_mtok")
+        written = charged("cache_write_mtok", fresh)
+        yield Rate(
+            over_input_tokens=over,
+            input=fresh,
+            cached_input=charged("cache_read_mtok", fresh),
+            cache_write=written,
+            cache_write_1h=charged("cache_write_1h_mtok", written),
+            output=charged("output_mtok"),
+            request=charged("requests_kcount", Decimal(0)) / _REQUESTS_PER_PRICE,
+        )
+
+
+def _in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal | None:
+    if not isinstance(price, TieredPrices):
+        return price
+    reached = [] if over is None else [tier for tier in price.tiers if tier.start <= over]
+    return reached[-1].price if reached else price.base
+
+
+def _listed_rates(price: ModelPrice) -> Iterator[Rate]:
+    yield _listed(price, None)
+    for tier in sorted(price.tiers, key=lambda tier: tier.over_input_tokens):
+        yield _listed(tier, tier.over_input_tokens)
+
+
+def _listed(price: ListedRates, over: int | None) -> Rate:
+    fresh = _decimal(price.input_usd_per_million)
+    written = _decimal(price.cache_write_usd_per_million, fresh)
+    return Rate(
+        over_input_tokens=over,
+        input=fresh,
+        cached_input=_decimal(price.cached_input_usd_per_million, fresh),
+        cache_write=written,
+        cache_write_1h=_decimal(price.cache_write_1h_usd_per_million, written),
         output=_decimal(price.output_usd_per_million),
-        version=version,
     )
 
 
-def _decimal(number: float) -> Decimal:
-    return Decimal(str(number))  # what was written, not its nearest binary fraction
-
-
-def _published_rates(model: ModelSnapshot, at: datetime) -> Rates | None:
-    inputs = cost_usd(model, Usage(input_tokens=_MILLION, output_tokens=0), at)
-    if inputs is None:
-        return None
-    cached = cost_usd(
-        model, Usage(input_tokens=_MILLION, output_tokens=0, cached_input_tokens=_MILLION), at
-    )
-    outputs = cost_usd(model, Usage(input_tokens=0, output_tokens=_MILLION), at)
-    if cached is None or outputs is None:
-        return None
-    return Rates(inputs, cached, outputs, price_version())
+def _decimal(number: float | None, otherwise: Decimal | None = None) -> Decimal | None:
+    """What was written, not its nearest binary fraction."""
+    return otherwise if number is None else Decimal(str(number))

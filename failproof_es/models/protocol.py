@@ -100,11 +100,12 @@ class Provider(Protocol):
     async def open(self) -> None:
         """Start what must be started (the embedded model's server). Idempotent."""
 
-    async def check(self) -> str | None:
+    async def check(self, *, offline: bool = False) -> str | None:
         """Look, without asking for a completion, whether the model can be reached.
 
         Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
-        used: unreachable, the key is wrong or missing, weights are absent.
+        used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
+        connection and runs nobody's code; whether a key is there is looked at all the same.
         """
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:

@@ -42,9 +42,12 @@ class PythonProvider:
     async def close(self) -> None:
         """Nothing to release: each call has a thread of its own."""
 
-    async def check(self) -> str | None:
-        """Import the class and construct it."""
-        self._constructed()
+    async def check(self, *, offline: bool = False) -> str | None:
+        """Import the class and construct it; where that must not be, see whether its key is set."""
+        if offline:
+            self._key()
+        else:
+            self._constructed()
         return None
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:

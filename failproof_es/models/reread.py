@@ -6,7 +6,7 @@ from base64 import b64decode
 from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.events import ResponseReceived
+from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import anthropic_reply
 from failproof_es.models.http_reply import Flaw, HttpReply
 from failproof_es.models.openai_reply import read_reply, read_streamed
@@ -14,6 +14,7 @@ from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import Answer, ModelError
 
 _OVER_HTTP = frozenset({"openai", "local", "anthropic"})
+_READ_LATER = ("cache_write_tokens", "cache_write_1h_tokens")
 _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
 
 
@@ -40,9 +41,17 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
         return Misread("body", "an answer", error.message)
     for field in _READ:
         recorded, raw = getattr(response, field), getattr(answer, field)
+        if isinstance(recorded, Usage):
+            raw = _as_far_as(recorded, raw)
         if recorded != raw:
             return Misread(field, recorded, raw)
     return None
+
+
+def _as_far_as(recorded: Usage, raw: Usage) -> Usage:
+    """What the raw bytes say, without the counts that older versions did not read."""
+    unread = {name: None for name in _READ_LATER if getattr(recorded, name) is None}
+    return raw.model_copy(update=unread)
 
 
 def _read_again(provider: str, response: ResponseReceived) -> Answer:

@@ -197,7 +197,7 @@ def _quantile(series: str, name: str, values: Sequence[float], percent: int) -> 
 def _speeds(of: Iterable[Observation]) -> Iterator[float]:
     """Tokens a second after the first one, of streamed answers that counted their tokens."""
     for each in of:
-        tokens = next((use.output_tokens for use in each.usage.values()), None)
+        tokens = next((use.output_tokens for use in each.spending.usage.values()), None)
         if each.latency_ms and each.first_token_ms and tokens and tokens > 1:
             seconds = (each.latency_ms - each.first_token_ms) / 1000
             if seconds > 0:

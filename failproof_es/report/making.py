@@ -10,21 +10,15 @@ from uuid import UUID
 from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
-from failproof_es.engine.spending import costs_of, usage_sum
-from failproof_es.events import (
-    CarriedOver,
-    CaseSkipped,
-    ModelSnapshot,
-    RunSealed,
-    RunStarted,
-    Usage,
-)
+from failproof_es.engine.spending import Spending
+from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, AskedAgain, BranchedFrom, Cost, Gate, Report, Skipped
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
+from failproof_es.report.wording import version_told
 from failproof_es.run import Run
 from failproof_es.store.reader import find
 
@@ -169,25 +163,20 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 
 
 def _described(model: ModelSnapshot) -> str:
-    version = "" if model.version is None else f", version {model.version}"
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    return f"{model.model}{version} at {place}: {parameters}"
+    return f"{model.model}{version_told(model)} at {place}: {parameters}"
 
 
 def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
     """By model and judge; what was carried over cost its own run."""
-    used: dict[str, Usage] = {}
-    answers: Counter[str] = Counter()
+    spending = Spending(run.prices or {})
     for each in of:
-        for key, usage in each.usage.items():
-            used[key] = usage_sum(used.get(key), usage)
-            answers[key] += each.answers[key]
-    costs = costs_of(run.started, used)
+        spending.include(each.spending)
     for model in (*run.started.models, *run.started.judges):
-        if model.key in used:
-            usage, cost = used[model.key], costs[model.key]
+        if model.key in spending.usage:
+            usage, cost = spending.usage[model.key], spending.cost_usd[model.key]
             yield Cost(
-                run.started.run_number, model.key, answers[model.key],
+                run.started.run_number, model.key, spending.answers[model.key],
                 usage.input_tokens, usage.output_tokens, None if cost is None else float(cost),
             )  # fmt: skip

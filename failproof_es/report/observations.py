@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from failproof_es.costs import Prices
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
-from failproof_es.engine.spending import usage_sum
+from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation
-from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived, Usage
+from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived
 from failproof_es.run import Run
 
 REFUSAL_WANTED = "refusal"
@@ -52,11 +52,8 @@ class Observation:
     refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
-    usage: dict[str, Usage]
-    """Tokens by who was asked: the model's key, or a judge's. What was carried over cost
-    another run."""
-    answers: dict[str, int]
-    """How many answers they are of."""
+    spending: Spending
+    """By who was asked: the model's key, or a judge's. What was carried over cost another run."""
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
@@ -72,10 +69,10 @@ def observations(
 ) -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
     for recorded in recorded_evaluations(connection, run):
-        yield _observed(recorded, run.started.run_number, named)
+        yield _observed(recorded, run, named)
 
 
-def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Observation:
+def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation:
     state, case = recorded.state(), recorded.case
     history = recorded.history
     response = state.response
@@ -83,7 +80,7 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
     return Observation(
         series=named.format(model=recorded.key.model_key),
         run_id=recorded.key.run_id,
-        run_number=run_number,
+        run_number=run.started.run_number,
         evaluation_id=recorded.key.evaluation_id,
         prompt_id=recorded.key.prompt_id,
         model_key=recorded.key.model_key,
@@ -105,8 +102,7 @@ def _observed(recorded: RecordedEvaluation, run_number: int, named: str) -> Obse
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=None if response is None else state.latency_ms,
         first_token_ms=None if response is None else response.first_token_ms,
-        usage={} if recorded.carried_over else _used(history),
-        answers={} if recorded.carried_over else _answers(history),
+        spending=_spent(run.prices or {}, () if recorded.carried_over else history),
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
@@ -138,15 +134,9 @@ def _is_retry(event: Event) -> bool:
     return isinstance(event, RequestSent) and event.attempt > 1
 
 
-def _used(history: Sequence[Event]) -> dict[str, Usage]:
-    used: dict[str, Usage] = {}
+def _spent(prices: Prices, history: Sequence[Event]) -> Spending:
+    spending = Spending(prices)
     for event in history:
         if isinstance(event, ResponseReceived):
-            key = event.judge or event.model_key
-            used[key] = usage_sum(used.get(key), event.usage)
-    return used
-
-
-def _answers(history: Sequence[Event]) -> dict[str, int]:
-    answered = (event for event in history if isinstance(event, ResponseReceived))
-    return Counter(event.judge or event.model_key for event in answered)
+            spending.add(event)
+    return spending

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from failproof_es.counting import counted
+from failproof_es.events import ModelSnapshot
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
     from failproof_es.statistics import Interval, Rate
@@ -29,6 +30,15 @@ def moment(value: datetime) -> str:
 def points(difference: float) -> str:
     """A difference of two shares, in percentage points."""
     return f"{difference * 100:.1f} points"
+
+
+def version_told(model: ModelSnapshot) -> str:
+    """The version that was demanded, and whether answers were held to it; empty where none was."""
+    if model.version is None:
+        return ""
+    unchecked = model.settings.get("version_check") == "name"
+    said = " (not checked: version_check: name)" if unchecked else ""
+    return f", version {model.version}{said}"
 
 
 def judge_named(key: str) -> str:

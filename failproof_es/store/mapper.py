@@ -41,6 +41,18 @@ def _findings(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "findings": found}
 
 
+_NOT_COUNTED = {"cache_write_tokens": None, "cache_write_1h_tokens": None}
+
+
+def _uncounted_cache_writes(payload: dict[str, Any]) -> dict[str, Any]:
+    return {**payload, "usage": {**payload["usage"], **_NOT_COUNTED}}
+
+
+def _uncounted_cache_writes_by_model(payload: dict[str, Any]) -> dict[str, Any]:
+    usage = {key: {**used, **_NOT_COUNTED} for key, used in payload.get("usage", {}).items()}
+    return {**payload, "usage": usage}
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
@@ -48,9 +60,11 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,
+    ("RunValidated", 2): _uncounted_cache_writes_by_model,
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
     ("ResponseReceived", 2): _which_judge,
+    ("ResponseReceived", 3): _uncounted_cache_writes,
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
     ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from types import TracebackType
 from typing import Any, Self
@@ -32,9 +31,6 @@ from failproof_es.store.installation import (
 from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
-
-Price = tuple[Decimal, Decimal, Decimal, str]
-"""US dollars per million input, cached input and output tokens, and the price data's version."""
 
 DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
@@ -173,13 +169,6 @@ class Store:
             )
         number: int = row[0]
         return number
-
-    def record_prices(self, run_id: UUID, prices: Mapping[str, Price]) -> None:
-        """Put the prices, by model key, beside the log that a run's costs are computed with."""
-        with self.connect() as connection, connection.cursor() as cursor:
-            cursor.executemany(
-                query("record_price"), [(run_id, key, *price) for key, price in prices.items()]
-            )
 
     def close(self) -> None:
         """Give back every connection. The embedded server keeps running."""

@@ -1,6 +1,6 @@
--- What each run has used of each model. Money is never in an event: `cost` multiplies the
--- tokens by the dated prices that stand in `failproof.price_list` when it is read. Counts come
--- from whoever answered: numeric, because nothing bounds what a server claims.
+-- What each run has used of each model, and what its answers cost: each one by its own usage, at
+-- the prices of its run (`failproof.cost_usd`). Counts come from whoever answered: numeric,
+-- because nothing bounds what a server claims.
 CREATE TABLE token_usage (
     run_id uuid NOT NULL,
     model_key text NOT NULL,
@@ -12,19 +12,28 @@ CREATE TABLE token_usage (
     input_tokens numeric NOT NULL DEFAULT 0,
     output_tokens numeric NOT NULL DEFAULT 0,
     cached_input_tokens numeric NOT NULL DEFAULT 0,
+    cache_write_tokens numeric NOT NULL DEFAULT 0,
+    answers_priced bigint NOT NULL DEFAULT 0,
+    priced_usd numeric NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, model_key, purpose, judge, model_answered)
 );
 
--- Unknown stays unknown: no price, or an answer without a token count, gives NULL, never 0.
+-- One answer whose cost is not known makes the sum NULL: a part is not the whole.
 CREATE VIEW cost AS
 SELECT
-    u.*,
-    CASE WHEN u.answers_without_usage = 0 THEN
-        ((u.input_tokens - u.cached_input_tokens) * p.input_usd_per_million
-            + u.cached_input_tokens * coalesce(p.cached_input_usd_per_million, p.input_usd_per_million)
-            + u.output_tokens * p.output_usd_per_million) / 1000000
-    END AS cost_usd,
-    p.price_version
+    u.run_id,
+    u.model_key,
+    u.purpose,
+    u.judge,
+    u.model_answered,
+    u.requests,
+    u.answers_without_usage,
+    u.input_tokens,
+    u.output_tokens,
+    u.cached_input_tokens,
+    CASE WHEN u.answers_priced = u.requests THEN trim_scale(u.priced_usd) END AS cost_usd,
+    p.price_version,
+    u.cache_write_tokens
 FROM token_usage u
 LEFT JOIN failproof.price_list p
     ON p.run_id = u.run_id AND p.model_key = coalesce(nullif(u.judge, ''), u.model_key);
@@ -43,5 +52,8 @@ COMMENT ON COLUMN cost.answers_without_usage IS 'Those of them that did not say 
 COMMENT ON COLUMN cost.input_tokens IS 'Tokens read.';
 COMMENT ON COLUMN cost.output_tokens IS 'Tokens written.';
 COMMENT ON COLUMN cost.cached_input_tokens IS 'Those of the tokens read that came from a cache.';
-COMMENT ON COLUMN cost.cost_usd IS 'US dollars; null when a price or a token count is unknown.';
+COMMENT ON COLUMN cost.cost_usd IS
+    'US dollars, each answer by its own usage; null when a price or a token count is unknown.';
 COMMENT ON COLUMN cost.price_version IS 'Which price data was used.';
+COMMENT ON COLUMN cost.cache_write_tokens IS
+    'Those of the tokens read that were written to a cache.';

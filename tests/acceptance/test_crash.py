@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from failproof_es.engine.driver import Driver
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
@@ -123,10 +124,10 @@ class Killed(BaseException):
     """What nothing catches, in place of a SIGKILL."""
 
 
-def test_killed_between_the_plan_and_its_prices_it_is_priced_when_it_is_resumed(
+def test_a_run_that_died_after_its_plan_has_its_prices(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise Killed
 
     write_suite(tmp_path, 1)
@@ -135,13 +136,13 @@ def test_killed_between_the_plan_and_its_prices_it_is_priced_when_it_is_resumed(
         prices = {"version": "2026-11-21", "models": [listed]}
         write_configuration(tmp_path, url, prices=prices)
         with monkeypatch.context() as patched:
-            patched.setattr(Store, "record_prices", killed)
+            patched.setattr(Driver, "drive", killed)
             with pytest.raises(Killed):
                 invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+        with store.connect() as connection:
+            found = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
+            assert found.fetchall() == [("mock", "price list of 2026-11-21")]
         assert invoke(store.url, "resume", "latest", cwd=tmp_path).exit_code == 0
-    with store.connect() as connection:
-        found = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
-        assert found.fetchall() == [("mock", "price list of 2026-11-21")]
 
 
 def test_the_database_server_killed_under_the_run(

@@ -186,6 +186,32 @@ def test_an_answer_of_another_model_is_kept_whole_and_is_an_error(
     assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
 
 
+def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_name_is_enough(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    bare, shown = write_faults(tmp_path, "http500*0", "snapshot")
+    model = {"provider": "openai", "base_url": mock_url, "model": "mock", "version": "2026-11-21"}
+    write_configuration(tmp_path, mock_url, models=[model], execution=EXECUTION)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    recorded = by_prompt(store)
+    (error,) = payloads(recorded[bare], "ErrorRecorded")
+    assert (error["kind"], error["disposition"]) == ("model_mismatch", "final")
+    assert "mock, version 2026-11-21, was asked and mock answered" in error["message"]
+    assert payloads(recorded[bare], "ResponseReceived")[0]["model"] == "mock"
+    assert not payloads(recorded[shown], "ErrorRecorded")
+
+    model["version_check"] = "name"
+    write_configuration(tmp_path, mock_url, models=[model], execution=EXECUTION)
+    done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
+    assert orjson.loads(done.stdout.splitlines()[-1])["counts"]["scored"] == 2
+    facts = orjson.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
+    assert facts["models"][0]["settings"]["version_check"] == "name"
+    told = "version 2026-11-21 (not checked: version_check: name)"
+    assert told in invoke(store.url, "show", "latest", cwd=tmp_path).stdout
+    assert told in invoke(store.url, "report", "latest", "-o", "-", cwd=tmp_path).stdout
+    assert told not in invoke(store.url, "show", "1", cwd=tmp_path).stdout
+
+
 def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
     prompts = write_faults(tmp_path, "http500", "reset", "silent", "length")
     write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})

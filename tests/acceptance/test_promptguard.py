@@ -66,7 +66,13 @@ def write_prompts(folder: Path) -> list[dict[str, Any]]:
 
 
 def configure(folder: Path, url: str) -> None:
-    model = {"provider": "openai", "base_url": url, "version": "2024-10-22", "max_tokens": 1000}
+    model = {
+        "provider": "openai",
+        "base_url": url,
+        "version": "2024-10-22",
+        "version_check": "name",
+        "max_tokens": 1000,
+    }
     names = ("claude-sonnet-4.5", "gpt-4o")
     configuration = {
         "test_run": {"name": "calibration", "timestamp": "2026-11-21T08:00:00Z"},

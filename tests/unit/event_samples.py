@@ -6,7 +6,8 @@ is never changed: it is how a released version wrote its events.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
@@ -28,9 +29,12 @@ from failproof_es.events import (
     LedgerFinding,
     LedgerRepaired,
     LimitChanged,
+    ModelPrices,
     ModelSnapshot,
+    PricesRecorded,
     PromptsImported,
     PromptStored,
+    Rate,
     RequestSent,
     ResponseReceived,
     Reviewed,
@@ -144,6 +148,24 @@ SAMPLES: tuple[Event, ...] = (
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
     ),
     CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb")),
+    PricesRecorded(
+        **OF_RUN,
+        models=(
+            ModelPrices(
+                model_key="m", source="genai-prices 0.2.3", listed_as="openai/m",
+                rates=(
+                    Rate(
+                        since=date(2026, 12, 1), daily_from=time(0, 30), daily_until=time(16, 30),
+                        over_input_tokens=272_000, input=Decimal("1.25"),
+                        cached_input=Decimal("0.125"), cache_write=Decimal("1.5"),
+                        cache_write_1h=Decimal("2.5"), output=Decimal("10"),
+                        request=Decimal("0.005"),
+                    ),
+                ),
+            ),
+            ModelPrices(model_key="unknown"),
+        ),
+    ),
     CaseSkipped(
         **OF_RUN, path="tasks/one.yaml", line=12, field="[0].task_id", why="stands twice"
     ),

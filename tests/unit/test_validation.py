@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,6 +14,7 @@ import pytest
 
 from failproof_es.case import Case, Turn, prompt_id
 from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.spending import Spending
 from failproof_es.engine.validation import Validation
 from failproof_es.evaluation import EvaluationKey, Transcript
 from failproof_es.events import (
@@ -20,7 +22,9 @@ from failproof_es.events import (
     Counts,
     EvaluationAbandoned,
     EvaluationEvent,
+    ModelPrices,
     ModelSnapshot,
+    Rate,
     Redaction,
     RequestSent,
     ResponseReceived,
@@ -39,10 +43,12 @@ CASE = Case(
     turns=(Turn(role="user", content="naïve \x00 \u202e {{x}}"),),
 )
 MODEL = ModelSnapshot(key="m", provider="openai", model="m", settings={"base_url": "http://x/v1"})
-PRICE = {"model": "m", "input_usd_per_million": 1.0, "output_usd_per_million": 2.0}
+PRICES = {
+    "m": ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(1), output=Decimal(2)),))
+}
 STARTED = RunStarted(
     **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, attempt=1,
-    configuration={"prices": {"version": "2026-11-21", "models": [PRICE]}},
+    configuration={},
     configuration_digest="d", models=(MODEL,), suites=(), dialect="plain", planned_cases=1,
     planned_evaluations=1, code_version="1", packages={}, who="w", where="h",
 )  # fmt: skip
@@ -90,7 +96,7 @@ def checked(
     streams: int = 1,
 ) -> dict[str, Any]:
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
-    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    validation = Validation(STARTED, PlainDialect(), Spending(PRICES))  # type: ignore[arg-type]
     validation.look_at(RecordedEvaluation(key, case, events))
     counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
     return validation.end(counts, streams)

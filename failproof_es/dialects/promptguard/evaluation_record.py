@@ -13,7 +13,7 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation as far as it has come: what is not known is null.
 
     `model` is the name that answered, or the one asked while nothing has. `cost_usd` is
-    null here: money is not in the log, whoever knows prices fills it in. Raises
+    null here: whoever has the run's prices fills it in. Raises
     `ValueError` for an evaluation that has not begun.
     """
     request, response = evaluation.request, evaluation.response

@@ -14,6 +14,7 @@ REVOKE ALL ON SCHEMA failproof FROM failproof_auditor;
 REVOKE ALL ON ALL TABLES IN SCHEMA failproof FROM failproof_auditor;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA failproof FROM failproof_auditor;
 GRANT USAGE ON SCHEMA failproof TO failproof_auditor;
+GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failproof_auditor;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.event_log,

@@ -54,6 +54,7 @@ REVOKE ALL ON SCHEMA failproof FROM failproof_projector;
 REVOKE ALL ON ALL TABLES IN SCHEMA failproof FROM failproof_projector;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA failproof FROM failproof_projector;
 GRANT USAGE ON SCHEMA failproof TO failproof_projector;
+GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failproof_projector;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.run_list,

@@ -24,7 +24,7 @@ GRANT EXECUTE ON FUNCTION
     failproof.append(uuid [], bigint [], text [], bytea [], uuid [], bytea [], uuid, bigint),
     failproof.acquire_lease(uuid, text),
     failproof.number_run(uuid),
-    failproof.record_price(uuid, text, numeric, numeric, numeric, text),
+    failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
     failproof.add_checkpoint(bigint, text),

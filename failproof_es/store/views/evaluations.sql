@@ -62,8 +62,7 @@ CROSS JOIN LATERAL (
     ORDER BY e.version DESC
     LIMIT 1
 ) AS asked
--- What the answers come to; the last one counts. Unknown stays unknown: no price, or an
--- answer without a token count, gives NULL, never 0.
+-- What the answers come to; the last one counts. One whose cost is not known makes the sum NULL.
 CROSS JOIN LATERAL (
     SELECT
         count(*) AS times,
@@ -73,23 +72,18 @@ CROSS JOIN LATERAL (
         CASE WHEN count(u.input_tokens) + count(u.output_tokens) > 0 THEN
             coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0)
         END AS tokens,
-        CASE WHEN bool_and(u.input_tokens IS NOT NULL AND u.output_tokens IS NOT NULL) THEN
-            trim_scale(sum(
-                (u.input_tokens - coalesce(u.cached_input_tokens, 0)) * p.input_usd_per_million
-                + coalesce(u.cached_input_tokens, 0)
-                * coalesce(p.cached_input_usd_per_million, p.input_usd_per_million)
-                + u.output_tokens * p.output_usd_per_million
-            ) / 1000000)
-        END AS cost_usd
+        CASE WHEN count(*) = count(c.cost_usd) THEN sum(c.cost_usd) END AS cost_usd
     FROM promptguard.opened_events AS e
     CROSS JOIN LATERAL json_to_record(e.payload) AS r (
-        purpose text, body text, model text, latency_ms double precision, usage json
+        purpose text, body text, model text, latency_ms double precision, usage json,
+        "timestamp" timestamptz
     )
-    CROSS JOIN LATERAL json_to_record(r.usage) AS u (
-        input_tokens numeric, output_tokens numeric, cached_input_tokens numeric
-    )
+    CROSS JOIN LATERAL json_to_record(r.usage) AS u (input_tokens numeric, output_tokens numeric)
     LEFT JOIN failproof.price_list AS p
         ON p.run_id = begun.run_id AND p.model_key = begins.model_key
+    CROSS JOIN LATERAL (
+        SELECT failproof.cost_usd(p.prices, r.usage, r."timestamp") AS cost_usd
+    ) AS c
     WHERE e.stream_id = told.stream_id AND e.topic = 'ResponseReceived' AND r.purpose = 'target'
 ) AS answered
 -- An error that no later answer made good.

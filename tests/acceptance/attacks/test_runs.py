@@ -13,7 +13,7 @@ from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import SigningKey
 from tests.acceptance.attacks.conftest import Attacked, first, found
-from tests.acceptance.attacks.statements import FORGED_RESPONSE
+from tests.acceptance.attacks.statements import FORGED, FORGED_RESPONSE
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
 
 
@@ -87,8 +87,18 @@ def test_evidence_signed_by_somebody_else_is_refused(log: Attacked) -> None:
         log.evidence(PASSED, SigningKey.generate(log.recorded.key.name))
 
 
-def test_window_a_price_changed_is_not_found(log: Attacked) -> None:
-    """Prices stand beside the log and are no evidence: what was used is in the events."""
+def test_a_price_changed_after_the_fact_is_named(log: Attacked) -> None:
+    prices = log.event("PricesRecorded", PASSED)
+    state = FORGED.format('\'"input":"7"\'', '\'"input":"1"\'')
+    log.tamper(
+        f"UPDATE failproof.events SET state = {state} WHERE notification_id = {prices.position}"
+    )
+    named = first(log.verify(), ROW_CHANGED)
+    assert (named.position, named.topic) == (prices.position, "PricesRecorded")
+
+
+def test_window_a_price_of_a_run_that_recorded_none_changed_is_not_found(log: Attacked) -> None:
+    """Older runs' prices stand beside the log and are no evidence: what was used is."""
     log.tamper("INSERT INTO failproof.prices VALUES (gen_random_uuid(), 'm', 1, NULL, 2, 'v')")
     log.tamper("UPDATE failproof.prices SET output_usd_per_million = 0")
     assert log.verify(outside=True).genuine

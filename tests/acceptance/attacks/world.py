@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -25,8 +26,11 @@ from failproof_es.events import (
     Classified,
     Counts,
     Event,
+    ModelPrices,
     ModelSnapshot,
+    PricesRecorded,
     PromptStored,
+    Rate,
     RequestSent,
     ResponseReceived,
     RunCompleted,
@@ -43,6 +47,7 @@ FAILED, PASSED, OTHER = (UUID(int=n << 100) for n in (1, 2, 3))
 """The runs, in the order of their numbers 1, 2, 3."""
 CASES = 40
 THRESHOLD = 0.9
+PRICES = ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(7), output=Decimal(7)),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,9 @@ class Author:
         )  # fmt: skip
         digests, questions = tuple(asked.digests()), tuple(asked.questions())
         plan = self.make(CasesPlanned, run, run, chunk=0, digests=digests, questions=questions)
+        prices = self.make(PricesRecorded, run, run, models=(PRICES,))
         assert isinstance(draft, RunStarted)
-        self.store.begin_run(draft, [plan], asked.plan)
+        self.store.begin_run(draft, [plan, prices], asked.plan)
 
     def evaluate(self, run: UUID, cases: list[Case], accuracy: float) -> None:
         for case in cases:

@@ -71,7 +71,10 @@ def test_a_conversation_is_sent_in_the_shape_of_the_messages_api() -> None:
         assert answer.text == f"You said: {ODD}"
         assert (answer.finish_reason, answer.model) == ("stop", "claude-test")
         assert answer.provider_request_id == "req_1"
-        assert answer.usage == Usage(input_tokens=15, output_tokens=5, cached_input_tokens=2)
+        assert answer.usage == Usage(
+            input_tokens=15, output_tokens=5, cached_input_tokens=2, cache_write_tokens=3,
+            cache_write_1h_tokens=1,
+        )  # fmt: skip
 
     with_provider(work)
 
@@ -143,6 +146,12 @@ def test_a_recorded_reply_is_read_again_from_its_bytes() -> None:
         assert misread("anthropic", recorded) is None
         wrong = misread("anthropic", recorded.model_copy(update={"text": "another"}))
         assert wrong is not None and wrong.field == "text"
+        uncounted = {"cache_write_tokens": None, "cache_write_1h_tokens": None}
+        older = recorded.model_copy(update={"usage": answer.usage.model_copy(update=uncounted)})
+        assert misread("anthropic", older) is None  # before cache writes were counted
+        altered = answer.usage.model_copy(update={"cache_write_tokens": 1})
+        wrong = misread("anthropic", recorded.model_copy(update={"usage": altered}))
+        assert wrong is not None and wrong.field == "usage"
 
     with_provider(work)
 

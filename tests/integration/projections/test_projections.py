@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import projections.batch as batching
 import projections.runner as runner
+from failproof_es.events import ResponseReceived, Usage
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.follower import Follower
@@ -124,17 +126,34 @@ def test_nothing_is_lost_of_text_that_a_text_column_cannot_hold(
 
 def test_an_unknown_price_is_null_and_never_zero(store: Store, followed: Rows) -> None:
     with store.connect() as connection:
-        unknown = connection.execute(
-            "SELECT count(*) FROM projections.cost WHERE cost_usd IS NOT NULL"
-        ).fetchone()
-        assert unknown == (0,)
-        connection.execute(
-            "INSERT INTO failproof.prices VALUES (%s, 'small', 1, NULL, 2, 'test')", (RUN,)
-        )
-        known = connection.execute(
-            "SELECT cost_usd FROM projections.cost WHERE model_key = 'small' AND purpose = 'judge'"
-        ).fetchone()
-        assert known is not None and known[0] > 0
+        costs = connection.execute(
+            "SELECT model_key, cost_usd IS NULL, answers_without_usage > 0, price_version "
+            "FROM projections.cost WHERE purpose = 'target' ORDER BY 1"
+        ).fetchall()
+    assert costs == [("large", True, True, None), ("small", True, True, "prices of that day")]
+
+
+def test_each_answer_is_priced_by_its_own_size_and_not_their_sum(
+    store: Store, world: World
+) -> None:
+    """Two answers of 3 tokens are two short requests; one of 5 is a long one."""
+    known = [
+        event.model_copy(update={"usage": Usage(input_tokens=size, output_tokens=1)})
+        if isinstance(event, ResponseReceived) and (size := sizes.pop() if sizes else 3)
+        else event
+        for sizes in ([5],)
+        for event in world.events
+    ]
+    record(store, known)
+    with store.connect() as connection:
+        prepare(connection)
+        follow_to_the_end(connection)
+        [(answers, cost)] = connection.execute(
+            "SELECT requests, cost_usd FROM projections.cost "
+            "WHERE purpose = 'target' AND model_key = 'small'"
+        ).fetchall()
+    short, long = Decimal("0.0005"), Decimal("0.007")
+    assert answers > 2 and cost == long + (answers - 1) * short
 
 
 def test_progress_adds_up_to_the_results(store: Store, followed: Rows) -> None:

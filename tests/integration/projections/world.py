@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -20,8 +21,11 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    ModelPrices,
     ModelSnapshot,
+    PricesRecorded,
     PromptStored,
+    Rate,
     RequestSent,
     ResponseReceived,
     Reviewed,
@@ -41,6 +45,15 @@ from projections.runner import catch_up
 RUN = UUID(int=7)
 WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 MODELS = ("small", "large")
+PRICED = ModelPrices(
+    model_key="small",
+    source="prices of that day",
+    rates=(
+        Rate(input=Decimal(100), output=Decimal(200)),
+        Rate(over_input_tokens=4, input=Decimal(1000), output=Decimal(2000)),
+    ),
+)
+"""The answers of the model read 5 tokens, those of the judge 1."""
 
 
 class World:
@@ -98,6 +111,7 @@ class World:
         )  # fmt: skip
         digests = tuple(case.digest() for case in self._cases)
         self._add(CasesPlanned, RUN, RUN, chunk=0, digests=digests)
+        self._add(PricesRecorded, RUN, RUN, models=(PRICED, ModelPrices(model_key="large")))
 
     def _evaluate(self, number: int, case: Case, model: str) -> None:
         prompt = prompt_id(case.digest())

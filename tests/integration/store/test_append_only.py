@@ -104,7 +104,7 @@ def recorded(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[S
     with store.connect() as connection:
         connection.execute("SELECT failproof.number_run(%s)", (RUN,))
         connection.execute("SELECT failproof.acquire_lease(%s, 'me')", (RUN,))
-        connection.execute("SELECT failproof.record_price(%s, 'm', 1, NULL, 2, 'v')", (RUN,))
+    administrator.execute("INSERT INTO failproof.prices VALUES (%s, 'm', 1, NULL, 2, 'v')", (RUN,))
     administrator.execute("CREATE TABLE public.parent AS TABLE failproof.events WITH NO DATA")
     before = everything(administrator)
     yield store

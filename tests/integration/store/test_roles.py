@@ -39,6 +39,7 @@ READS = {
     "SELECT failproof.event_log",
     "SELECT failproof.readable_log",
     "EXECUTE failproof.readable",
+    "EXECUTE failproof.cost_usd",
     "SELECT failproof.checkpoint_list",
     "SELECT failproof.installation_log",
     "SELECT failproof.ledger_origin",
@@ -68,9 +69,9 @@ MAY = {
         "EXECUTE failproof.lock_ledger",
         "EXECUTE failproof.append",
         "EXECUTE failproof.number_run",
-        "EXECUTE failproof.record_price",
     },
     PROJECTOR: {
+        "EXECUTE failproof.cost_usd",
         "SELECT failproof.installation_log",
         "SELECT failproof.migration_log",
         "SELECT failproof.price_list",

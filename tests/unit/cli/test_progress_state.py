@@ -79,7 +79,7 @@ def test_models_are_counted_apart() -> None:
 
 
 def test_cost_adds_up_as_long_as_every_price_is_known() -> None:
-    state = ProgressState(lambda _: lambda key, usage: (usage.input_tokens or 0) / 1000)
+    state = ProgressState(lambda _: lambda answer: (answer.usage.input_tokens or 0) / 1000)
     state.observe(started("a", planned=2))
     state.observe(answered(1, tokens=10))
     state.observe(answered(2, tokens=20))
@@ -88,7 +88,7 @@ def test_cost_adds_up_as_long_as_every_price_is_known() -> None:
 
 def test_cost_is_unknown_from_the_first_answer_without_a_price() -> None:
     prices = iter([0.5, None, 0.5])
-    state = ProgressState(lambda _: lambda key, usage: next(prices))
+    state = ProgressState(lambda _: lambda answer: next(prices))
     state.observe(started("a", planned=3))
     for case in (1, 2, 3):
         state.observe(answered(case))

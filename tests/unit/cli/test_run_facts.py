@@ -40,7 +40,7 @@ def test_requests_retries_losses_and_errors_are_counted_by_kind() -> None:
 
 def test_what_a_judge_answers_costs_what_the_judge_costs() -> None:
     prices = {"a": 1.0, "judge": 100.0}
-    facts = RunFacts(SUITES, lambda key, usage: prices[key])
+    facts = RunFacts(SUITES, lambda answer: prices[answer.judge or answer.model_key])
     facts.evolve(answered(1))
     facts.evolve(answered(1).model_copy(update={"purpose": "judge", "judge": "judge"}))
     assert facts.cost_usd == 101.0

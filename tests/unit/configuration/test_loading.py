@@ -18,7 +18,7 @@ REFERENCE = CONFIGS.parent / "docs" / "configuration.md"
 GOOD = """\
 test_run: {name: smoke}
 models:
-  - {provider: local, model: smollm2, version: 2024-10-22, temperature: 0}
+  - {provider: local, model: smollm2, version: 2024-10-22, version_check: name, temperature: 0}
 prompts: {path: suites/}
 """
 
@@ -47,6 +47,40 @@ def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> 
     schema = Configuration.model_json_schema(by_alias=True)
     for part in (schema, *schema["$defs"].values()):
         assert all(f"\n| `{key}` |" in reference() for key in part["properties"])
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "words"),
+    [
+        ("{provider: local, model: m, version: v}", "version", "cannot be checked"),
+        ("{provider: python, class: 'a:B', model: m, version: v}", "version", "cannot be checked"),
+        ("{provider: local, model: m, version_check: name}", "version_check", "without `version`"),
+        ("{provider: local, model: m, version_check: no}", "version_check", "'version'"),
+    ],
+)
+def test_a_version_that_nobody_would_check_is_refused(
+    tmp_path: Path, model: str, field: str, words: str
+) -> None:
+    text = f"test_run: {{name: x}}\nmodels: [{model}]\nprompts: {{path: p}}\n"
+    [problem] = problems_of(tmp_path, text)
+    assert problem.field == f"models[0].{field}" and words in str(problem)
+
+
+def test_a_recorded_run_that_is_older_than_the_check_goes_on_by_its_own_rule(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "run.yaml").write_text(GOOD)
+    loaded = load_configuration(tmp_path / "run.yaml")
+    resolved = loaded.resolved()
+    [model] = resolved["models"]
+    assert configuration_from_resolved(resolved).models[0].version_check == "name"
+    model["version_check"] = "version"
+    resolved["judge"] = {**model}
+    resolved["judges"] = None
+    assert configuration_from_resolved(resolved).models[0].version_check == "version"
+    del model["version_check"], resolved["judge"]["version_check"]
+    older = configuration_from_resolved(resolved)
+    assert [each.version_check for each in (*older.models, *older.asked_judges)] == ["name"] * 2
 
 
 def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_no_digest(
@@ -246,7 +280,7 @@ def test_the_content_of_a_price_file_becomes_part_of_the_configuration(tmp_path:
         ("{file: p.yaml}", "models: [", "p.yaml:1", "not YAML"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", "-1"), "p.yaml:4", "greater than"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", ".nan"), "p.yaml:4", "finite"),
-        ("{file: p.yaml}", PRICE_FILE.replace("input_", "inpt_"), "p.yaml:4", "did you mean"),
+        ("{file: p.yaml}", PRICE_FILE.replace("input_", "inpt_"), "p.yaml:4", "known here"),
         ("{file: p.yaml}", PRICE_FILE.replace('"2026-11-01"', "new"), "p.yaml:1", "match"),
         ("{file: p.yaml, version: '2026-11-01'}", PRICE_FILE, "run.yaml:5: prices", "keep one"),
         (
@@ -269,3 +303,60 @@ def test_a_defect_in_prices_is_named_with_its_place(
 def test_of_a_file_without_end_no_more_is_read_than_a_configuration_may_hold() -> None:
     with pytest.raises(InvalidInput, match="is larger than 1000000 bytes"):
         load_configuration(Path("/dev/zero"))
+
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (f"root:x:0:0:{SECRET}:/root:/bin/bash\ndaemon:x:1:1:{SECRET}:/:/bin/sh\n", "p.yaml:1: "),
+        (f"{SECRET}\n", "p.yaml:1: "),
+        (f"- {SECRET}\n", "p.yaml:1: "),
+        (f"[{SECRET}]\nPermitRootLogin {SECRET}\n", "p.yaml:2: is not YAML"),
+        (f"a: b: {SECRET}\n", "p.yaml:1: is not YAML"),
+        (f"@{SECRET}\n", "p.yaml:1: is not YAML"),
+        (f"{SECRET}: 1\n{SECRET}: 2\n", "p.yaml:2: a key stands twice"),
+        (f"{SECRET}: 1\nversion: '2026-11-01'\nmodels: []\n", "p.yaml:1: is not a known key"),
+        (PRICE_FILE.replace("0.15", SECRET), "p.yaml:4: models[0].input_usd_per_million"),
+        (PRICE_FILE.replace("input_", f"{SECRET}_"), "p.yaml:4: models[0]: is not a known key"),
+        (PRICE_FILE.replace('"2026-11-01"', SECRET), "p.yaml:1: version"),
+        (f"version: '2026-11-01'\nmodels: {SECRET}\n", "p.yaml:2: models"),
+        (f"version: '2026-11-01'\nmodels: {{{SECRET}: 1}}\n", "p.yaml:2: models"),
+        (f"version: '2026-11-01'\nmodels: [{SECRET}]\n", "p.yaml:2: models[0]"),
+        (f"a: !{SECRET} 1\n", "p.yaml:1: tags"),
+        (f"a: *{SECRET}\n", "p.yaml:1: aliases"),
+        (f"? [{SECRET}]\n: 1\n", "p.yaml:1: a key must be"),
+        ("\x00" + SECRET, "p.yaml: is not YAML"),
+        (f'a: "\\x{SECRET}"\n', "p.yaml:1: is not YAML"),
+    ],
+)
+def test_no_error_repeats_what_stands_in_a_price_file(
+    tmp_path: Path, content: str, expected: str
+) -> None:
+    """The configuration may name any file: its owner may not be who sees the error."""
+    (tmp_path / "p.yaml").write_text(content)
+    problems = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    text = "\n".join(map(str, problems))
+    assert expected in text.replace(f"{tmp_path}/", "")
+    assert SECRET not in text and "root" not in text and "hunter" not in text
+
+
+def test_the_error_of_a_price_file_says_what_is_expected(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(PRICE_FILE.replace("0.15", "cheap"))
+    [problem] = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    assert (problem.line, problem.field) == (4, "models[0].input_usd_per_million")
+    assert "valid number" in problem.message
+
+
+def test_tiers_that_begin_at_the_same_size_are_refused(tmp_path: Path) -> None:
+    tier = "{over_input_tokens: 9, input_usd_per_million: 1, output_usd_per_million: 1}"
+    content = PRICE_FILE + f"    tiers: [{tier}, {tier}]\n"
+    (tmp_path / "p.yaml").write_text(content)
+    [problem] = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
+    assert problem.path == tmp_path / "p.yaml" and problem.line == 6
+    assert problem.field == "models[0].tiers[1].over_input_tokens"
+    inline = PRICE_FILE.replace("\n", "\n  ") + f"    tiers: [{tier}, {tier}]\n"
+    [problem] = problems_of(tmp_path, f"{GOOD}prices:\n  {inline}")
+    assert problem.field == "prices.models[0].tiers[1].over_input_tokens"

@@ -4,32 +4,64 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.models.answered import is_asked_model, require_model
+from failproof_es.models.answered import VersionCheck, is_asked_model, require_model
 from failproof_es.models.protocol import ModelError
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("gpt-4o", None),
+        ("gpt-4o", "gpt-4o"),
+        ("gpt-4o", "gpt-4o-2024-08-06"),
+        ("gpt-4", "gpt-4-0613"),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5@20250929"),
+        ("gemini-1.5-pro", "gemini-1.5-pro-002"),
+        ("llama3.2", "llama3.2:latest"),
+    ],
+)
+def test_is_the_model_that_was_asked(asked: str, answered: str | None) -> None:
+    assert is_asked_model(asked, None, answered)
+    require_model(asked, None, answered)
 
 
 @pytest.mark.parametrize(
     ("asked", "version", "answered"),
     [
-        ("gpt-4o", None, None),
-        ("gpt-4o", "2024-08-06", None),
-        ("gpt-4o", None, "gpt-4o"),
-        ("claude-sonnet-4.5", "2024-10-22", "claude-sonnet-4.5"),
-        ("gpt-4o", None, "gpt-4o-2024-08-06"),
-        ("gpt-4", None, "gpt-4-0613"),
-        ("claude-sonnet-4-5", None, "claude-sonnet-4-5-20250929"),
-        ("claude-sonnet-4-5", None, "claude-sonnet-4-5@20250929"),
-        ("gemini-1.5-pro", None, "gemini-1.5-pro-002"),
-        ("llama3.2", None, "llama3.2:latest"),
         ("gpt-4o", "2024-08-06", "gpt-4o-2024-08-06"),
+        ("gpt-4o", "20240806", "gpt-4o-2024-08-06"),
         ("claude-sonnet-4-5", "2025-09-29", "claude-sonnet-4-5-20250929"),
-        ("gpt-4o-2024-08-06", "2024-08-06", "gpt-4o-2024-08-06"),
+        ("claude-sonnet-4-5", "20250929", "claude-sonnet-4-5@20250929"),
+        ("gpt-4o", "gpt-4o-2024-08-06", "gpt-4o-2024-08-06"),  # the exact version string
+        ("claude-3-5-sonnet-latest", "claude-3-5-sonnet-20241022", "claude-3-5-sonnet-20241022"),
+        ("gpt-4o-2024-08-06", "2024-08-06", "gpt-4o-2024-08-06"),  # asked for by that name
+        ("gpt-4o-2024-08-06", "20240806", "gpt-4o-2024-08-06"),
+        ("gpt-4", "0613", "gpt-4-0613"),
         ("mistral", "v2", "mistral-v2"),
+        ("llama3.2", "1b", "llama3.2:1b"),
     ],
 )
-def test_is_the_model_that_was_asked(asked: str, version: str | None, answered: str | None) -> None:
-    assert is_asked_model(asked, version, answered)
-    require_model(asked, version, answered)
+def test_a_version_that_is_named_is_shown(asked: str, version: str, answered: str) -> None:
+    for check in ("version", "name"):
+        require_model(asked, version, answered, check)
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "answered"),
+    [
+        ("gpt-4o", "2024-08-06", None),
+        ("gpt-4o", "2024-08-06", "gpt-4o"),
+        ("claude-sonnet-4.5", "2024-10-22", "claude-sonnet-4.5"),
+    ],
+)
+def test_an_answer_that_shows_no_version_is_another_model_unless_its_name_is_enough(
+    asked: str, version: str, answered: str | None
+) -> None:
+    with pytest.raises(ModelError, match="version_check: name") as raised:
+        require_model(asked, version, answered)
+    assert (raised.value.kind, raised.value.disposition) == ("model_mismatch", "final")
+    require_model(asked, version, answered, "name")
 
 
 @pytest.mark.parametrize(
@@ -47,18 +79,27 @@ def test_is_the_model_that_was_asked(asked: str, version: str | None, answered: 
         ("gpt-4o-2024-08-06", None, "gpt-4o"),
         ("gpt-4o-2024-08-06", None, "gpt-4o-2024-05-13"),
         ("gpt-4o", "2024-08-06", "gpt-4o-2024-05-13"),
+        ("gpt-4o", "2024-08-06", "gpt-4o-mini-2024-08-06"),
         ("gpt-4o", "2024-08-06", "gpt-4o-0806"),
+        ("gpt-4o", "2024-08-06", "gpt-4o-2024-08-06-preview"),
+        ("gpt-4o", "2024-08-06", "gpt-4o-2024-08"),
         ("gpt-4o", "2024-08-06", "gpt-4o:latest"),
+        ("gpt-4o", "2024-08-06", "2024-08-06"),
+        ("gpt-4o", "gpt-4", "gpt-4"),
+        ("mistral", "1-2", "mistral-12"),
         ("mistral", "v2", "mistralv2"),
         ("mistral", "v2", "mistral/v2"),
+        ("mistral", "v2", "mistral-V2"),
         ("gpt-4o", None, "gpt-4x-2024-08-06"),
         ("gpt-4o", "2024-08-06", "gpt-4x-2024-08-06"),
     ],
 )
-def test_is_another_model(asked: str, version: str | None, answered: str) -> None:
-    assert not is_asked_model(asked, version, answered)
+@pytest.mark.parametrize("check", ["version", "name"])
+def test_is_another_model(
+    asked: str, version: str | None, answered: str, check: VersionCheck
+) -> None:
     with pytest.raises(ModelError, match="was asked and") as raised:
-        require_model(asked, version, answered)
+        require_model(asked, version, answered, check)
     assert (raised.value.kind, raised.value.disposition) == ("model_mismatch", "final")
 
 
@@ -67,3 +108,5 @@ def test_the_version_that_was_asked_for_is_said() -> None:
         require_model("gpt-4o", "2024-08-06", "gpt-4o-mini")
     with pytest.raises(ModelError, match=r"^gpt-4o was asked and gpt-4o-mini answered"):
         require_model("gpt-4o", None, "gpt-4o-mini")
+    with pytest.raises(ModelError, match="was asked and the answer names no model"):
+        require_model("gpt-4o", "2024-08-06", None)

@@ -182,6 +182,15 @@ def test_more_tokens_from_a_cache_than_were_read_are_no_count() -> None:
         assert usage == Usage(input_tokens=read_tokens, cached_input_tokens=cached)
 
 
+def test_tokens_that_were_written_to_a_cache_are_counted_and_never_more_than_were_read() -> None:
+    details = {"prompt_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 3}}
+    for read_tokens, cached, written in ((5, 2, 3), (4, None, None)):
+        usage = read(reply({"content": "x"}, usage={"prompt_tokens": read_tokens, **details})).usage
+        assert usage == Usage(
+            input_tokens=read_tokens, cached_input_tokens=cached, cache_write_tokens=written
+        )
+
+
 def test_only_listed_headers_are_kept() -> None:
     given_headers = {"X-Request-Id": "r", "Set-Cookie": "s", "X-RateLimit-Remaining": "1"}
     assert kept_headers(given_headers) == {"x-request-id": "r", "x-ratelimit-remaining": "1"}

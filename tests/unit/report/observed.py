@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from failproof_es.engine.spending import Spending
 from failproof_es.report.observations import Observation
 
 
@@ -36,8 +37,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "refusal_wanted": False,
         "latency_ms": None,
         "first_token_ms": None,
-        "usage": {},
-        "answers": {},
+        "spending": Spending({}),
         "model_answered": None,
         "errors": (),
         "retries": 0,

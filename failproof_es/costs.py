@@ -1,0 +1,79 @@
+"""What an answer cost, by the prices that its run recorded. Pure.
+
+This and the function `failproof.cost_usd` in the database say the same of every answer. What is
+not known is `None`, never 0: no price, no count of tokens, counts that cannot be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Context, Decimal, Inexact
+
+from failproof_es.events import ModelPrices, Rate, ResponseReceived, Usage
+
+Prices = Mapping[str, ModelPrices]
+"""By the keys of a run's models and judges."""
+
+_EXACT = Context(prec=2_000, traps=[Inexact])
+"""Nothing is rounded: sums do not depend on their order, nor on who adds them up."""
+_ONE_MILLIONTH = Decimal("0.000001")
+
+
+def answer_cost(prices: Prices, response: ResponseReceived) -> Decimal | None:
+    """What this answer of a run with these prices cost, in US dollars."""
+    return cost_usd(
+        prices.get(response.judge or response.model_key), response.usage, response.timestamp
+    )
+
+
+def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) -> Decimal | None:
+    """What one answer cost that used so many tokens and came at that time, in US dollars."""
+    read, written = usage.input_tokens, usage.output_tokens
+    if prices is None or read is None or written is None:
+        return None
+    rate = _rate(prices.rates, read, answered_at)
+    if rate is None:
+        return None
+    cached = usage.cached_input_tokens or 0
+    stored = usage.cache_write_tokens or 0
+    stored_1h = usage.cache_write_1h_tokens or 0
+    parts = (
+        (read - cached - stored, rate.input),
+        (cached, rate.cached_input),
+        (stored - stored_1h, rate.cache_write),
+        (stored_1h, rate.cache_write_1h),
+        (written, rate.output),
+    )
+    cost = rate.request
+    for tokens, per_million in parts:
+        if tokens < 0 or (tokens and per_million is None):
+            return None
+        if tokens and per_million is not None:
+            price = _EXACT.multiply(per_million, _ONE_MILLIONTH)
+            cost = _EXACT.add(cost, _EXACT.multiply(price, Decimal(tokens)))
+    return cost
+
+
+def total(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """All of it; `None` where one is not known: a part is not the whole."""
+    added = Decimal(0)
+    for cost in costs:
+        if cost is None:
+            return None
+        added = _EXACT.add(added, cost)
+    return added
+
+
+def _rate(rates: Sequence[Rate], input_tokens: int, answered_at: datetime) -> Rate | None:
+    """The last one that holds."""
+    moment = answered_at.astimezone(UTC)
+    for rate in reversed(rates):
+        if (
+            (rate.since is None or moment.date() >= rate.since)
+            and (rate.daily_from is None or moment.time() >= rate.daily_from)
+            and (rate.daily_until is None or moment.time() < rate.daily_until)
+            and (rate.over_input_tokens is None or input_tokens > rate.over_input_tokens)
+        ):
+            return rate
+    return None

@@ -1,1 +1,0 @@
-SELECT failproof.record_price(%s, %s, %s, %s, %s, %s)
