@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -367,3 +369,34 @@ def test_an_upgrade_that_somebody_holds_up_says_who_it_is(
         with pytest.raises(InvalidInput, match=holder):
             install(administrator)
     assert install(administrator).migrations == []
+
+
+# -- windows ---------------------------------------------------------------------------------
+
+
+def test_window_a_statement_that_is_queued_before_its_rights_are_looked_at_holds_up_appends(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    """For as long as those sessions stand; docs/guarantees.md says so."""
+    with as_role(store, AUDITOR) as reading, as_role(store, AUDITOR) as queued:
+        reading.execute("SELECT count(*) FROM failproof.stored_events")
+        asked = threading.Thread(target=refused_rule, args=(queued,))
+        asked.start()
+        wait_until_blocked(store, queued.info.backend_pid)
+        connection.execute("SET statement_timeout = '500ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            append(store, connection)
+        reading.rollback()
+        asked.join()
+        append(store, connection)
+
+
+def refused_rule(auditor: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        auditor.execute("CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD NOTHING")
+
+
+def wait_until_blocked(store: Store, pid: int) -> None:
+    with store.connect() as looking:
+        while looking.execute("SELECT pg_blocking_pids(%s)", (pid,)).fetchone() == ([],):
+            time.sleep(0.01)
