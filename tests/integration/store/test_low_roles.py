@@ -283,6 +283,23 @@ def test_the_database_computes_every_root_as_the_definition_does(
         assert row == (None,)
 
 
+def test_the_database_computes_roots_over_two_levels_of_tiles(
+    connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
+) -> None:
+    """A tile of roots is full at 65,536 events."""
+    states = [b'{"run_id":null}'] * 6_600
+    for _ in range(10):
+        ids = [uuid4() for _ in states]
+        leaf_hashes = [leaf_hash(each.bytes, 1, b"T", states[0]) for each in ids]
+        columns = (ids, [1] * len(ids), ["T"] * len(ids), states, [None] * len(ids), leaf_hashes)
+        connection.execute(query("append"), (*columns, None, None))
+    sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+    hashes, _ = leaves(connection)
+    for size in (65_535, 65_536, 65_537, 65_791, 65_792, 65_793, 66_000):
+        [(root,)] = administrator.execute("SELECT failproof.tree_root(%s)", (size,)).fetchall()
+        assert root == naive_root(hashes[:size]), size
+
+
 def test_the_database_computes_a_leaf_as_the_definition_does(
     administrator: psycopg.Connection[Any],
 ) -> None:
