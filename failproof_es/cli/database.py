@@ -29,6 +29,13 @@ from failproof_es.store.installation import WRITER
 from failproof_es.store.layers import Layer
 from failproof_es.store.store import DATABASE_URL, Store
 
+_ADMINISTRATOR = (
+    "warning: you are the server's superuser. Read no view and no read model: the engine's login "
+    "can put code into them, which would run with your rights. Read as the auditor."
+)
+_NO_ADMINISTRATOR = (
+    "you are failproof_auditor, who may read everything. To be the server's superuser add --insist"
+)
 _ROLES = ("auditor", "writer", "projector", "administrator")
 
 
@@ -120,13 +127,22 @@ def url(role: str | None) -> None:
 @db.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
 @_as_option("auditor")
-def shell(arguments: tuple[str, ...], role: str | None) -> None:
+@click.option("--insist", is_flag=True, help="Be the administrator with --as administrator.")
+def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     """Open `psql` on the database. The view failproof.readable_log is made for reading.
+
+    `--as administrator` opens as the auditor unless --insist is given, too: views that others
+    made run their code as whoever reads them.
 
     It exits with psql's own code, 0 also after a statement that failed; with
     `-- -v ON_ERROR_STOP=1` that is 3.
     """
-    url = _url_as(role or "auditor", given=role is not None)
+    if insist and role != "administrator":
+        raise click.UsageError("--insist goes with --as administrator")
+    refused = role == "administrator" and not insist
+    url = _url_as("auditor" if refused else role or "auditor", given=role is not None)
+    if role == "administrator":
+        say(_NO_ADMINISTRATOR if refused else _ADMINISTRATOR)
     conninfo, environment = without_password(url)
     done = subprocess.run(
         [_psql(), *arguments, conninfo], env={**os.environ, **environment}, check=False

@@ -16,6 +16,7 @@ from failproof_es.store.installation import SchemaState
 from failproof_es.store.layers import Layer, missing_layers
 from failproof_es.store.store import Store
 from failproof_es.visible import one_line
+from projections.definitions import read_model_differences
 
 
 def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
@@ -28,7 +29,9 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
         with store.connect() as connection:
             missing = missing_layers(connection)
             # Of another version's schema everything would be named.
-            found = differences(connection) if state is SchemaState.CURRENT else []
+            found = []
+            if state is SchemaState.CURRENT:
+                found = [*differences(connection), *read_model_differences(connection)]
     except psycopg.Error as error:
         return {"error": masked(" ".join(str(error).split()))}, ()
     facts: dict[str, Any] = {

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -102,15 +102,22 @@ def expected() -> dict[str, str]:
     return read
 
 
-def fresh() -> dict[str, str]:
-    """The same, from a server that is started for it and thrown away."""
+def fresh(
+    schemas: Sequence[str] = SCHEMAS, prepare: Callable[[Connection], None] | None = None
+) -> dict[str, str]:
+    """What an installation makes, on a server that is started for it and thrown away.
+
+    `prepare` is called with its connection before anything is looked at.
+    """
     home = Path(tempfile.mkdtemp(prefix="failproof-es-definitions-"))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     try:
         with connect(server.ensure_running()) as connection:
             install(connection)
-            return installed(connection, SCHEMAS)
+            if prepare is not None:
+                prepare(connection)
+            return installed(connection, schemas)
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)

@@ -223,6 +223,14 @@ def test_the_embedded_server_is_used_as_one_role_or_another(
         PATH=os.environ["PATH"], **more,
     )  # fmt: skip
     assert shell.stdout.strip() == AUDITOR
+    as_administrator = ("db", "shell", "--as", "administrator")
+    who = ("--", "-Atc", "SELECT current_user")
+    more["PATH"] = os.environ["PATH"]
+    shell = run("", *as_administrator, *who, cwd=tmp_path, **more)
+    assert shell.stdout.strip() == AUDITOR and "add --insist" in shell.stderr
+    shell = run("", *as_administrator, "--insist", *who, cwd=tmp_path, **more)
+    assert shell.stdout.strip() == "postgres" and "warning: you are the server" in shell.stderr
+    assert run("", "db", "shell", "--insist", *who, cwd=tmp_path, **more).returncode == 2
     refused = run(urls[""].stdout.strip(), "db", "url", "--as", "auditor", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--as is for the embedded server" in refused.stderr

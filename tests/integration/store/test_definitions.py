@@ -8,7 +8,12 @@ from pathlib import Path
 import failproof_es
 from failproof_es.store.connecting import connect
 from failproof_es.store.definitions import SCHEMAS, as_file, differences, expected, installed
-from failproof_es.store.installation import install
+from failproof_es.store.installation import PROJECTOR, install
+from projections import PROJECTIONS
+from projections.definitions import expected as read_models
+from projections.definitions import read_model_differences
+from projections.relations import LIVE
+from projections.runner import prepare
 
 HOW = (
     "the SQL in failproof_es/store changed: run "
@@ -41,6 +46,25 @@ def test_functions_and_views_that_were_changed_are_put_back_by_the_next_installa
         connection.execute("SET event_triggers = on")
         install(connection)
         assert differences(connection) == []
+
+
+def test_the_read_models_in_the_package_are_those_that_this_version_makes(
+    database_url: str,
+) -> None:
+    with connect(database_url) as connection:
+        install(connection)
+        assert read_model_differences(connection) == []  # they come with the first run
+        prepare(connection)
+        how = HOW.replace("failproof_es/store/", "projections/").replace(
+            "failproof_es.store", "projections"
+        )
+        assert installed(connection, [LIVE]) == read_models(), how
+        assert read_model_differences(connection) == []
+        connection.execute(f"SET ROLE {PROJECTOR}".encode())
+        connection.execute("SELECT set_config('search_path', 'projections_building', false)")
+        for projection in PROJECTIONS:
+            connection.execute(projection.ddl())
+        assert read_model_differences(connection) == []  # a rebuild is under way
 
 
 def test_connections_are_opened_in_one_place() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -281,6 +283,23 @@ def test_the_database_computes_every_root_as_the_definition_does(
         assert row == (None,)
 
 
+def test_the_database_computes_roots_over_two_levels_of_tiles(
+    connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
+) -> None:
+    """A tile of roots is full at 65,536 events."""
+    states = [b'{"run_id":null}'] * 6_600
+    for _ in range(10):
+        ids = [uuid4() for _ in states]
+        leaf_hashes = [leaf_hash(each.bytes, 1, b"T", states[0]) for each in ids]
+        columns = (ids, [1] * len(ids), ["T"] * len(ids), states, [None] * len(ids), leaf_hashes)
+        connection.execute(query("append"), (*columns, None, None))
+    sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)))
+    hashes, _ = leaves(connection)
+    for size in (65_535, 65_536, 65_537, 65_791, 65_792, 65_793, 66_000):
+        [(root,)] = administrator.execute("SELECT failproof.tree_root(%s)", (size,)).fetchall()
+        assert root == naive_root(hashes[:size]), size
+
+
 def test_the_database_computes_a_leaf_as_the_definition_does(
     administrator: psycopg.Connection[Any],
 ) -> None:
@@ -367,3 +386,34 @@ def test_an_upgrade_that_somebody_holds_up_says_who_it_is(
         with pytest.raises(InvalidInput, match=holder):
             install(administrator)
     assert install(administrator).migrations == []
+
+
+# -- windows ---------------------------------------------------------------------------------
+
+
+def test_window_a_statement_that_is_queued_before_its_rights_are_looked_at_holds_up_appends(
+    store: Store, connection: psycopg.Connection[Any]
+) -> None:
+    """For as long as those sessions stand; docs/guarantees.md says so."""
+    with as_role(store, AUDITOR) as reading, as_role(store, AUDITOR) as queued:
+        reading.execute("SELECT count(*) FROM failproof.stored_events")
+        asked = threading.Thread(target=refused_rule, args=(queued,))
+        asked.start()
+        wait_until_blocked(store, queued.info.backend_pid)
+        connection.execute("SET statement_timeout = '500ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            append(store, connection)
+        reading.rollback()
+        asked.join()
+        append(store, connection)
+
+
+def refused_rule(auditor: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        auditor.execute("CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD NOTHING")
+
+
+def wait_until_blocked(store: Store, pid: int) -> None:
+    with store.connect() as looking:
+        while looking.execute("SELECT pg_blocking_pids(%s)", (pid,)).fetchone() == ([],):
+            time.sleep(0.01)

@@ -1,0 +1,56 @@
+"""Whether the read models in a database are those that this version makes.
+
+The engine's login may take on the projector's role, and so put code where others read: a view
+that calls a function runs it as whoever reads the view. What is expected is in
+`definitions.json`, made by `python -m projections.definitions > projections/definitions.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from importlib import resources
+
+from failproof_es.store.definitions import (
+    Connection,
+    Difference,
+    as_file,
+    compare,
+    fresh,
+    installed,
+    looking,
+)
+from projections.protocol import sql_file
+from projections.relations import BUILDING, LIVE
+from projections.runner import prepare
+
+
+def read_model_differences(connection: Connection) -> list[Difference]:
+    """What in the read models' schemas was not made by this version, or belongs to another role.
+
+    Read models that are missing are made by whoever follows next: they are no difference.
+    """
+    found = installed(connection, [LIVE])
+    # What a rebuild makes, or has left, has the same names. Nobody reads there.
+    for thing, definition in installed(connection, [BUILDING]).items():
+        live = thing.replace(BUILDING, LIVE)
+        if live not in expected():
+            found[thing] = definition
+    wanted = {thing: each for thing, each in expected().items() if thing in found}
+    told = compare(found, wanted)
+    with looking(connection):
+        rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
+    return [*told, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
+
+
+@cache
+def expected() -> dict[str, str]:
+    """The read models of a fresh database, and the digests of their definitions."""
+    file = resources.files("projections").joinpath("definitions.json")
+    read: dict[str, str] = json.loads(file.read_text("utf-8"))
+    return read
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_file(fresh([LIVE], prepare)))
