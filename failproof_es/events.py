@@ -383,6 +383,17 @@ class Redaction(Record):
     count: int
 
 
+class Withheld(Record):
+    """Not all of a reply's body is recorded. How long it was, and its SHA-256 (hexadecimal).
+
+    `long`: `body` holds its beginning. `secret`: a key stands in it, and `body` says whose.
+    """
+
+    why: Literal["long", "secret"]
+    length: int
+    sha256: str
+
+
 class ToolCall(Record):
     """A call that a model wants made. `arguments` is the JSON text that the model wrote."""
 
@@ -392,9 +403,12 @@ class ToolCall(Record):
 
 
 class ResponseReceived(EvaluationEvent):
-    """The complete raw response as received, and what was read from it."""
+    """The complete raw response as received, and what was read from it.
 
-    schema_version: ClassVar[int] = 3
+    `failproof_es.body` writes and reads the body.
+    """
+
+    schema_version: ClassVar[int] = 4
 
     purpose: Purpose
     judge: str | None = None
@@ -404,6 +418,7 @@ class ResponseReceived(EvaluationEvent):
     headers: dict[str, str]
     body: str
     body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str | None = None
@@ -418,9 +433,12 @@ class ResponseReceived(EvaluationEvent):
 
 class ErrorRecorded(EvaluationEvent):
     """An attempt failed. `transient` is tried again within the bound, `final` is not,
-    `halting` (a wrong key, an unknown model) stops the run, which can be resumed."""
+    `halting` (a wrong key, an unknown model) stops the run, which can be resumed.
 
-    schema_version: ClassVar[int] = 3
+    Of a body, a message or a stack trace that is long, the beginning is recorded, and that
+    it is the beginning."""
+
+    schema_version: ClassVar[int] = 4
 
     purpose: Purpose
     judge: str | None = None
@@ -434,6 +452,7 @@ class ErrorRecorded(EvaluationEvent):
     headers: dict[str, str] = {}
     body: str | None = None
     body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
     retry_after_s: float | None = None
     latency_ms: float | None = None
     redactions: tuple[Redaction, ...] = ()

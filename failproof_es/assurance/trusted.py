@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import httpx
-
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import checkpoint, note
@@ -18,6 +16,7 @@ from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_c
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
+from failproof_es.web.client import UNUSABLE, fetch_now
 from failproof_es.whole_file import write_whole
 
 _TIMEOUT_S = 10.0
@@ -41,7 +40,7 @@ def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
     try:
         text = _read(place)
         return None if text is None else checkpoint.opened(note.parse(text), key)
-    except (OSError, UnicodeDecodeError, NoteError, httpx.HTTPError) as error:
+    except (OSError, UnicodeDecodeError, NoteError, *UNUSABLE) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be used: {error}",
             remedy="if nobody changed it, the log's key is another one now; ask why",
@@ -86,9 +85,10 @@ def keep(place: str, signed: Note, size: int) -> None:
 
 def _read(place: str) -> str | None:
     if _is_url(place):
-        reply = httpx.get(place, timeout=_TIMEOUT_S, follow_redirects=False)
-        reply.raise_for_status()
-        return reply.content[:_MOST_BYTES].decode()
+        reply = fetch_now(place, limit=_MOST_BYTES, timeout_s=_TIMEOUT_S)
+        if reply.status != 200:
+            raise OSError(f"HTTP {reply.status}")
+        return reply.body.decode()
     path = Path(place).expanduser()
     if path.is_dir():
         path = path / "newest.checkpoint"

@@ -42,7 +42,7 @@ async def check(loaded: LoadedConfiguration, store: Store, targets: Targets) -> 
         _, (source, found), remarks = await all_of(gates, cases, targets.check())
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    return Preflight(source, found, tuple(remarks))
+    return Preflight(source, (*targets.stand_ins(), *found), tuple(remarks))
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
