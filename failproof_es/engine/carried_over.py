@@ -17,7 +17,7 @@ from uuid import UUID
 from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.events import Branch, CarriedOver, EvaluationAbandoned, Event, Scored
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store.reader import Connection, RecordedEvent, read_streams
+from failproof_es.store.reader import Connection, RecordedEvent, portions, read_streams
 
 FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
 """What ends the stream of an evaluation."""
@@ -32,12 +32,14 @@ def carry_over(
     is taken from where it happened: a reference never leads to another one.
     """
     sources = {replace(key, run_id=branch.run_id).evaluation_id: key for key in keys}
-    streams = read_streams(connection, list(sources))
     found = []
-    for source_id, key in sources.items():
-        rows = [row for row in streams.get(source_id, []) if row.position <= branch.position]
-        if rows and (event := _reference(key, branch.run_id, rows)) is not None:
-            found.append(event)
+    for portion in portions(connection, list(sources)):
+        streams = read_streams(connection, portion)
+        for source_id in portion:
+            rows = [row for row in streams.get(source_id, []) if row.position <= branch.position]
+            event = _reference(sources[source_id], branch.run_id, rows) if rows else None
+            if event is not None:
+                found.append(event)
     return found
 
 
