@@ -500,6 +500,17 @@ class Redaction(Record):
     count: int
 
 
+class Withheld(Record):
+    """Not all of a reply's body is recorded. How long it was, and its SHA-256 (hexadecimal).
+
+    `long`: `body` holds its beginning. `secret`: a key stands in it, and `body` says whose.
+    """
+
+    why: Literal["long", "secret"]
+    length: int
+    sha256: str
+
+
 class ToolCall(Record):
     """A call that a model wants made. `arguments` is the JSON text that the model wrote."""
 
@@ -509,7 +520,10 @@ class ToolCall(Record):
 
 
 class ResponseReceived(EvaluationEvent):
-    """The complete raw response as received, and what was read from it."""
+    """The complete raw response as received, and what was read from it.
+
+    `failproof_es.body` writes and reads the body.
+    """
 
     schema_version: ClassVar[int] = 4
 
@@ -521,6 +535,7 @@ class ResponseReceived(EvaluationEvent):
     headers: dict[str, str]
     body: str
     body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     refusal: str | None = None
@@ -536,7 +551,10 @@ class ResponseReceived(EvaluationEvent):
 class ErrorRecorded(EvaluationEvent):
     """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
     server turned the request away for now) however often, `final` is not, and `halting`
-    (a wrong key, an unknown model) stops the run, which can be resumed."""
+    (a wrong key, an unknown model) stops the run, which can be resumed.
+
+    Of a body, a message or a stack trace that is long, the beginning is recorded, and that
+    it is the beginning."""
 
     schema_version: ClassVar[int] = 4
 
@@ -552,6 +570,7 @@ class ErrorRecorded(EvaluationEvent):
     headers: dict[str, str] = {}
     body: str | None = None
     body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
     retry_after_s: float | None = None
     latency_ms: float | None = None
     redactions: tuple[Redaction, ...] = ()

@@ -15,7 +15,8 @@ from failproof_es.store.mapper import upcast
 from projections.protocol import Fact, sql_file
 
 BATCH_EVENTS = 10_000
-BATCH_BYTES = 64_000_000
+BATCH_BYTES = 16_000_000
+"""Or one event. In memory they take several times that."""
 
 _CURRENT = {topic: event.schema_version for topic, event in EVENTS.items()}
 

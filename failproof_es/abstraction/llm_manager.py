@@ -134,6 +134,9 @@ class LLMManager:
             try:
                 await provider.check()
                 await provider.open()
+            except InvalidInput as error:
+                await provider.close()
+                raise _redactor(model).cleaned(error) from None
             except BaseException:
                 await provider.close()
                 raise
@@ -142,7 +145,7 @@ class LLMManager:
 
     async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
         """What the model says, its own key replaced like on record."""
-        redactor = Redactor([model.api_key_env] if model.api_key_env else [])
+        redactor = _redactor(model)
         streaming = redactor.streaming(on_text) if on_text else None
         provider = await self._prepare(model)
         request = provider.prepare([Turn(role="user", content=prompt)])
@@ -167,8 +170,21 @@ class LLMManager:
         self._open.clear()
 
 
+def _redactor(model: Model) -> Redactor:
+    return Redactor([model.api_key_env] if model.api_key_env else [])
+
+
+async def _offered(model: Model) -> list[str]:
+    """The names that its provider offers; no key stands in them. Raises `InvalidInput`."""
+    redactor = _redactor(model)
+    try:
+        return [redactor.scrubbed(name) for name in await offered_models(model)]
+    except InvalidInput as error:
+        raise redactor.cleaned(error) from None
+
+
 async def _require_there(model: Model) -> None:
-    offered = await offered_models(model)
+    offered = await _offered(model)
     if model.model in offered or f"{model.model}:latest" in offered:
         return
     if model.base_url is None or not await pull(model.base_url, model.model):
@@ -184,9 +200,7 @@ def _where(model: Model) -> tuple[str, str | None, str | None]:
 
 
 async def _list(models: Sequence[Model]) -> _Listing:
-    offered = await asyncio.gather(
-        *(offered_models(model) for model in models), return_exceptions=True
-    )
+    offered = await asyncio.gather(*(_offered(model) for model in models), return_exceptions=True)
     listing = _Listing()
     for model, names in zip(models, offered, strict=True):
         if isinstance(names, InvalidInput):

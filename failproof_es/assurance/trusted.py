@@ -8,12 +8,9 @@ the place alone, to compare with what stands there, and to put a later one in it
 from __future__ import annotations
 
 import contextlib
-import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-import httpx
 
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
@@ -26,6 +23,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.regular_file import read_regular
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
+from failproof_es.web.client import UNUSABLE, fetch_now
 from failproof_es.whole_file import write_whole
 
 _TIMEOUT_S = 10.0
@@ -177,7 +175,7 @@ def _read(place: str, key: PublicKey) -> Kept:
             return Kept(place, key)
         signed = note.parse(content.decode())
         return Kept(place, key, signed, checkpoint.opened(signed, key))
-    except (OSError, httpx.HTTPError) as error:
+    except (OSError, *UNUSABLE) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be read: {error}",
             remedy="name a file, a folder or an URL that can be",
@@ -198,15 +196,10 @@ def _content(place: str) -> bytes | None:
 
 
 def _fetched(url: str) -> bytes:
-    content = b""
-    plain = {"accept-encoding": "identity"}
-    with httpx.stream("GET", url, headers=plain, timeout=_TIMEOUT_S) as reply:
-        reply.raise_for_status()
-        for piece in reply.iter_raw():
-            content += piece
-            if len(content) > _MOST_BYTES:
-                raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES:,} bytes", url)
-    return content
+    reply = fetch_now(url, limit=_MOST_BYTES, timeout_s=_TIMEOUT_S)
+    if reply.status != 200:
+        raise OSError(f"HTTP {reply.status}")
+    return reply.body
 
 
 def _file(place: str) -> Path:

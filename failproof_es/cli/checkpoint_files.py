@@ -28,7 +28,7 @@ from failproof_es.cli.results_file import (
 )
 from failproof_es.cli.written_files import record_file
 from failproof_es.engine.carried_over import FINAL
-from failproof_es.engine.recorded import read_evaluations
+from failproof_es.engine.recorded import portions_read
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
@@ -88,7 +88,7 @@ class Checkpoints:
             "finished_before": self.written * len(finals),
             "up_to_position": finals[-1].position,
         }
-        evaluations = read_evaluations(self._run.connection, keys)
+        evaluations = portions_read(self._run.connection, keys)
         header = {"metadata": {**metadata(self._run), "status": "running"}}
         rows = rows_of(self._run, evaluations)
         written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)

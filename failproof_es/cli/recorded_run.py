@@ -16,9 +16,7 @@ from failproof_es.engine.recorded import (
 from failproof_es.events import PromptStored, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run
-from failproof_es.store.reader import Connection, RecordedEvent, find, read_streams
-
-_PROMPTS = 500
+from failproof_es.store.reader import Connection, RecordedEvent, find, portions, read_streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,7 @@ class RecordedRun:
         suites: dict[UUID, str] = {}
         for chunk in range(self.run.chunks):
             digests = read_chunk(self.connection, self.run_id, chunk)
-            for start in range(0, len(digests), _PROMPTS):
-                prompts = [prompt_id(digest) for digest in digests[start : start + _PROMPTS]]
+            for prompts in portions(self.connection, [prompt_id(digest) for digest in digests]):
                 for stream_id, rows in read_streams(self.connection, prompts).items():
                     event = rows[0].event()
                     assert isinstance(event, PromptStored)

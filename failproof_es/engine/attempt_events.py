@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from base64 import b64encode
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from failproof_es.engine.redaction import Redactor
+from failproof_es.body import MOST_OF_AN_ERROR, beginning, whole, without
+from failproof_es.engine.redaction import Redactor, Scrubbing
 from failproof_es.evaluation import Evaluation, EvaluationKey
 from failproof_es.events import (
     AttemptLost,
-    Encoding,
     ErrorRecorded,
     RequestSent,
     ResponseReceived,
@@ -57,19 +56,18 @@ def response_received(
             for call in answer.tool_calls
         ),
         "refusal": scrub.optional("refusal", answer.refusal),
+        "finish_reason": scrub.optional("finish_reason", answer.finish_reason),
+        "model": scrub.optional("model", answer.model),
+        "provider_request_id": scrub.optional("provider_request_id", answer.provider_request_id),
     }
-    body, encoding = _as_text(scrub.raw("body", answer.body))
+    placeholder = scrub.body("body", answer.body)
     return ResponseReceived(
         **stamp(state),
         **_asked(request),
         **read,
+        **(whole(answer.body) if placeholder is None else without(answer.body, placeholder)),
         status=answer.status,
         headers=scrub.values("headers", answer.headers),
-        body=body,
-        body_encoding=encoding,
-        finish_reason=scrub.optional("finish_reason", answer.finish_reason),
-        model=scrub.optional("model", answer.model),
-        provider_request_id=scrub.optional("provider_request_id", answer.provider_request_id),
         usage=answer.usage,
         latency_ms=round(answer.latency_ms, 3),
         first_token_ms=answer.first_token_ms,
@@ -82,23 +80,20 @@ def error_recorded(
 ) -> ErrorRecorded:
     """The attempt's error with all that came of it, known secrets replaced."""
     scrub = redactor.scrubbing()
-    body: str | None = None
-    encoding: Encoding = "utf-8"
-    if error.body is not None:
-        body, encoding = _as_text(scrub.data("body", error.body))
+    message = _short(scrub.text("message", _encodable(error.message)))
+    error.args = (message,)  # or else the stack trace repeats all of a long one
+    trace = _encodable("".join(traceback.format_exception(error)))
+    stack_trace = _short(scrub.text("stack_trace", trace))
     return ErrorRecorded(
         **stamp(state),
         **_asked(request),
         kind=error.kind,
-        message=scrub.text("message", _encodable(error.message)),
+        message=message,
         disposition=error.disposition,
-        stack_trace=scrub.text(
-            "stack_trace", _encodable("".join(traceback.format_exception(error)))
-        ),
+        stack_trace=stack_trace,
         status=error.status,
         headers=scrub.values("headers", error.headers),
-        body=body,
-        body_encoding=encoding,
+        **_error_body(scrub, error.body),
         retry_after_s=error.retry_after_s,
         latency_ms=error.latency_ms,
         redactions=scrub.record(),
@@ -129,9 +124,15 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _as_text(body: bytes) -> tuple[str, Encoding]:
-    """Bytes as JSON can hold them, losing none."""
-    try:
-        return body.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        return b64encode(body).decode("ascii"), "base64"
+def _error_body(scrub: Scrubbing, body: bytes | None) -> dict[str, Any]:
+    if body is None:
+        return {}
+    placeholder = scrub.body("body", body)
+    return beginning(body) if placeholder is None else without(body, placeholder)
+
+
+def _short(text: str) -> str:
+    """As much of what an error says as is recorded, and that it is not all."""
+    if len(text) <= MOST_OF_AN_ERROR:
+        return text
+    return f"{text[:MOST_OF_AN_ERROR]} [cut off: only so many characters are recorded]"

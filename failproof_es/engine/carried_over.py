@@ -25,7 +25,7 @@ from failproof_es.events import (
 )
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.mapper import decode
-from failproof_es.store.reader import Connection, RecordedEvent, read_event, read_streams
+from failproof_es.store.reader import Connection, RecordedEvent, portions, read_event, read_streams
 from failproof_es.store.recorder import query
 
 FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
@@ -94,9 +94,14 @@ def carry_over(
     A reference never leads to another one: it names the stream where it happened.
     """
     found = carried_over(connection, branch, keys)
-    here = [ending.stream_id for ending in found.values() if ending.reference is None]
-    streams = read_streams(connection, here)
-    return [_reference(key, ending, streams) for key, ending in found.items()]
+    here = {end.stream_id: key for key, end in found.items() if end.reference is None}
+    taken = {key: _reference(key, end, {}) for key, end in found.items() if end.reference}
+    for portion in portions(connection, list(here)):
+        streams = read_streams(connection, portion)
+        for stream_id in portion:
+            key = here[stream_id]
+            taken[key] = _reference(key, found[key], streams)
+    return [taken[key] for key in found]
 
 
 def _told(

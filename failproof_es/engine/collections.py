@@ -22,7 +22,7 @@ from failproof_es.engine.recorded import stored_case
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.run import chunked
-from failproof_es.store.reader import Connection, find, read_streams
+from failproof_es.store.reader import Connection, find, portions, read_streams
 from failproof_es.store.store import Store
 
 _WINDOW = 500
@@ -110,8 +110,7 @@ def collected_digests(connection: Connection, name: str) -> list[str]:
 
 def read_cases(connection: Connection, digests: Sequence[str]) -> Iterator[Case]:
     """Stored cases by digest, in the order given, a window at a time."""
-    for start in range(0, len(digests), _WINDOW):
-        prompts = [prompt_id(digest) for digest in digests[start : start + _WINDOW]]
+    for prompts in portions(connection, [prompt_id(digest) for digest in digests]):
         streams = read_streams(connection, prompts)
         for prompt in prompts:
             yield stored_case(streams[prompt])

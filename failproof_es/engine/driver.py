@@ -24,7 +24,6 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.patient_reader import PatientReader
 from failproof_es.engine.phases import Phase, phases_of
 from failproof_es.engine.recorded import read_run
-from failproof_es.engine.redaction import Redactor
 from failproof_es.engine.run_stream import Observe, RunStream
 from failproof_es.engine.targets import Targets
 from failproof_es.engine.unfinished import Unfinished
@@ -155,7 +154,7 @@ class Driver:
                 manifest.configuration, tuple(judge.key for judge in manifest.judges)
             ),
             journal=journal,
-            redactor=Redactor(self._targets.secret_variables()),
+            redactor=self._targets.redactor(),
             observe=self._observe,
             on_text=self._on_text,
             stop=self._stop,

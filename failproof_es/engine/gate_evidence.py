@@ -18,7 +18,7 @@ from failproof_es.events import CarriedOver, Event, Scored
 from failproof_es.gates import Change, Spent
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
-from failproof_es.store.reader import Connection, find, read_streams, resolve_run
+from failproof_es.store.reader import Connection, find, portions, read_streams, resolve_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,7 @@ def _families(connection: Connection, prompts: list[UUID]) -> dict[UUID, tuple[s
     found: dict[UUID, tuple[str, str]] = {}
     remaining = iter(prompts)
     while window := list(islice(remaining, WINDOW)):
-        for prompt, rows in read_streams(connection, window).items():
-            found[prompt] = stored_case(rows).family
+        for portion in portions(connection, window):
+            for prompt, rows in read_streams(connection, portion).items():
+                found[prompt] = stored_case(rows).family
     return found

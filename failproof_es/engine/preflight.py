@@ -48,7 +48,7 @@ async def check(
         _, (source, found), remarks = await all_of(gates, cases, targets.check(offline=offline))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    return Preflight(source, found, tuple(remarks))
+    return Preflight(source, (*targets.stand_ins(), *found), tuple(remarks))
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:

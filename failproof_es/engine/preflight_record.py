@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from failproof_es.engine.operations import Operation, record_operations
-from failproof_es.engine.redaction import Redactor
 from failproof_es.engine.targets import Targets
 from failproof_es.events import (
     ConfigurationResolved,
@@ -48,7 +47,7 @@ class Passed(Generic[T]):
 
 async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: InvalidInput) -> None:
     """Put on record what stands against a run, and note in the error where that is."""
-    redact = Redactor(targets.secret_variables()).scrubbing()
+    redact = targets.redactor().scrubbing()
     told = tuple(redact.text("problems", str(each)) for each in error.problems)
     failed: Operation = (ValidationFailed, {"problems": told})
     await asyncio.to_thread(record_operations, store, run_id, [failed])
@@ -80,7 +79,7 @@ async def on_record(
 
     Raises `InvalidInput` as `check` does, with a note that says where that is on record.
     """
-    redact = Redactor(targets.secret_variables()).scrubbing()
+    redact = targets.redactor().scrubbing()
 
     async def record(*operations: Operation) -> None:
         await asyncio.to_thread(record_operations, store, run_id, operations)

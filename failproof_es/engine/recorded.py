@@ -16,7 +16,13 @@ from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run, planned_evaluations
-from failproof_es.store.reader import RecordedEvent, read_event, read_streams
+from failproof_es.store.reader import (
+    RecordedEvent,
+    portions,
+    read_beginnings,
+    read_event,
+    read_streams,
+)
 
 Connection = psycopg.Connection[Any]
 
@@ -100,6 +106,28 @@ def read_evaluations(
     ]
 
 
+def portioned(
+    connection: Connection, keys: Sequence[EvaluationKey]
+) -> Iterator[list[EvaluationKey]]:
+    """The keys in their order, so many at a time as `read_evaluations` reads into little memory."""
+    by_id = {key.evaluation_id: key for key in keys}
+    beside = {key.evaluation_id: [key.prompt_id] for key in keys}
+    for row in read_beginnings(connection, list(by_id), CarriedOver.__name__):
+        event = row.event()
+        assert isinstance(event, CarriedOver)
+        beside[row.stream_id].append(event.source_evaluation_id)
+    for streams in portions(connection, list(by_id), beside):
+        yield [by_id[stream] for stream in streams]
+
+
+def portions_read(
+    connection: Connection, keys: Sequence[EvaluationKey], *, up_to: int | None = None
+) -> Iterator[RecordedEvaluation]:
+    """As `read_evaluations`; holds a few of them in memory, however long their answers are."""
+    for portion in portioned(connection, keys):
+        yield from read_evaluations(connection, portion, up_to=up_to)
+
+
 def planned_windows(
     run: Run, digests: Sequence[str], models: Sequence[str]
 ) -> Iterator[list[EvaluationKey]]:
@@ -118,12 +146,12 @@ def planned_windows(
 def recorded_evaluations(
     connection: Connection, run: Run, *, up_to: int | None = None
 ) -> Iterator[RecordedEvaluation]:
-    """Every planned evaluation in plan order, begun or not; holds one window in memory."""
+    """Every planned evaluation in plan order, begun or not; holds a few of them in memory."""
     run_id = run.started.originator_id
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
-            yield from read_evaluations(connection, window, up_to=up_to)
+            yield from portions_read(connection, window, up_to=up_to)
 
 
 def stored_case(rows: Sequence[RecordedEvent]) -> Case:

@@ -1,97 +1,142 @@
-"""Known secret values never reach an event: they are replaced before one is formed.
+"""The keys of a run never reach an event: they are replaced before one is formed.
 
 What was replaced is itself on record: in which field, the value of which variable, how often.
+A key is looked for as it is, upper case or lower, and in the forms that programs give to what
+they repeat: escaped for JSON, HTML or a URL, in base64 wherever it stands there, in hexadecimal.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from urllib.parse import quote
+from dataclasses import replace
+from urllib.parse import quote, quote_plus
 
+from failproof_es.engine.streamed_fields import joined_fields
 from failproof_es.events import Redaction
+from failproof_es.problems import InvalidInput
 
-_SHORTEST = 4
-"""A shorter value would be found in innocent text; it protects nothing either."""
-_OF_A_KEY = 16
-"""A shorter one is a stand-in such as `EMPTY`: models say it themselves, in pieces, too."""
+SHORTEST_KEY = 16
+"""A shorter value is a stand-in such as `EMPTY` or `test`: models say it themselves."""
+
+_ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
+"""What JSON may write for any printable character, in lower case."""
+_PIECE_BYTES = 2**20
+_ESCAPED = {b"%02x" % code: bytes([code]) for code in range(0x20, 0x80)}
 
 
 class Redactor:
-    """Knows the values of the named environment variables, in the forms they are echoed in."""
+    """Knows the values of the named environment variables."""
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
-        forms = [
-            (form, name)
-            for name, value in values.items()
-            if len(value) >= _SHORTEST
-            for form in _forms(value)
-        ]
-        self._secrets = sorted(forms, key=_longest_first)
-        self._keys = frozenset(name for name, value in values.items() if len(value) >= _OF_A_KEY)
+        keys = {name: value for name, value in values.items() if len(value) >= SHORTEST_KEY}
+        forms = [(form, name) for name, value in keys.items() for form in _forms(value)]
+        self._secrets = _Secrets(sorted(forms, key=_longest_first))
+        self.too_short = tuple(name for name, value in values.items() if value and name not in keys)
+        """The variables whose values are too short to be looked for."""
 
     def scrubbing(self) -> Scrubbing:
         """Begin to scrub what one event will hold."""
-        return Scrubbing(self._secrets, self._keys)
+        return Scrubbing(self._secrets)
 
     def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
         """Begin to scrub a text that comes in pieces and is passed on in pieces."""
         return StreamScrubbing(self._secrets, pass_on)
 
+    def scrubbed(self, text: str) -> str:
+        """A text that is shown or recorded for itself."""
+        return self.scrubbing().text("text", text)
+
+    def cleaned(self, error: InvalidInput) -> InvalidInput:
+        """The same problems, their words scrubbed."""
+        return InvalidInput(
+            [
+                replace(
+                    problem,
+                    message=self.scrubbed(problem.message),
+                    remedy=None if problem.remedy is None else self.scrubbed(problem.remedy),
+                )
+                for problem in error.problems
+            ]
+        )
+
+
+class _Secrets:
+    """The forms to look for, each with its variable, the longest first."""
+
+    def __init__(self, forms: Sequence[tuple[str, str]]) -> None:
+        self.forms = forms
+        self.unescaped = [(_unescaped(form.encode()), variable) for form, variable in forms]
+        self.longest = max((len(form) for form, _ in forms), default=0)
+        self.any = re.compile("|".join(re.escape(form) for form, _ in forms) or "(?!)")
+        self._first = frozenset(form[0] for form, _ in forms)
+
+    def may_begin(self, lower: str) -> bool:
+        """Whether more text may make a secret of this one."""
+        return lower[0] in self._first and any(
+            len(form) > len(lower) and form.startswith(lower) for form, _ in self.forms
+        )
+
+    def in_data(self, data: bytes) -> set[str]:
+        """Whose keys stand in the data, escaped for JSON or not, however often escaped."""
+        if not self.forms:
+            return set()
+        data = _unescaped(data.lower())
+        return {variable for form, variable in self.unescaped if form in data}
+
+    def in_text(self, text: str) -> set[str]:
+        """The same for text."""
+        return self.in_data(text.encode("utf-8", "surrogatepass"))
+
 
 class Scrubbing:
     """Scrubs the fields of one event and remembers what it replaced."""
 
-    def __init__(
-        self, secrets: Sequence[tuple[str, str]], keys: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, secrets: _Secrets) -> None:
         self._secrets = secrets
-        self._keys = keys
         self._found: Counter[tuple[str, str]] = Counter()
 
     def text(self, field: str, text: str) -> str:
-        """`text` with every known secret replaced by the name of its variable."""
-        for form, variable in self._secrets:
-            if count := text.count(form):
-                self._found[field, variable] += count
-                text = text.replace(form, f"[redacted:{variable}]")
+        """`text` with every key replaced by the name of its variable."""
+        lower = _lower(text)
+        for form, variable in self._secrets.forms:
+            if form in lower:
+                pieces = _split(text, lower, form)
+                self._found[field, variable] += len(pieces) - 1
+                text = _placeholder(variable).join(pieces)
+                lower = _lower(text)
+        if "\\" in text and (variables := self._secrets.in_text(text)):
+            # In escapes. Which of the characters they are is not worth finding out.
+            self._found.update((field, variable) for variable in variables)
+            text = _placeholders(variables)
         return text
 
     def optional(self, field: str, text: str | None) -> str | None:
         """The same for text that need not be there."""
         return None if text is None else self.text(field, text)
 
-    def data(self, field: str, body: bytes) -> bytes:
-        """The same for bytes that need not be text."""
-        for form, variable in self._secrets:
-            if count := body.count(form.encode()):
-                self._found[field, variable] += count
-                body = body.replace(form.encode(), f"[redacted:{variable}]".encode())
-        return body
-
-    def raw(self, field: str, body: bytes) -> bytes:
-        """The same for the bytes that were read from what was scrubbed so far.
-
-        A value that was read and stands nowhere in them stands there in pieces, as a stream
-        brings it, or in escapes. No piece of it is kept then, nor what is around them.
-        """
-        read = {variable for _, variable in self._found}
-        scrubbed = self.data(field, body)
-        whole = {variable for where, variable in self._found if where == field}
-        pieces = sorted((read & self._keys) - whole)
-        if not pieces:
-            return scrubbed
-        self._found.update((field, variable) for variable in pieces)
-        return b" ".join(f"[redacted:{variable}]".encode() for variable in pieces)
-
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every value of a mapping."""
         return {name: self.text(f"{field}.{name}", value) for name, value in headers.items()}
+
+    def body(self, field: str, body: bytes) -> str | None:
+        """What to put in the place of a body that a key stands in; `None` for any other.
+
+        It may stand there in pieces, as a stream brings it, or in escapes; or it was read from
+        there before. No piece of it is kept then, nor what is around them.
+        """
+        variables = {variable for where, variable in self._found if not where.startswith("headers")}
+        variables |= self._secrets.in_data(body)
+        if self._secrets.forms and b"data:" in body:
+            variables.update(*map(self._secrets.in_text, joined_fields(body)))
+        self._found.update((field, variable) for variable in sorted(variables))
+        return _placeholders(variables) if variables else None
 
     def record(self) -> tuple[Redaction, ...]:
         """What was replaced so far."""
@@ -107,18 +152,16 @@ class StreamScrubbing:
     Only what may be the beginning of a secret is held back until more has come.
     """
 
-    def __init__(self, secrets: Sequence[tuple[str, str]], pass_on: Callable[[str], None]) -> None:
+    def __init__(self, secrets: _Secrets, pass_on: Callable[[str], None]) -> None:
         self._scrubbing = Scrubbing(secrets)
-        self._forms = [form for form, _ in secrets]
-        self._longest = max(map(len, self._forms), default=0)
-        self._any = re.compile("|".join(map(re.escape, self._forms)) or "(?!)")
+        self._secrets = secrets
         self._pass_on = pass_on
         self._held = ""
 
     def piece(self, text: str) -> None:
         """Take the next piece of the text; pass on what is known to be harmless."""
         text = self._held + text
-        cut = self._cut(text)
+        cut = self._cut(_lower(text))
         self._held = text[cut:]
         self._say(text[:cut])
 
@@ -131,21 +174,18 @@ class StreamScrubbing:
         if text:
             self._pass_on(self._scrubbing.text("text", text))
 
-    def _cut(self, text: str) -> int:
+    def _cut(self, lower: str) -> int:
         """Where that begins which more text may make a secret; never within a whole one."""
         at = 0
         while True:
-            found = self._any.search(text, at)
-            last = found.start() + 1 if found else len(text)
-            for start in range(max(at, len(text) - self._longest + 1), last):
-                if self._may_begin(text[start:]):
+            found = self._secrets.any.search(lower, at)
+            last = found.start() + 1 if found else len(lower)
+            for start in range(max(at, len(lower) - self._secrets.longest + 1), last):
+                if self._secrets.may_begin(lower[start:]):
                     return start
             if found is None:
-                return len(text)
+                return len(lower)
             at = found.end()
-
-    def _may_begin(self, text: str) -> bool:
-        return any(len(form) > len(text) and form.startswith(text) for form in self._forms)
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
@@ -155,8 +195,62 @@ def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
 
 
 def _forms(value: str) -> set[str]:
-    """The value as it is, in JSON (a slash escaped or not), in a URL, and in base64."""
-    escaped = json.dumps(value)[1:-1]
-    encoded = b64encode(value.encode()).decode("ascii")
-    forms = {value, escaped, escaped.replace("/", r"\/"), quote(value), quote(value, safe="")}
-    return {*forms, encoded, encoded.rstrip("=")}
+    """What a key may come back as, in lower case."""
+    data = value.encode("utf-8", "surrogateescape")
+    in_json = json.dumps(value)[1:-1]
+    forms = {value, in_json, in_json.replace("/", r"\/"), html.escape(value), data.hex()}
+    forms |= {quote(data), quote(data, safe=""), quote_plus(data)}
+    forms.add("".join(f"%{byte:02x}" for byte in data))
+    for encode in (b64encode, urlsafe_b64encode):
+        whole = encode(data).decode("ascii")
+        forms |= {whole, whole.rstrip("=")}
+        forms |= {_in_base64(encode, data, before) for before in range(3)}
+    return {_lower(form) for form in forms}
+
+
+def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
+    """The characters that are of the data alone where so many bytes (modulo 3) stand before it.
+
+    So it is found in `Bearer KEY` and in `user:KEY` as well.
+    """
+    encoded = encode(bytes(before) + data).decode("ascii")
+    bits = 8 * (before + len(data))
+    return encoded[-(-8 * before // 6) : bits // 6]
+
+
+def _lower(text: str) -> str:
+    """`A` to `Z` in lower case, and nothing else: every character stays where it is."""
+    if text.isascii():
+        return text.lower()
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _split(text: str, lower: str, form: str) -> list[str]:
+    pieces, at = [], 0
+    while (found := lower.find(form, at)) >= 0:
+        pieces.append(text[at:found])
+        at = found + len(form)
+    return [*pieces, text[at:]]
+
+
+def _unescaped(data: bytes) -> bytes:
+    """Lower-case data without the escapes of JSON, also of JSON within JSON."""
+    if b"\\" not in data:
+        return data
+    pieces, at = [], 0
+    while at < len(data):
+        end = at + _PIECE_BYTES
+        cut = data.rfind(b"\\", max(at + 1, end - 6), end)  # no escape is cut in two
+        end = end if cut < 0 else cut
+        plain = _ESCAPES.sub(lambda escape: _ESCAPED[escape[1]], data[at:end])
+        pieces.append(plain.replace(b"\\", b""))
+        at = end
+    return b"".join(pieces)
+
+
+def _placeholder(variable: str) -> str:
+    return f"[redacted:{variable}]"
+
+
+def _placeholders(variables: Iterable[str]) -> str:
+    return " ".join(map(_placeholder, sorted(variables)))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.gate import Gate, server_of
 from failproof_es.engine.interpreter import Target
+from failproof_es.engine.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.slots import Slots
 from failproof_es.events import ModelSnapshot
 from failproof_es.models import create_provider, model_keys, snapshot
@@ -70,33 +71,54 @@ class Targets:
         """The environment variables that hold keys."""
         return [t.model.api_key_env for t in self._all() if t.model.api_key_env]
 
+    def redactor(self) -> Redactor:
+        """What replaces every key of the run, in whatever comes from any of its models."""
+        return Redactor(self.secret_variables())
+
+    def stand_ins(self) -> tuple[Problem, ...]:
+        """A warning for each variable whose value is too short to be looked for."""
+        return tuple(
+            Problem(
+                f"the environment variable {variable} holds fewer than {SHORTEST_KEY} characters: "
+                "where a server repeats it, it is recorded as any other word",
+                remedy="leave it, if it is a stand-in and no key",
+                severity="warning",
+            )
+            for variable in self.redactor().too_short
+        )
+
     async def check(self, *, offline: bool = False) -> list[str]:
         """Look whether every model can be reached; return the remarks.
 
         `offline`: as far as that can be seen without a connection and without anybody's code.
 
-        Raises `InvalidInput` with what is wrong with all of them at once.
+        Raises `InvalidInput` with what is wrong with all of them at once. No key stands in
+        what it says.
         """
         results = await asyncio.gather(
             *(target.provider.check(offline=offline) for target in self._all()),
             return_exceptions=True,
         )
+        redactor = self.redactor()
         problems: list[Problem] = []
         remarks = []
         for result in results:
             if isinstance(result, InvalidInput):
-                problems.extend(result.problems)
+                problems.extend(redactor.cleaned(result).problems)
             elif isinstance(result, BaseException):
                 raise result
             elif result:
-                remarks.append(result)
+                remarks.append(redactor.scrubbed(result))
         if problems:
             raise InvalidInput(problems)
         return remarks
 
     async def open(self) -> None:
-        """Start what must be started before the first request."""
-        await asyncio.gather(*(target.provider.open() for target in self._all()))
+        """Start what must be started before the first request. Raises as `check` does."""
+        try:
+            await asyncio.gather(*(target.provider.open() for target in self._all()))
+        except InvalidInput as error:
+            raise self.redactor().cleaned(error) from None
 
     async def close(self) -> None:
         """Release everything, whatever fails."""

@@ -14,8 +14,10 @@ from failproof_es.engine.carried_over import carry_over
 from failproof_es.engine.patient_reader import PatientReader
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.recorded import (
+    Connection,
     RecordedEvaluation,
     planned_windows,
+    portioned,
     read_chunk,
     read_evaluations,
 )
@@ -96,9 +98,14 @@ class Unfinished:
         for chunk in range(self.run.chunks):
             digests = await self.reader.read(read_chunk, run_id, chunk)
             for window in planned_windows(self.run, digests, models):
-                yield window
+                for portion in await self.reader.read(_portioned, window):
+                    yield portion
 
     async def _submitted(self, keys: AsyncGenerator[EvaluationKey]) -> Windows:
         async with contextlib.aclosing(keys):
             async for key in keys:
                 yield await self.reader.read(read_evaluations, [key])
+
+
+def _portioned(connection: Connection, keys: list[EvaluationKey]) -> list[list[EvaluationKey]]:
+    return list(portioned(connection, keys))

@@ -11,9 +11,10 @@ from failproof_es.models.http_reply import (
     HttpReply,
     count_or_none,
     json_text,
+    name_or_none,
     read_document,
+    require_few_calls,
     require_no_error,
-    text_or_none,
 )
 from failproof_es.models.protocol import Answer
 
@@ -42,8 +43,10 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     texts = [block.get("text") for block in content if block.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
         raise Flaw("malformed_response", "a text block holds no text", "transient")
-    calls = tuple(_call(block) for block in content if block.get("type") == "tool_use")
-    reason = text_or_none(document.get("stop_reason"))
+    uses = [block for block in content if block.get("type") == "tool_use"]
+    require_few_calls(len(uses))
+    calls = tuple(map(_call, uses))
+    reason = name_or_none(document.get("stop_reason"))
     if not texts and not calls and reason != "refusal":
         raise Flaw("missing_content", "the message has no text", "transient")
     return Answer(
@@ -54,8 +57,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         latency_ms=reply.latency_ms,
         finish_reason=None if reason is None else _FINISH_REASONS.get(reason, reason),
         tool_calls=calls,
-        model=text_or_none(document.get("model")),
-        provider_request_id=reply.headers.get("request-id") or text_or_none(document.get("id")),
+        model=name_or_none(document.get("model")),
+        provider_request_id=reply.headers.get("request-id") or name_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
     )
 
@@ -64,7 +67,7 @@ def _call(block: dict[str, Any]) -> ToolCall:
     name, given = block.get("name"), block.get("input")
     if not isinstance(name, str) or not isinstance(given, dict):
         raise Flaw("malformed_response", "a tool call has no name or no input", "transient")
-    return ToolCall(id=text_or_none(block.get("id")), name=name, arguments=json_text(given))
+    return ToolCall(id=name_or_none(block.get("id")), name=name, arguments=json_text(given))
 
 
 def _usage(usage: Any) -> Usage:

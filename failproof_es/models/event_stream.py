@@ -8,17 +8,23 @@ Written here because the libraries that decode them keep no raw bytes, and the r
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Iterator
+from typing import Literal
 
 
 class EventStream:
-    """Feed bytes, get the data of every event that they complete."""
+    """Feed bytes, get the data of every event that they complete.
 
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+    `errors` says what to do about bytes that are no UTF-8.
+    """
+
+    def __init__(self, errors: Literal["strict", "replace"] = "strict") -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
         self._line: list[str] = []
         """The pieces of the line that has begun: joined once, when it ends."""
-        self._data: list[str] = []
+        self._data: io.StringIO | None = None
+        """The data of the event that has begun: one text, however many lines it comes in."""
         self._begun = False
         self._after_cr = False
 
@@ -30,14 +36,14 @@ class EventStream:
         for line in self._lines(self._decoder.decode(piece)):
             if line:
                 self._field(line)
-            elif self._data:
-                data, self._data = "\n".join(self._data), []
+            elif self._data is not None:
+                data, self._data = self._data.getvalue(), None
                 yield data
 
     @property
     def pending(self) -> str:
         """The data of an event that nothing has ended, its last line included."""
-        rest = list(self._data)
+        rest = [] if self._data is None else [self._data.getvalue()]
         line = "".join(self._line)
         if line.startswith("data:"):
             rest.append(_value(line))
@@ -61,7 +67,11 @@ class EventStream:
 
     def _field(self, line: str) -> None:
         if line == "data" or line.startswith("data:"):
-            self._data.append(_value(line))
+            if self._data is None:
+                self._data = io.StringIO()
+            else:
+                self._data.write("\n")
+            self._data.write(_value(line))
 
 
 def _value(line: str) -> str:

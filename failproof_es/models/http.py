@@ -9,27 +9,34 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-import aiohttp
 import httpx
-import orjson
-from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
 from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.openai_stream import StreamedReply
-from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
+from failproof_es.models.protocol import (
+    FREE,
+    Answer,
+    Form,
+    ModelError,
+    OnText,
+    PreparedRequest,
+    require_short,
+)
 from failproof_es.problems import InvalidInput
+from failproof_es.web.bounded_json import read_json
+from failproof_es.web.client import LOST, Body, TooLong, fetch, open_client, reason, timed_out
+from failproof_es.web.coding import Undecodable
 
+LONGEST_REPLY_BYTES = 2**24
+"""Unpacked, and packed. A stream of fifty thousand tokens is shorter, and so is any document."""
 _CHECK_TIMEOUT_S = 10.0
-_KEPT_ALIVE_S = 5.0
 _SHOWN_MODELS = 5
+_SHOWN_CHARACTERS = 80
 _PIECE_BYTES = 2**18
-LONGEST_REPLY_BYTES = 2**26
-"""Unpacked. No answer is longer; what packs or sends more would take all memory there is."""
 
 
 @dataclass(slots=True)
@@ -43,24 +50,16 @@ class _Came:
     first_token_ms: float | None = None
 
     def reply(self, latency_ms: float) -> HttpReply:
+        """All of it, handed over: a long body is not held twice."""
+        body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
             self.headers,
-            bytes(self.body),
+            body,
             latency_ms,
             datetime.now(UTC),
             self.first_token_ms,
         )
-
-
-_LOST = (
-    OSError, httpx.TransportError, httpx.DecodingError, aiohttp.ClientError, UnicodeError,
-)  # fmt: skip
-"""What becomes of a reply that doesn't arrive; the transport lets some of its own through.
-
-`OSError` includes `TimeoutError`. `UnicodeError` is what it makes of a reason phrase that is
-no UTF-8.
-"""
 
 
 class HttpProvider(ABC):
@@ -105,19 +104,19 @@ class HttpProvider(ABC):
             raise ModelError("authentication", str(error), "halting") from error
         except Flaw as flaw:
             raise came.reply(_ms_since(began)).error(flaw) from None
-        except _LOST as error:
+        except LOST as error:
             if (trouble := local_trouble(error)) is not None:
                 raise trouble from error
-            if _timed_out(error):
+            if timed_out(error):
                 kind, message = "timeout", f"no answer within {self._timeout_s:g} s"
             else:
-                kind, message = "connection", _reason(error)
+                kind, message = "connection", reason(error)
             raise ModelError(
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=_ms_since(began),
             ) from error  # fmt: skip
         reply = came.reply(_ms_since(began))
-        return self._read(reply, came.stream)
+        return require_short(self._read(reply, came.stream))
 
     async def _exchange(
         self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
@@ -136,15 +135,20 @@ class HttpProvider(ABC):
             came.status, came.headers = reply.status_code, kept_headers(reply.headers)
             if reply.status_code == 200 and _is_event_stream(reply):
                 came.stream = StreamedReply()
-            async for piece in reply.aiter_bytes():
-                came.body += piece[: LONGEST_REPLY_BYTES - len(came.body)]
-                if len(came.body) >= LONGEST_REPLY_BYTES:
-                    raise _too_long()
-                if came.stream is not None and (text := came.stream.feed(piece)):
-                    if came.first_token_ms is None:
-                        came.first_token_ms = round(_ms_since(began), 3)
-                    if on_text is not None:
-                        on_text(text)
+            body = Body(reply, LONGEST_REPLY_BYTES)
+            try:
+                async for piece in body.pieces():
+                    came.body += piece
+                    if came.stream is not None and (text := came.stream.feed(piece)):
+                        if came.first_token_ms is None:
+                            came.first_token_ms = round(_ms_since(began), 3)
+                        if on_text is not None:
+                            on_text(text)
+            except TooLong:
+                raise _too_long() from None
+            except Undecodable as error:
+                came.body = body.packed
+                raise Flaw("malformed_response", str(error), "transient") from None
 
     async def check(self, *, offline: bool = False) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?"""
@@ -153,36 +157,37 @@ class HttpProvider(ABC):
             return None
         where = f"{self._base_url}/models"
         try:
-            async with (
-                asyncio.timeout(_CHECK_TIMEOUT_S),
-                self._http().stream("GET", where, headers=headers) as reply,
-            ):
-                listing = await _at_most(LONGEST_REPLY_BYTES, reply)
-        except _LOST as error:
+            reply = await fetch(
+                self._http(),
+                "GET",
+                where,
+                headers=headers,
+                limit=LONGEST_REPLY_BYTES,
+                timeout_s=_CHECK_TIMEOUT_S,
+            )
+        except LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
-            raise self._unreachable(late if _timed_out(error) else _reason(error)) from None
-        if reply.status_code in (401, 403):
+            raise self._unreachable(late if timed_out(error) else reason(error)) from None
+        except Undecodable as error:
+            raise self._unreachable(str(error)) from None
+        except TooLong:
+            return self._remark(b"")
+        if reply.status in (401, 403):
             variable = self._model.api_key_env
             raise InvalidInput.because(
                 f"model {self._model.model}: {self._base_url} refuses the key "
-                f"(HTTP {reply.status_code})",
+                f"(HTTP {reply.status})",
                 remedy=f"check the key in {variable}"
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        return self._remark(listing)
+        return self._remark(reply.body)
 
     # -- inside ----------------------------------------------------------------------------
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
-            self._client = httpx.AsyncClient(
-                transport=_transport(self._connections),
-                timeout=httpx.Timeout(self._timeout_s),
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                follow_redirects=False,
-                trust_env=False,
-            )
+            self._client = open_client(self._timeout_s, self._connections)
         return self._client
 
     def _key(self) -> str | None:
@@ -212,27 +217,13 @@ class HttpProvider(ABC):
     def _remark(self, listing: bytes) -> str | None:
         name = self._model.model
         try:
-            listed = [entry["id"] for entry in orjson.loads(listing)["data"]]
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+            listed = [entry["id"] for entry in read_json(listing)["data"]]
+        except (ValueError, KeyError, TypeError):
             return f"{self._base_url} does not list its models: {name} was not looked up"
         if name in listed:
             return None
-        shown = ", ".join(str(entry) for entry in listed[:_SHOWN_MODELS])
+        shown = ", ".join(str(entry)[:_SHOWN_CHARACTERS] for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
-
-
-def _transport(connections: int) -> AiohttpTransport:
-    """So many connections at most, and no cookies: a request is what is on record of it."""
-    transport = AiohttpTransport()
-
-    def session() -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=connections, keepalive_timeout=_KEPT_ALIVE_S, ssl=transport.ssl_context
-        )
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
-    transport.client = session
-    return transport
 
 
 def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
@@ -243,16 +234,6 @@ def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
             yield body[start : start + _PIECE_BYTES]
 
     return body if len(body) <= _PIECE_BYTES else pieces()
-
-
-async def _at_most(size: int, reply: httpx.Response) -> bytes:
-    """The reply's body, or as much of it."""
-    body = bytearray()
-    async for piece in reply.aiter_bytes():
-        body += piece[: size - len(body)]
-        if len(body) >= size:
-            break
-    return bytes(body)
 
 
 def _too_long() -> Flaw:
@@ -268,13 +249,3 @@ def _is_event_stream(reply: httpx.Response) -> bool:
 
 def _ms_since(began: float) -> float:
     return (time.perf_counter() - began) * 1000
-
-
-def _timed_out(error: Exception) -> bool:
-    """Whether time ran out. The transport calls a refused connection a time-out, too."""
-    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
-
-
-def _reason(error: Exception) -> str:
-    """What happened to the connection, by the name of the error that it met first."""
-    return f"{type(error.__cause__ or error).__name__}: {error}"

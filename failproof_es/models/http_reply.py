@@ -14,8 +14,10 @@ from typing import Any
 
 import orjson
 
+from failproof_es.body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
-from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.web.bounded_json import TooComplex, read_json
 
 _KEPT_HEADERS = frozenset(
     {
@@ -49,6 +51,7 @@ _PASSING_CODES = frozenset({"408", "500", "502", "503", "504"})
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _FURTHEST_S = 366 * 86_400.0
 """What is further away than a year is read as a year: clocks can't be reckoned with beyond."""
+_LONGEST_NAME = 1000
 _MOST_TOKENS = 10**9
 """No reply has more. A sum of such counts is a number that every reader of JSON can read."""
 _OVERLOAD_WORDS = (
@@ -137,9 +140,8 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     try:
         if reply.status != 200:
             kind, disposition = _status_verdict(reply.status)
-            said = _error_message(_json(reply.body))
-            raise Flaw(kind, f"HTTP {reply.status}" + (f": {said}" if said else ""), disposition)
-        return read(_json(reply.body))
+            raise Flaw(kind, _status_message(reply), disposition)
+        return read(document_of(reply.body))
     except Flaw as flaw:
         raise reply.error(flaw) from None
 
@@ -159,7 +161,7 @@ def flaw_of_error(document: dict[str, Any]) -> Flaw:
     for word in (_error_field(document, "code"), _error_field(document, "type")):
         if word in _TURNED_AWAY:
             return Flaw(_TURNED_AWAY[word], said, "deferred")
-    details = json_text(document["error"]).lower()
+    details = _json_bytes(document["error"])[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
     overloaded = any(word in details for word in _OVERLOAD_WORDS)
     passing = overloaded or _error_field(document, "code") in _PASSING_CODES
     return Flaw("provider_error", said, "transient" if passing else "final")
@@ -167,10 +169,22 @@ def flaw_of_error(document: dict[str, Any]) -> Flaw:
 
 def json_text(value: Any) -> str:
     """Something that a reply holds, as JSON. Raises `Flaw`: more can be read than written."""
+    return _json_bytes(value).decode()
+
+
+def _json_bytes(value: Any) -> bytes:
     try:
-        return orjson.dumps(value).decode()
+        return orjson.dumps(value)
     except orjson.JSONEncodeError:
         raise Flaw("malformed_response", "the reply is nested too deeply", "transient") from None
+
+
+def _status_message(reply: HttpReply) -> str:
+    try:
+        said = _error_message(document_of(reply.body))
+    except Flaw:
+        said = None
+    return f"HTTP {reply.status}" + (f": {said}" if said else "")
 
 
 def _status_verdict(status: int) -> tuple[str, Disposition]:
@@ -183,20 +197,25 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
     return "unexpected_status", "final"
 
 
-def _json(body: bytes) -> Any:
+def document_of(text: bytes | str) -> Any:
+    """What the JSON of a reply says; `None` for what is no JSON. Raises `Flaw`."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
+        return read_json(text)
+    except TooComplex as error:
+        raise Flaw("malformed_response", f"the reply was not read: {error}", "final") from None
+    except ValueError:
         return None
 
 
 def _error_message(document: Any) -> str | None:
+    """What an error object says. More than twice what is recorded of it serves nobody.
+
+    Twice: secrets are looked for first, and one may stand where the record ends.
+    """
     error = document.get("error") if isinstance(document, dict) else None
-    if isinstance(error, str):
-        return error
-    if isinstance(error, dict) and isinstance(error.get("message"), str):
-        return str(error["message"])
-    return None
+    if isinstance(error, dict):
+        error = error.get("message")
+    return error[: 2 * MOST_OF_AN_ERROR] if isinstance(error, str) else None
 
 
 def _error_field(document: dict[str, Any], name: str) -> str | None:
@@ -205,9 +224,23 @@ def _error_field(document: dict[str, Any], name: str) -> str | None:
     return str(value) if isinstance(value, int | str) else None
 
 
+def require_few_calls(calls: int) -> None:
+    """Raises `Flaw` for more tool calls than any answer has."""
+    if calls > MOST_TOOL_CALLS:
+        raise Flaw("malformed_response", f"more than {MOST_TOOL_CALLS} tool calls", "final")
+
+
 def text_or_none(value: Any) -> str | None:
     """A text that says something."""
     return value if isinstance(value, str) and value else None
+
+
+def name_or_none(value: Any) -> str | None:
+    """A name: of a model, a reply, a reason. Raises `Flaw` for what is longer than any."""
+    name = text_or_none(value)
+    if name is not None and len(name) > _LONGEST_NAME:
+        raise Flaw("malformed_response", f"a name has {len(name)} characters", "transient")
+    return name
 
 
 def count_or_none(value: Any) -> int | None:

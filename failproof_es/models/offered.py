@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-import httpx
-import orjson
-
 from failproof_es.configuration.schema import Model
 from failproof_es.models import create_provider
+from failproof_es.models.http import LONGEST_REPLY_BYTES
 from failproof_es.models.weights import INSTALLABLE, location
+from failproof_es.web.bounded_json import read_json
+from failproof_es.web.client import UNUSABLE, fetch, open_client
 
 _TIMEOUT_MS = 10_000
 
@@ -41,11 +41,18 @@ async def _listed(model: Model) -> list[str]:
     """What the server lists; nothing where it lists nothing that could be read."""
     key = os.environ.get(model.api_key_env or "", "")
     headers = {"authorization": f"Bearer {key}"} if key else {}
-    async with httpx.AsyncClient(trust_env=False, timeout=_TIMEOUT_MS / 1000) as client:
+    where = f"{(model.base_url or '').rstrip('/')}/models"
+    timeout_s = _TIMEOUT_MS / 1000
+    async with open_client(timeout_s) as client:
         try:
-            reply = await client.get(
-                f"{(model.base_url or '').rstrip('/')}/models", headers=headers
+            reply = await fetch(
+                client,
+                "GET",
+                where,
+                headers=headers,
+                limit=LONGEST_REPLY_BYTES,
+                timeout_s=timeout_s,
             )
-            return [str(entry["id"]) for entry in orjson.loads(reply.content)["data"]]
-        except (httpx.HTTPError, orjson.JSONDecodeError, KeyError, TypeError):
+            return [str(entry["id"]) for entry in read_json(reply.body)["data"]]
+        except (*UNUSABLE, ValueError, KeyError, TypeError):
             return []

@@ -5,7 +5,10 @@ from __future__ import annotations
 import httpx
 import orjson
 
+from failproof_es.models.http import LONGEST_REPLY_BYTES
 from failproof_es.problems import InvalidInput
+from failproof_es.web.bounded_json import read_json
+from failproof_es.web.client import UNUSABLE, fetch, open_client
 
 _ASK_S = 10.0
 _PULL_S = 3600.0
@@ -18,26 +21,33 @@ async def pull(base_url: str, model: str) -> bool:
     Ollama can't fetch it.
     """
     root = base_url.rstrip("/").removesuffix("/v1")
-    async with httpx.AsyncClient(trust_env=False, timeout=_ASK_S) as client:
+    async with open_client(_ASK_S) as client:
         if not await _is_ollama(client, root):
             return False
+    asked = orjson.dumps({"model": model, "stream": False})
+    async with open_client(_PULL_S) as client:
         try:
-            request = {"model": model, "stream": False}
-            reply = await client.post(f"{root}/api/pull", json=request, timeout=_PULL_S)
-            said = orjson.loads(reply.content)
-        except (httpx.HTTPError, orjson.JSONDecodeError) as error:
+            reply = await fetch(
+                client, "POST", f"{root}/api/pull",
+                headers={"content-type": "application/json"}, content=asked,
+                limit=LONGEST_REPLY_BYTES, timeout_s=_PULL_S,
+            )  # fmt: skip
+            said = read_json(reply.body)
+        except (*UNUSABLE, ValueError) as error:
             raise _failed(model, root, f"{type(error).__name__}: {error}") from None
     if not isinstance(said, dict) or said.get("status") != "success":
         reason = said.get("error") if isinstance(said, dict) else said
-        raise _failed(model, root, f"HTTP {reply.status_code}: {reason}")
+        raise _failed(model, root, f"HTTP {reply.status}: {reason}")
     return True
 
 
 async def _is_ollama(client: httpx.AsyncClient, root: str) -> bool:
     try:
-        reply = await client.get(f"{root}/api/version")
-        return reply.status_code == 200 and "version" in orjson.loads(reply.content)
-    except (httpx.HTTPError, orjson.JSONDecodeError, TypeError):
+        reply = await fetch(
+            client, "GET", f"{root}/api/version", limit=LONGEST_REPLY_BYTES, timeout_s=_ASK_S
+        )
+        return reply.status == 200 and "version" in read_json(reply.body)
+    except (*UNUSABLE, ValueError, TypeError):
         return False
 
 

@@ -13,7 +13,9 @@ from failproof_es.models.http_reply import (
     Flaw,
     HttpReply,
     count_or_none,
+    name_or_none,
     read_document,
+    require_few_calls,
     require_no_error,
     text_or_none,
 )
@@ -62,11 +64,11 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         body=reply.body,
         text=text,
         latency_ms=reply.latency_ms,
-        finish_reason=text_or_none(choices[0].get("finish_reason")),
+        finish_reason=name_or_none(choices[0].get("finish_reason")),
         refusal=refusal,
         tool_calls=tool_calls,
-        model=text_or_none(document.get("model")),
-        provider_request_id=reply.headers.get("x-request-id") or text_or_none(document.get("id")),
+        model=name_or_none(document.get("model")),
+        provider_request_id=reply.headers.get("x-request-id") or name_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
         first_token_ms=reply.first_token_ms,
     )
@@ -89,6 +91,7 @@ def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
         return ()
     if not isinstance(value, list):
         raise Flaw("malformed_response", "`tool_calls` is not a list", "transient")
+    require_few_calls(len(value))
     return tuple(_tool_call(each) for each in value)
 
 
@@ -99,7 +102,7 @@ def _tool_call(value: Any) -> ToolCall:
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise Flaw("malformed_response", "a tool call lacks its name or its arguments", "transient")
-    return ToolCall(id=text_or_none(value.get("id")), name=name, arguments=arguments)
+    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=arguments)
 
 
 def _usage(usage: Any) -> Usage:

@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from failproof_es.models.event_stream import EventStream
-from failproof_es.models.http_reply import Flaw, flaw_of_error
+from failproof_es.models.http_reply import Flaw, document_of, flaw_of_error, require_few_calls
 
 _DONE = "[DONE]"
 
@@ -23,8 +21,8 @@ class _Call:
     """A tool call whose name and arguments arrive in pieces."""
 
     id: str | None = None
-    name: str = ""
-    arguments: str = ""
+    name: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,7 +65,10 @@ class StreamedReply:
             message["refusal"] = "".join(self.refusal)
         if self.calls:
             message["tool_calls"] = [
-                {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+                {
+                    "id": call.id,
+                    "function": {"name": "".join(call.name), "arguments": "".join(call.arguments)},
+                }
                 for _, call in sorted(self.calls.items())
             ]
         choice = {"message": message, "finish_reason": self.finish_reason}
@@ -81,10 +82,7 @@ class StreamedReply:
             return
         if self.done:
             raise _malformed("the stream goes on after [DONE]")
-        try:
-            chunk = orjson.loads(data)
-        except orjson.JSONDecodeError:
-            raise _malformed("an event of the stream is not JSON") from None
+        chunk = document_of(data)
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
@@ -138,12 +136,13 @@ class StreamedReply:
         if not isinstance(function, dict) or not isinstance(piece.get("index", 0), int):
             raise _malformed("a tool call of a delta holds no function")
         call = self.calls.setdefault(piece.get("index", 0), _Call())
+        require_few_calls(len(self.calls))
         name, arguments = function.get("name") or "", function.get("arguments") or ""
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")
         call.id = piece.get("id") or call.id
-        call.name += name
-        call.arguments += arguments
+        call.name.append(name)
+        call.arguments.append(arguments)
 
 
 def _malformed(message: str) -> Flaw:

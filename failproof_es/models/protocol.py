@@ -13,6 +13,11 @@ from typing import Any, Protocol
 from failproof_es.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
 
+LONGEST_TEXT_BYTES = 2**22
+"""Of all that an answer says, in UTF-8. A million tokens are shorter."""
+MOST_TOOL_CALLS = 1_000
+"""In one answer."""
+
 OnText = Callable[[str], None]
 """Takes a piece of text. It must not raise and must not block."""
 
@@ -92,6 +97,27 @@ class ModelError(Exception):
         self.body = body
         self.retry_after_s = retry_after_s
         self.latency_ms = latency_ms
+
+
+def require_short(answer: Answer) -> Answer:
+    """The answer. Raises `ModelError` where it says more than any answer does."""
+    said = [answer.text, answer.refusal or ""]
+    said += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
+    if sum(map(_utf8_length, said)) > LONGEST_TEXT_BYTES:
+        raise ModelError(
+            "malformed_response",
+            f"the answer is longer than {LONGEST_TEXT_BYTES // 2**20} MiB",
+            "final",
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            latency_ms=answer.latency_ms,
+        )
+    return answer
+
+
+def _utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Provider(Protocol):

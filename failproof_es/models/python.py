@@ -18,7 +18,15 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.model_client import ModelClient
-from failproof_es.models.protocol import FREE, Answer, Form, ModelError, OnText, PreparedRequest
+from failproof_es.models.protocol import (
+    FREE,
+    Answer,
+    Form,
+    ModelError,
+    OnText,
+    PreparedRequest,
+    require_short,
+)
 from failproof_es.problems import InvalidInput
 
 
@@ -86,7 +94,8 @@ class PythonProvider:
                 "malformed_response", f"get_completion returned {type(text).__name__}", "final"
             )
         latency_ms = (time.perf_counter() - began) * 1000
-        return Answer(None, {}, text.encode("utf-8", "surrogatepass"), _valid(text), latency_ms)
+        body = text.encode("utf-8", "surrogatepass")
+        return require_short(Answer(None, {}, body, _valid(text), latency_ms))
 
     def _constructed(self) -> ModelClient:
         if self._client is None:
@@ -94,12 +103,11 @@ class PythonProvider:
             try:
                 self._client = kind(key, self._model.model)
             except Exception as error:
-                said = f"{type(error).__name__}: {error}"
                 raise InvalidInput.because(
                     f"class {self._model.class_} cannot be constructed: "
-                    f"{said.replace(key, '***') if key else said}",
+                    f"{type(error).__name__}: {error}",
                     remedy="it is called with (api_key, model_id)",
-                ) from None  # the cause's own text may hold the key
+                ) from None  # its text may hold the key; who shows it replaces that
         return self._client
 
     def _key(self) -> str:

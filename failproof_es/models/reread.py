@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from dataclasses import dataclass
 from typing import Any
 
+from failproof_es.body import raw_body
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import anthropic_reply
 from failproof_es.models.http_reply import Flaw, HttpReply
@@ -55,8 +55,7 @@ def _as_far_as(recorded: Usage, raw: Usage) -> Usage:
 
 
 def _read_again(provider: str, response: ResponseReceived) -> Answer:
-    encoded = response.body_encoding == "base64"
-    body = b64decode(response.body) if encoded else response.body.encode("utf-8")
+    body = raw_body(response) or b""
     reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
     if provider == "anthropic":
         return anthropic_reply.read_reply(reply)

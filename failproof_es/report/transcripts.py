@@ -9,11 +9,11 @@ from uuid import UUID
 
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.conversation import Spoken, conversation
-from failproof_es.engine.recorded import Connection, RecordedEvaluation, read_evaluations
+from failproof_es.engine.recorded import Connection, RecordedEvaluation, portions_read
 from failproof_es.evaluation import EvaluationKey, JudgeVerdict
 from failproof_es.events import EvaluationEvent
 from failproof_es.report.content import Failed
-from failproof_es.store.reader import read_streams
+from failproof_es.store.reader import read_event
 
 _WINDOW = 50
 
@@ -34,15 +34,15 @@ def told_failures(connection: Connection, failures: Sequence[Failed]) -> Iterato
     for start in range(0, len(failures), _WINDOW):
         window = failures[start : start + _WINDOW]
         keys = _keys(connection, [failed.evaluation_id for failed in window])
-        for failed, recorded in zip(window, read_evaluations(connection, keys), strict=True):
+        for failed, recorded in zip(window, portions_read(connection, keys), strict=True):
             yield _told(failed, recorded)
 
 
 def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
-    streams = read_streams(connection, ids)
     keys = []
     for evaluation_id in ids:
-        event = streams[evaluation_id][0].event()
+        row = read_event(connection, evaluation_id, 1)
+        event = None if row is None else row.event()
         assert isinstance(event, EvaluationEvent) and event.run_id is not None
         keys.append(EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition))
     return keys

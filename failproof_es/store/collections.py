@@ -11,7 +11,6 @@ from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import query
 
 COLLECTIONS = ("prompts", "evaluations", "test_runs", "model_configs")
-_AT_ONCE = 200
 
 
 def documents(
@@ -27,7 +26,7 @@ def documents(
         connection.transaction(),
         connection.cursor(f"collected_{collection}") as cursor,
     ):
-        cursor.itersize = _AT_ONCE
+        cursor.itersize = 1  # a document may be as long as the longest reply
         cursor.execute(
             sql.SQL(query(f"collected_{collection}")),
             {"runs": list(runs), "prompts": list(prompts)},

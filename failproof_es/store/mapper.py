@@ -64,10 +64,10 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
     ("ResponseReceived", 2): _which_judge,
-    ("ResponseReceived", 3): _uncounted_cache_writes,
+    ("ResponseReceived", 3): _uncounted_cache_writes,  # and every body was whole
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
-    ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`
+    ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`, every body was whole
     ("AttemptLost", 1): _which_judge,
     ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -18,6 +18,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.mapper import decode, upcast
 
 Connection = psycopg.Connection[Any]
+T = TypeVar("T")
 
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
@@ -38,6 +39,21 @@ _READ_EVENT = sql.SQL(
     "SELECT {} FROM failproof.stored_events "
     "WHERE originator_id = %b AND originator_version = %b::bigint"
 ).format(_COLUMNS)
+_READ_BEGINNINGS = sql.SQL(
+    "SELECT {} FROM failproof.stored_events "
+    "WHERE originator_id = ANY (%b) AND originator_version = 1 AND topic = %b"
+).format(_COLUMNS)
+_READ_POSITIONS = sql.SQL(
+    "SELECT {} FROM failproof.stored_events WHERE notification_id = ANY (%b) "
+    "ORDER BY notification_id"
+).format(_COLUMNS)
+_STREAM_BYTES = sql.SQL(
+    "SELECT originator_id, sum(octet_length(state))::bigint FROM failproof.stored_events "
+    "WHERE originator_id = ANY (%b) GROUP BY originator_id"
+)
+_MOST_BYTES = 2**23
+"""Of events at a time. In memory they take several times that."""
+_MOST_ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,7 @@ class RecordedEvent:
 def read_after(
     connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
 ) -> list[RecordedEvent]:
-    """The next events after `position`, in commit order, `limit` at most."""
+    """The next events after `position`, in commit order, `limit` at most, however long."""
     wanted = list(topics) or None
     with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
         cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
@@ -95,6 +111,14 @@ def read_event(connection: Connection, stream_id: UUID, version: int) -> Recorde
         return cursor.fetchone()
 
 
+def read_beginnings(
+    connection: Connection, stream_ids: Sequence[UUID], topic: str
+) -> list[RecordedEvent]:
+    """The first events of those of these streams that begin with an event of this topic."""
+    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+        return cursor.execute(_READ_BEGINNINGS, (list(stream_ids), topic)).fetchall()
+
+
 def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[UUID]:
     """Which of these streams have a first event."""
     rows = connection.execute(
@@ -118,7 +142,7 @@ def find(
     newest_first: bool = False,
     limit: int | None = None,
 ) -> Iterator[RecordedEvent]:
-    """Stream the events that match every given filter, in commit order.
+    """Stream the events that match every given filter, in commit order; holds a few in memory.
 
     `after` is exclusive, `up_to` inclusive; `since` and `until` compare the database's
     own `recorded_at`. The prompts of a run are streams of their own with no run id.
@@ -138,20 +162,57 @@ def find(
     ]
     where = sql.SQL(" AND ").join([sql.SQL("true"), *(text for text, _ in filters)])
     statement = sql.SQL(
-        "SELECT {} FROM failproof.stored_events WHERE {} ORDER BY notification_id {} LIMIT {}"
+        "SELECT notification_id, octet_length(state)::bigint FROM failproof.stored_events "
+        "WHERE {} ORDER BY notification_id {} LIMIT {}"
     ).format(
-        _COLUMNS,
         where,
         sql.SQL("DESC" if newest_first else "ASC"),
         sql.Literal(limit),
     )
-    with (
-        connection.transaction(),
-        connection.cursor("find", row_factory=class_row(RecordedEvent)) as cursor,
-    ):
-        cursor.itersize = 500
+    with connection.transaction(), connection.cursor("find") as cursor:
+        cursor.itersize = _MOST_ROWS
         cursor.execute(statement, [value for _, value in filters], binary=True)
-        yield from cursor
+        for positions in _portions(cursor):
+            rows = _read_positions(connection, positions)
+            yield from reversed(rows) if newest_first else rows
+
+
+def portions(
+    connection: Connection,
+    streams: Sequence[UUID],
+    beside: Mapping[UUID, Sequence[UUID]] | None = None,
+) -> Iterator[list[UUID]]:
+    """The streams in their order, so many at a time as are read into little memory.
+
+    `beside` names for a stream those that are read with it.
+    """
+    together = {stream: [stream, *(beside or {}).get(stream, ())] for stream in streams}
+    wanted = list({each for found in together.values() for each in found})
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute(_STREAM_BYTES, (wanted,))
+        sizes: dict[UUID, int] = dict(cursor.fetchall())
+    yield from _portions(
+        (stream, sum(sizes.get(each, 0) for each in together[stream])) for stream in streams
+    )
+
+
+def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
+    """In order, `_MOST_BYTES` and `_MOST_ROWS` at a time at most, or one."""
+    portion: list[T] = []
+    length = 0
+    for each, size in sized:
+        if portion and (length + size > _MOST_BYTES or len(portion) >= _MOST_ROWS):
+            yield portion
+            portion, length = [], 0
+        portion.append(each)
+        length += size
+    if portion:
+        yield portion
+
+
+def _read_positions(connection: Connection, positions: list[int]) -> list[RecordedEvent]:
+    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+        return cursor.execute(_READ_POSITIONS, (positions,)).fetchall()
 
 
 def max_position(connection: Connection) -> int:

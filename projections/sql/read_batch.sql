@@ -11,11 +11,12 @@ FROM (
         CASE WHEN topic = ANY (%(topics)s) THEN state END AS state,
         sum(octet_length(state)) OVER (
             ORDER BY notification_id ROWS UNBOUNDED PRECEDING
-        ) - octet_length(state) AS bytes_before
+        ) AS bytes_so_far,
+        row_number() OVER (ORDER BY notification_id) AS place
     FROM failproof.stored_events
     WHERE notification_id > %(position)s
     ORDER BY notification_id
     LIMIT %(events)s
 ) AS next
-WHERE bytes_before < %(bytes)s
+WHERE bytes_so_far <= %(bytes)s OR place = 1
 ORDER BY position

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+from base64 import b64encode
+from typing import Literal
 from uuid import UUID
 
 import pytest
 
+from failproof_es.body import MOST_OF_AN_ERROR, raw_body
 from failproof_es.engine.attempt_events import Stamp, error_recorded, response_received
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
-from failproof_es.events import RequestSent
+from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Withheld
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
 
@@ -22,48 +25,128 @@ REQUEST = RequestSent(
 SENT = evolve(Evaluation(), REQUEST)
 
 
-@pytest.mark.parametrize("echoed", ["sk-\n\ncanary-0123456789", r"\u0073k-canary-0123456789"])
-def test_a_key_that_comes_in_pieces_takes_the_raw_body_with_it(
-    echoed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CANARY_KEY", "sk-canary-0123456789")
-    answer = Answer(
-        200, {"server": "x"}, f'"key: {echoed}!"'.encode(), "key: sk-canary-0123456789!", 1.0
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture
+def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
+    monkeypatch.setenv("CANARY_KEY", KEY)
+    return Redactor(["CANARY_KEY"])
+
+
+def answered(answer: Answer, redactor: Redactor) -> ResponseReceived:
+    """The event, as the log gives it back."""
+    event = response_received(STAMP, SENT, REQUEST, answer, redactor)
+    stored = decode(
+        "ResponseReceived", encode(event), event.originator_id, event.originator_version
     )
-    event = response_received(STAMP, SENT, REQUEST, answer, Redactor(["CANARY_KEY"]))
+    assert stored == event
+    return event
+
+
+def failed(error: ModelError, redactor: Redactor) -> ErrorRecorded:
+    """The same of an error."""
+    event = error_recorded(STAMP, SENT, REQUEST, error, redactor)
+    stored = decode("ErrorRecorded", encode(event), event.originator_id, event.originator_version)
+    assert stored == event
+    return event
+
+
+def of(body: bytes, why: Literal["long", "secret"]) -> Withheld:
+    return Withheld(why=why, length=len(body), sha256=hashlib.sha256(body).hexdigest())
+
+
+@pytest.mark.parametrize("echoed", ["sk-\n\ncanary-0123456789", r"\u0073k-canary-0123456789", KEY])
+def test_a_key_that_an_answer_repeats_takes_the_raw_body_with_it_and_that_is_recorded(
+    echoed: str, redactor: Redactor
+) -> None:
+    body = f'"key: {echoed}!"'.encode()
+    event = answered(Answer(200, {"server": "x"}, body, f"key: {KEY}!", 1.0), redactor)
     assert (event.text, event.body) == ("key: [redacted:CANARY_KEY]!", "[redacted:CANARY_KEY]")
+    assert event.withheld == of(body, "secret")
     assert [(each.field, each.count) for each in event.redactions] == [("text", 1), ("body", 1)]
     assert b"canary-0" not in encode(event)
 
 
-def test_a_key_in_one_piece_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CANARY_KEY", "sk-canary-0123456789")
-    answer = Answer(
-        200,
-        {"server": "sk-canary-0123456789"},
-        b"a sk-canary-0123456789 b",
-        "a sk-canary-0123456789 b",
-        1.0,
+def test_a_key_in_a_field_that_nobody_reads_takes_the_raw_body_with_it(redactor: Redactor) -> None:
+    body = b'{"debug": {"' + b64encode(f"Bearer {KEY}".encode()) + b'": 1}}'
+    event = answered(Answer(200, {}, body, "a", 1.0), redactor)
+    assert (event.text, event.body) == ("a", "[redacted:CANARY_KEY]")
+    assert event.withheld == of(body, "secret")
+
+
+def test_a_key_in_a_header_takes_nothing_with_it(redactor: Redactor) -> None:
+    event = answered(Answer(200, {"server": KEY}, b"a b", "a b", 1.0), redactor)
+    assert event.headers == {"server": "[redacted:CANARY_KEY]"}
+    assert (event.body, event.withheld) == ("a b", None)
+
+
+def test_every_key_of_the_run_is_looked_for_in_every_reply(
+    redactor: Redactor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge-9876543210")
+    both = Redactor(["CANARY_KEY", "JUDGE_KEY"])
+    event = answered(Answer(200, {}, b"sk-judge-9876543210 " + KEY.encode(), "a", 1.0), both)
+    assert event.body == "[redacted:CANARY_KEY] [redacted:JUDGE_KEY]"
+
+
+def test_a_stand_in_for_a_key_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY_KEY", "test")
+    answer = Answer(200, {}, b'"the word is test"', "the word is test", 1.0)
+    event = answered(answer, Redactor(["CANARY_KEY"]))
+    assert (event.text, event.body) == ("the word is test", '"the word is test"')
+    assert event.redactions == ()
+
+
+LONG = b"x" * (MOST_OF_AN_ERROR - 1) + "é".encode() + b"y" * 100
+
+
+def test_the_body_of_an_error_is_recorded_up_to_a_bound_and_the_event_says_so(
+    redactor: Redactor,
+) -> None:
+    event = failed(ModelError("server_error", "HTTP 500", "transient", body=LONG), redactor)
+    assert event.body == "x" * (MOST_OF_AN_ERROR - 1), "no character is cut in two"
+    assert event.withheld == of(LONG, "long")
+    short = failed(
+        ModelError("server_error", "HTTP 500", "transient", body=LONG[:MOST_OF_AN_ERROR]), redactor
     )
-    event = response_received(STAMP, SENT, REQUEST, answer, Redactor(["CANARY_KEY"]))
-    assert event.body == event.text == "a [redacted:CANARY_KEY] b"
-    answer = replace(answer, body=b"a b", text="a b")
-    event = response_received(STAMP, SENT, REQUEST, answer, Redactor(["CANARY_KEY"]))
-    assert event.body == "a b" and event.headers == {"server": "[redacted:CANARY_KEY]"}
+    assert (raw_body(short), short.withheld) == (LONG[:MOST_OF_AN_ERROR], None)
+    binary = bytes(range(256)) * 1000
+    event = failed(ModelError("server_error", "HTTP 500", "transient", body=binary), redactor)
+    assert raw_body(event) == binary[:MOST_OF_AN_ERROR]
+    assert failed(ModelError("timeout", "late", "transient"), redactor).body is None
 
 
-def test_a_stand_in_for_a_key_may_be_said_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CANARY_KEY", "EMPTY")
-    answer = Answer(200, {}, b"it is EM PTY", "it is EMPTY", 1.0)
-    event = response_received(STAMP, SENT, REQUEST, answer, Redactor(["CANARY_KEY"]))
-    assert event.body == "it is EM PTY"
+def test_an_answer_is_recorded_whole_however_long_it_is(redactor: Redactor) -> None:
+    event = answered(Answer(200, {}, LONG * 20, "x", 1.0), redactor)
+    assert (raw_body(event), event.withheld) == (LONG * 20, None)
+
+
+@pytest.mark.parametrize("before", range(MOST_OF_AN_ERROR - len(KEY), MOST_OF_AN_ERROR + 1))
+def test_no_part_of_a_key_stands_where_the_record_of_an_error_ends(
+    before: int, redactor: Redactor
+) -> None:
+    said = "x" * before + KEY + "y" * 100
+    error = ModelError("server_error", said, "transient", body=said.encode())
+    error.__cause__ = ValueError(said)
+    event = failed(error, redactor)
+    assert event.body == "[redacted:CANARY_KEY]"
+    assert b"sk" not in encode(event)
+
+
+def test_what_an_error_says_is_recorded_up_to_a_bound_and_says_so(redactor: Redactor) -> None:
+    error = ModelError("server_error", "m" * 10**6, "final")
+    error.__cause__ = ValueError("c" * 10**6)
+    event = failed(error, redactor)
+    cut = " [cut off: only so many characters are recorded]"
+    assert event.message == "m" * MOST_OF_AN_ERROR + cut
+    assert event.stack_trace.endswith(cut)
+    assert len(event.stack_trace) == MOST_OF_AN_ERROR + len(cut)
 
 
 def test_an_error_whose_text_is_no_unicode_is_recorded_with_its_escapes() -> None:
     error = ModelError("client_exception", "no file \udcff.txt", "transient")
     error.__cause__ = OSError("no file \udcff.txt")
-    event = error_recorded(STAMP, SENT, REQUEST, error, Redactor([]))
+    event = failed(error, Redactor([]))
     assert event.message == r"no file \udcff.txt"
     assert event.stack_trace.count(r"\udcff") == 2
-    stored = decode("ErrorRecorded", encode(event), event.originator_id, event.originator_version)
-    assert stored == event

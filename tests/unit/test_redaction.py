@@ -2,72 +2,196 @@
 
 from __future__ import annotations
 
+import html
+import json
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, quote_plus
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.engine.redaction import Redactor
 from failproof_es.events import Redaction
+from failproof_es.problems import InvalidInput, Problem
 
-KEY = 'sk/a"b+c=='
-FORMS = [KEY, r"sk/a\"b+c==", r"sk\/a\"b+c==", "sk%2Fa%22b%2Bc%3D%3D", "c2svYSJiK2M9PQ=="]
+KEY = 'sk/a"b+c==&canary<0123'
+FORMS = {
+    "as it is": KEY,
+    "in upper case": KEY.upper(),
+    "in JSON": json.dumps(KEY)[1:-1],
+    "in JSON, slashes escaped": json.dumps(KEY)[1:-1].replace("/", r"\/"),
+    "in HTML": html.escape(KEY),
+    "in a URL": quote(KEY),
+    "in a URL's path": quote(KEY, safe=""),
+    "in a form": quote_plus(KEY),
+    "in a URL, in lower case": quote(KEY, safe="").lower(),
+    "in a URL, every character": "".join(f"%{ord(sign):02X}" for sign in KEY),
+    "in base64": b64encode(KEY.encode()).decode(),
+    "in base64 without padding": b64encode(KEY.encode()).decode().rstrip("="),
+    "in URL-safe base64": urlsafe_b64encode(KEY.encode()).decode(),
+    "in hexadecimal": KEY.encode().hex(),
+    "in upper-case hexadecimal": KEY.encode().hex().upper(),
+}
+IN_PIECES = {
+    "escaped": "".join(f"\\u{ord(sign):04x}" for sign in KEY),
+    "escaped in upper case": "".join(f"\\u{ord(sign):04X}" for sign in KEY),
+    "escaped in part": KEY.replace('"', r"\u0022").replace("a", r"\u0061"),
+    "escaped twice": "".join(f"\\\\u{ord(sign):04x}" for sign in KEY),
+    "in JSON in JSON": json.dumps(json.dumps(json.dumps(KEY))),
+}
+WITHIN_BASE64 = [f"{'x' * n}Bearer {KEY}{'y' * m}" for n in range(3) for m in range(3)]
 
 
-@pytest.mark.parametrize("echo", FORMS)
-def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
-    echo: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def redactor(monkeypatch: pytest.MonkeyPatch) -> Redactor:
     monkeypatch.setenv("CANARY_KEY", KEY)
-    scrub = Redactor(["CANARY_KEY", "NOT_SET_HERE"]).scrubbing()
-    assert scrub.text("message", f"key {echo} is bad") == "key [redacted:CANARY_KEY] is bad"
-    assert scrub.data("body", b"\xff" + echo.encode() * 2) == b"\xff" + 2 * b"[redacted:CANARY_KEY]"
+    return Redactor(["CANARY_KEY", "NOT_SET_HERE"])
+
+
+@pytest.mark.parametrize("how", FORMS)
+def test_a_key_is_replaced_in_every_form_and_the_replacement_is_recorded(
+    how: str, redactor: Redactor
+) -> None:
+    echo, scrub = FORMS[how], redactor.scrubbing()
+    assert scrub.text("message", f"kéy {echo} is bad") == "kéy [redacted:CANARY_KEY] is bad"
     assert scrub.values("headers", {"x-id": echo}) == {"x-id": "[redacted:CANARY_KEY]"}
     assert scrub.optional("model", None) is None
     assert scrub.record() == (
         Redaction(field="message", variable="CANARY_KEY", count=1),
-        Redaction(field="body", variable="CANARY_KEY", count=2),
         Redaction(field="headers.x-id", variable="CANARY_KEY", count=1),
     )
+
+
+@pytest.mark.parametrize("echo", [*FORMS.values(), *IN_PIECES.values()])
+@pytest.mark.parametrize(
+    "around", [b'{"a": {"b": ["%b"]}}', b'{"%b": 1}', b"\xff%b\xff", b"data: %b"]
+)
+def test_a_body_in_which_a_key_stands_is_dropped(
+    echo: str, around: bytes, redactor: Redactor
+) -> None:
+    scrub = redactor.scrubbing()
+    assert scrub.body("body", around % echo.encode()) == "[redacted:CANARY_KEY]"
+    assert scrub.record() == (Redaction(field="body", variable="CANARY_KEY", count=1),)
+
+
+@pytest.mark.parametrize("how", IN_PIECES)
+def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
+    how: str, redactor: Redactor
+) -> None:
+    said = redactor.scrubbed(f"kéy {IN_PIECES[how]} is bad")
+    assert said in ("[redacted:CANARY_KEY]", 'kéy "\\"[redacted:CANARY_KEY]\\"" is bad')
+
+
+@pytest.mark.parametrize("said", WITHIN_BASE64)
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_a_key_is_found_in_base64_wherever_it_stands_there(
+    said: str, encode: Callable[[bytes], bytes], redactor: Redactor
+) -> None:
+    packed = encode(said.encode()).decode()
+    assert "[redacted:CANARY_KEY]" in redactor.scrubbed(packed)
+    assert redactor.scrubbing().body("body", packed.encode()) == "[redacted:CANARY_KEY]"
+
+
+def test_a_body_without_a_key_stays_as_it_is(redactor: Redactor) -> None:
+    scrub = redactor.scrubbing()
+    assert scrub.body("body", rb'{"a": "\u0073k/ \\ ", "b": "' + KEY[:-1].encode() + b'"}') is None
+    assert scrub.record() == ()
+
+
+def event(**fields: Any) -> bytes:
+    return b"data: " + json.dumps({"id": "c1", "choices": [fields]}).encode() + b"\n\n"
+
+
+SPLIT = {
+    "in a field that is not read": [event(delta={"reasoning": sign}) for sign in KEY],
+    "in another choice": [
+        line for sign in KEY for line in (event(index=0, x="a"), event(index=1, x=sign))
+    ],
+    "in a list": [event(tokens=[{"token": sign} for sign in KEY])],
+    "in base64": [event(x=sign) for sign in b64encode(KEY.encode()).decode()],
+    "in events that are no JSON": [b"data: " + sign.encode() + b"\n\n" for sign in KEY],
+    "in an event that never ended": [event(x=KEY[:9]), event(x=KEY[9:])[:-2]],
+    "with \\r as line ends": [event(x=sign).replace(b"\n", b"\r") for sign in KEY],
+    "between a thousand other fields": [
+        line for n, sign in enumerate(KEY) for line in (event(x=sign), event(**{f"f{n}": "a" * 9}))
+    ],
+}
+
+
+@pytest.mark.parametrize("how", SPLIT)
+def test_a_key_that_a_stream_brings_in_pieces_takes_the_body_with_it(
+    how: str, redactor: Redactor
+) -> None:
+    body = b": begins\n\n" + b"".join(SPLIT[how])
+    assert KEY.encode() not in body
+    assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+
+
+def test_a_key_that_was_read_takes_the_body_with_it(redactor: Redactor) -> None:
+    scrub = redactor.scrubbing()
+    scrub.text("text", KEY)
+    assert scrub.body("body", b"its pieces, one way or another") == "[redacted:CANARY_KEY]"
+
+
+def test_a_key_in_a_header_takes_nothing_with_it(redactor: Redactor) -> None:
+    scrub = redactor.scrubbing()
+    scrub.values("headers", {"server": KEY})
+    assert scrub.body("body", b"an answer") is None
+
+
+def test_every_problem_is_cleaned_with_all_that_it_says(redactor: Redactor) -> None:
+    error = InvalidInput([Problem(f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("c")])
+    assert [str(each) for each in redactor.cleaned(error).problems] == [
+        "models[0]: a [redacted:CANARY_KEY] (b [redacted:CANARY_KEY])", "c",
+    ]  # fmt: skip
 
 
 def test_a_key_that_begins_like_another_one_leaves_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("A_KEY", "sk-team")
-    monkeypatch.setenv("B_KEY", "sk-team-0123")
+    monkeypatch.setenv("A_KEY", "sk-team-0123456789")
+    monkeypatch.setenv("B_KEY", "sk-team-0123456789-0123")
     scrub = Redactor(["A_KEY", "B_KEY"]).scrubbing()
-    assert scrub.text("text", "sk-team-0123 sk-team") == "[redacted:B_KEY] [redacted:A_KEY]"
+    said = scrub.text("text", "sk-team-0123456789-0123 sk-team-0123456789")
+    assert said == "[redacted:B_KEY] [redacted:A_KEY]"
 
 
-def test_too_short_a_value_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CANARY_KEY", "abc")
-    scrub = Redactor(["CANARY_KEY"]).scrubbing()
-    assert scrub.text("text", "abcdef") == "abcdef"
-    assert scrub.record() == ()
-
-
-@pytest.mark.parametrize("echo", FORMS)
-def test_a_key_in_a_stream_is_replaced_wherever_it_is_cut(
-    echo: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("value", ["test", "EMPTY", "x" * 15])
+def test_a_stand_in_for_a_key_is_left_alone_wherever_it_stands(
+    value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CANARY_KEY", KEY)
-    text = f"key {echo} is bad, s and sk are not, {KEY[:-1]}"
+    monkeypatch.setenv("CANARY_KEY", value)
+    redactor = Redactor(["CANARY_KEY", "NOT_SET_HERE"])
+    scrub = redactor.scrubbing()
+    assert scrub.text("text", f"say the word {value}") == f"say the word {value}"
+    assert scrub.body("body", value.encode()) is None
+    assert scrub.record() == ()
+    assert redactor.too_short == ("CANARY_KEY",)
+
+
+@pytest.mark.parametrize("how", FORMS)
+def test_a_key_in_a_stream_is_replaced_wherever_it_is_cut(how: str, redactor: Redactor) -> None:
+    text = f"kéy {FORMS[how]} is bad, s and sk are not, {KEY[:-1]}"
     for size in range(1, len(text) + 1):
         passed: list[str] = []
-        stream = Redactor(["CANARY_KEY"]).streaming(passed.append)
+        stream = redactor.streaming(passed.append)
         for start in range(0, len(text), size):
             stream.piece(text[start : start + size])
             assert KEY not in "".join(passed) and "" not in passed
         stream.end()
         assert "".join(passed) == (
-            f"key [redacted:CANARY_KEY] is bad, s and sk are not, {KEY[:-1]}"
+            f"kéy [redacted:CANARY_KEY] is bad, s and sk are not, {KEY[:-1]}"
         )
 
 
-@given(st.lists(st.text("ab", max_size=6)), st.text("ab", min_size=4, max_size=6))
+@given(st.lists(st.text("ab", max_size=6)), st.text("ab", min_size=2, max_size=3))
 def test_whatever_the_pieces_no_key_passes_and_text_without_one_passes_unaltered(
     pieces: list[str], key: str
 ) -> None:
+    key *= 16 // len(key) + 1
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("CANARY_KEY", key)
         passed: list[str] = []
@@ -84,11 +208,12 @@ def test_whatever_the_pieces_no_key_passes_and_text_without_one_passes_unaltered
 def test_a_key_that_begins_like_another_one_leaves_nothing_of_it_in_a_stream(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("A_KEY", "sk-team")
-    monkeypatch.setenv("B_KEY", "sk-team-0123")
+    short, long = "sk-team-0123456789", "sk-team-0123456789-0123"
+    monkeypatch.setenv("A_KEY", short)
+    monkeypatch.setenv("B_KEY", long)
     passed: list[str] = []
     stream = Redactor(["A_KEY", "B_KEY"]).streaming(passed.append)
-    text = "sk-team-0123 sk-team sk-team-0, sk-team-01"
+    text = f"{long} {short} {short}-0, {short}-01"
     for start in range(0, len(text), size):
         stream.piece(text[start : start + size])
     stream.end()
@@ -96,10 +221,9 @@ def test_a_key_that_begins_like_another_one_leaves_nothing_of_it_in_a_stream(
     assert "".join(passed) == f"{b} {a} {a}-0, {a}-01"
 
 
-def test_text_that_begins_no_key_is_passed_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CANARY_KEY", KEY)
+def test_text_that_begins_no_key_is_passed_on_at_once(redactor: Redactor) -> None:
     passed: list[str] = []
-    stream = Redactor(["CANARY_KEY"]).streaming(passed.append)
+    stream = redactor.streaming(passed.append)
     for piece in ("The ", "sky i", "s blue s", "k", "y"):
         stream.piece(piece)
     assert passed == ["The ", "sky i", "s blue ", "sky"]

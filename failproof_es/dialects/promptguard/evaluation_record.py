@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
+from failproof_es.body import body_text
 from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation
 
@@ -50,10 +51,9 @@ def _iso_8601(text: str) -> str:
 
 
 def _raw(evaluation: Evaluation) -> str | None:
-    """The body as received, of the answer or else of the last error."""
-    if evaluation.response is not None:
-        return evaluation.response.body
-    return evaluation.last_error.body if evaluation.last_error else None
+    """The body as received, of the answer or else of the last error; in base64 if it is no text."""
+    last = evaluation.response or evaluation.last_error
+    return None if last is None else body_text(last)
 
 
 def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:

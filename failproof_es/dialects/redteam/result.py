@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any, Literal
 
+from failproof_es.body import body_text
 from failproof_es.case import Case
 from failproof_es.dialects.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
@@ -41,7 +42,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
             _turn(number, each)
             for number, each in enumerate(spoken(case.turns, evaluation.replies), 1)
         ],
-        "raw_response": None if response is None else response.body,
+        "raw_response": None if response is None else body_text(response),
         "checks": None
         if classification is None
         else {"primary": classification.primary, **classification.details},

@@ -32,7 +32,10 @@ SELECT
             'max_tokens', asked.parameters -> 'max_tokens'
         ),
         'response', json_build_object(
-            'raw', CASE WHEN answered.times = 0 THEN failed.body ELSE answered.body END,
+            'raw', CASE
+                WHEN answered.times = 0 THEN promptguard.body_text(failed.body, failed.body_encoding)
+                ELSE promptguard.body_text(answered.body, answered.body_encoding)
+            END,
             'parsed', graded.verdict,
             'error', coalesce(failed.message, ended.reason)
         ),
@@ -67,6 +70,7 @@ CROSS JOIN LATERAL (
     SELECT
         count(*) AS times,
         (array_agg(r.body ORDER BY e.version DESC))[1] AS body,
+        (array_agg(r.body_encoding ORDER BY e.version DESC))[1] AS body_encoding,
         (array_agg(r.model ORDER BY e.version DESC))[1] AS model,
         round(sum(r.latency_ms))::bigint AS latency_ms,
         CASE WHEN count(u.input_tokens) + count(u.output_tokens) > 0 THEN
@@ -75,8 +79,8 @@ CROSS JOIN LATERAL (
         CASE WHEN count(*) = count(c.cost_usd) THEN sum(c.cost_usd) END AS cost_usd
     FROM promptguard.opened_events AS e
     CROSS JOIN LATERAL json_to_record(e.payload) AS r (
-        purpose text, body text, model text, latency_ms double precision, usage json,
-        "timestamp" timestamptz
+        purpose text, body text, body_encoding text, model text, latency_ms double precision,
+        usage json, "timestamp" timestamptz
     )
     CROSS JOIN LATERAL json_to_record(r.usage) AS u (input_tokens numeric, output_tokens numeric)
     LEFT JOIN failproof.price_list AS p
@@ -90,10 +94,11 @@ CROSS JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT
         r.body,
+        r.body_encoding,
         r.kind || ': ' || r.message || coalesce(E'\n\n' || nullif(r.stack_trace, ''), '') AS message
     FROM promptguard.opened_events AS e
     CROSS JOIN LATERAL json_to_record(e.payload) AS r (
-        kind text, message text, stack_trace text, body text
+        kind text, message text, stack_trace text, body text, body_encoding text
     )
     WHERE e.stream_id = told.stream_id
         AND e.topic = 'ErrorRecorded'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from psycopg.types.json import set_json_loads
 
+from failproof_es.body import whole
 from failproof_es.case import Case, Turn, prompt_id
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
 from failproof_es.evaluation import EvaluationKey, fold
@@ -48,6 +50,15 @@ odd = st.sampled_from(["\x00", "\\", "\\\\", "u0000", "\\u0000", '"', "\n"])
 texts = st.lists(odd | st.text(max_size=3), max_size=6).map("".join)
 counts = st.none() | st.integers(0, 2**40)
 shares = st.sampled_from([0.0, 0.1, 0.30000000000000004, 1e-7, 1.0])
+escaped = st.lists(odd | st.sampled_from(["a", "\u0101", "\U0001f600"]), max_size=8).map("".join)
+bodies = st.one_of(
+    texts.map(lambda text: whole(text.encode())),
+    st.binary(max_size=8).map(whole),
+    escaped.map(
+        lambda text: {"body": b64encode(text.encode()).decode(), "body_encoding": "base64"}
+    ),
+)
+"""Bodies as events hold them: text, bytes that are none, text in base64."""
 usages = st.builds(Usage, input_tokens=counts, output_tokens=counts)
 
 
@@ -108,14 +119,15 @@ class Told:
                 return
             if outcome == "answer":
                 self._add(
-                    ResponseReceived, **which, status=200, headers={}, body=draw(texts),
+                    ResponseReceived, **which, status=200, headers={}, **draw(bodies),
                     text=draw(texts), model=draw(st.none() | texts), usage=draw(usages),
                     latency_ms=draw(st.floats(0, 1e6)),
                 )  # fmt: skip
                 break
             self._add(
                 ErrorRecorded, **which, kind=draw(texts), message=draw(texts),
-                disposition="transient", stack_trace=draw(texts), body=draw(st.none() | texts),
+                disposition="transient", stack_trace=draw(texts),
+                **draw(st.just({}) | bodies),
             )  # fmt: skip
         if draw(st.booleans()):
             self._end()

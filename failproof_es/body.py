@@ -1,0 +1,82 @@
+"""The body of a reply as events hold it: which encoding, how much, and the way back. Pure.
+
+Every event that holds a body is written and read through this module.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import hashlib
+from base64 import b64decode, b64encode
+from typing import Any, Literal
+
+from failproof_es.events import Encoding, ErrorRecorded, ResponseReceived, Withheld
+
+MOST_OF_AN_ERROR = 2**16
+"""So many bytes of an error's body are recorded, and so many characters of what it says."""
+
+_DOUBLED = b'"\\\b\t\n\f\r'
+_SIXFOLD = bytes(sign for sign in range(0x20) if sign not in _DOUBLED)
+"""What JSON writes with two characters, and with six (`\\u0000`)."""
+
+
+def whole(body: bytes) -> dict[str, Any]:
+    """The fields that hold all of a body."""
+    text, encoding = _encoded(body)
+    return {"body": text, "body_encoding": encoding}
+
+
+def beginning(body: bytes) -> dict[str, Any]:
+    """The fields that hold as much of an error's body as is recorded, and say so."""
+    if len(body) <= MOST_OF_AN_ERROR:
+        return whole(body)
+    kept = body[:MOST_OF_AN_ERROR]
+    with contextlib.suppress(UnicodeDecodeError):  # where it is text, no character is cut in two
+        kept = codecs.getincrementaldecoder("utf-8")().decode(kept).encode()
+    return {**whole(kept), "withheld": _withheld("long", body)}
+
+
+def without(body: bytes, placeholder: str) -> dict[str, Any]:
+    """The fields that hold a placeholder, where a secret stands in the body."""
+    return {"body": placeholder, "body_encoding": "utf-8", "withheld": _withheld("secret", body)}
+
+
+def raw_body(event: ResponseReceived | ErrorRecorded) -> bytes | None:
+    """The bytes that are recorded, to the last one."""
+    if event.body is None:
+        return None
+    return b64decode(event.body) if event.body_encoding == "base64" else event.body.encode()
+
+
+def body_text(event: ResponseReceived | ErrorRecorded) -> str | None:
+    """The body for people: its text; what is no UTF-8 in base64."""
+    if event.body is None or event.body_encoding == "utf-8":
+        return event.body
+    try:
+        return b64decode(event.body).decode()
+    except UnicodeDecodeError:
+        return event.body
+
+
+def _encoded(body: bytes) -> tuple[str, Encoding]:
+    """As JSON can hold the bytes: the shorter one of text and base64. Text, if they are equal."""
+    in_base64 = -(-len(body) // 3) * 4
+    if _escaped_length(body) <= in_base64:
+        try:
+            return body.decode("utf-8"), "utf-8"
+        except UnicodeDecodeError:
+            pass
+    return b64encode(body).decode("ascii"), "base64"
+
+
+def _escaped_length(body: bytes) -> int:
+    """How long the bytes are as a JSON string, its quotes aside."""
+    length = len(body)
+    doubled = length - len(body.translate(None, _DOUBLED))
+    sixfold = length - len(body.translate(None, _SIXFOLD))
+    return length + doubled + 5 * sixfold
+
+
+def _withheld(why: Literal["long", "secret"], body: bytes) -> Withheld:
+    return Withheld(why=why, length=len(body), sha256=hashlib.sha256(body).hexdigest())

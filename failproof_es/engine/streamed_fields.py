@@ -1,0 +1,79 @@
+"""What the text fields of a stream come to when each is put together. Pure.
+
+A stream brings every text in pieces, also those that nobody reads: what is in none of its
+events may be in all of them together.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from failproof_es.models.event_stream import EventStream
+from failproof_es.web.bounded_json import read_json
+
+_MOST_FIELDS = 1_000
+"""Those beyond are put together as one, in the order in which they come."""
+_DEEPEST = 64
+_PIECE_BYTES = 2**16
+_Path = tuple[str | int, ...]
+
+
+def joined_fields(body: bytes) -> list[str]:
+    """Every text field of the events in `body`, its pieces joined. Nothing is refused."""
+    joined = _Joined()
+    for data in _events(body):
+        joined.add(_document(data), ())
+    return joined.texts()
+
+
+def _events(body: bytes) -> Iterator[str]:
+    """The data of each event, of the one that nothing ended, too."""
+    stream = EventStream(errors="replace")
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield from stream.feed(body[start : start + _PIECE_BYTES])
+    yield stream.pending
+
+
+def _document(data: str) -> Any:
+    """What an event says; one that says no more than a word is one text, JSON or not."""
+    try:
+        document = read_json(data)
+    except ValueError:
+        return data
+    return document if isinstance(document, dict | list | str) else data
+
+
+class _Joined:
+    """The texts so far, by where they stand."""
+
+    def __init__(self) -> None:
+        self._by_path: dict[_Path, io.StringIO] = {}
+        self._others = io.StringIO()
+
+    def add(self, value: Any, path: _Path) -> None:
+        """Every text in `value`. `index` tells what is in a list from its neighbours."""
+        if type(value) is str:
+            text = self._by_path.get(path)
+            if text is None:
+                few = len(self._by_path) < _MOST_FIELDS
+                text = self._by_path.setdefault(path, io.StringIO()) if few else self._others
+            text.write(value)
+        elif type(value) is dict and len(path) < _DEEPEST:
+            index = value.get("index")
+            inside = path if index is None else (*path, str(index))
+            for name, each in value.items():
+                if type(each) in _HOLD_TEXT:
+                    self.add(each, (*inside, name))
+        elif type(value) is list and len(path) < _DEEPEST:
+            inside = (*path, 0)
+            for each in value:
+                if type(each) in _HOLD_TEXT:
+                    self.add(each, inside)
+
+    def texts(self) -> list[str]:
+        return [text.getvalue() for text in (*self._by_path.values(), self._others)]
+
+
+_HOLD_TEXT = frozenset({str, dict, list})

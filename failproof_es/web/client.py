@@ -1,0 +1,156 @@
+"""Asking a server over HTTP: nothing that it answers takes more than was meant to be given.
+
+Connections keep no cookies, follow no redirect and take nothing from the environment: what
+is sent is what the caller sends. A reply is unpacked here, a step at a time, and every step
+lets other work go on, so that a time-out holds whatever comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from failproof_es.web.coding import ACCEPTED, Undecodable, Unpacking
+
+_KEPT_ALIVE_S = 5.0
+
+LOST = (OSError, httpx.TransportError, aiohttp.ClientError, UnicodeError)
+"""What becomes of a reply that doesn't arrive; the transport lets some of its own through.
+
+`OSError` includes `TimeoutError`. `UnicodeError` is what it makes of a reason phrase that is
+no UTF-8.
+"""
+
+
+class TooLong(Exception):
+    """The body is longer than is read of one."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the reply is longer than {limit} bytes")
+
+
+UNUSABLE = (*LOST, TooLong, Undecodable)
+"""All that `fetch` raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole reply."""
+
+    status: int
+    body: bytes
+
+
+class Body:
+    """The body of a reply as it comes, unpacked: `limit` bytes of it at most."""
+
+    def __init__(self, reply: httpx.Response, limit: int) -> None:
+        self._reply = reply
+        self._limit = limit
+        self.packed = bytearray()
+        """What came of a packed body, as it came: all that there is if it can't be unpacked."""
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Raises `TooLong` after `limit` bytes, packed or not, `Undecodable`, or one of `LOST`."""
+        codings = self._reply.headers.get_list("content-encoding", split_commas=True)
+        try:
+            unpacking = Unpacking(codings)
+        except Undecodable:
+            async for raw in self._raw():
+                self.packed += raw
+            raise
+        room = self._limit
+        async for raw in self._raw():
+            if unpacking.packed:
+                self.packed += raw
+            for piece in unpacking.feed(raw):
+                if len(piece) > room:
+                    yield piece[:room]
+                    raise TooLong(self._limit)
+                room -= len(piece)
+                yield piece
+                await asyncio.sleep(0)
+        unpacking.end()
+
+    async def _raw(self) -> AsyncIterator[bytes]:
+        room = self._limit
+        async for raw in self._reply.aiter_raw():
+            yield raw[:room]
+            room -= len(raw)
+            if room < 0:
+                raise TooLong(self._limit)
+
+
+def open_client(timeout_s: float, connections: int = 1) -> httpx.AsyncClient:
+    """A client with so many connections at most. Close it."""
+    return httpx.AsyncClient(
+        transport=_transport(connections),
+        timeout=httpx.Timeout(timeout_s),
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        headers={"accept-encoding": ACCEPTED},
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+async def fetch(
+    client: httpx.AsyncClient,
+    method: str,
+    url: str,
+    *,
+    limit: int,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    content: bytes | None = None,
+) -> Fetched:
+    """A reply whole, its last byte within `timeout_s`. Raises one of `UNUSABLE`."""
+    async with (
+        asyncio.timeout(timeout_s),
+        client.stream(method, url, headers=headers, content=content) as reply,
+    ):
+        body = bytearray()
+        async for piece in Body(reply, limit).pieces():
+            body += piece
+    return Fetched(reply.status_code, bytes(body))
+
+
+def fetch_now(url: str, *, limit: int, timeout_s: float) -> Fetched:
+    """The same for whoever runs no event loop. Raises as `fetch` does."""
+
+    async def get() -> Fetched:
+        async with open_client(timeout_s) as client:
+            return await fetch(client, "GET", url, limit=limit, timeout_s=timeout_s)
+
+    return asyncio.run(get())
+
+
+def timed_out(error: BaseException) -> bool:
+    """Whether time ran out. The transport calls a refused connection a time-out, too."""
+    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+
+
+def reason(error: BaseException) -> str:
+    """What happened to the connection, by the name of the error that it met first."""
+    return f"{type(error.__cause__ or error).__name__}: {error}"
+
+
+def _transport(connections: int) -> AiohttpTransport:
+    """A transport whose session keeps no cookies."""
+    transport = AiohttpTransport()
+
+    def session() -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            limit=connections, keepalive_timeout=_KEPT_ALIVE_S, ssl=transport.ssl_context
+        )
+        return aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+        )
+
+    transport.client = session
+    return transport
