@@ -54,7 +54,7 @@ BEGIN
         OR coalesce(repair ->> 'new_origin', '') IN ('', old_origin)
     THEN
         RAISE EXCEPTION 'no event on record replaces the tree of %', old_origin
-            USING ERRCODE = 'FP005', HINT = 'Trees are replaced by `failproof-es ledger repair`.';
+            USING ERRCODE = 'FP007', HINT = 'Trees are replaced by `failproof-es ledger repair`.';
     END IF;
     INSERT INTO failproof.ledger_identity (origin, tree)
     VALUES (repair ->> 'new_origin', new_tree);
