@@ -85,7 +85,8 @@ class LedgerRepaired(Event):
 
     `old_tree_size`, `old_checkpoint` (the newest, as signed) and the findings say how the old
     tree stood. The old key is `None` where nothing was signed, or it was lost; `handover` is the
-    note in which it names the new key (`failproof_es.ledger.handover`).
+    note in which it names the new key (`failproof_es.ledger.handover`). `forced`: somebody
+    insisted, though the old tree was fine, or a new one would not heal the log.
     """
 
     reason: str
@@ -98,6 +99,7 @@ class LedgerRepaired(Event):
     new_origin: str
     new_key: str
     handover: str | None
+    forced: bool
     findings: tuple[LedgerFinding, ...]
     more_findings: dict[str, int]
     """How many findings of a kind there were beyond those named."""

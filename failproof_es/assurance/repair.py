@@ -84,11 +84,14 @@ def repair(
             remedy="restore the log from a backup; --force begins a new tree all the same, and "
             "`verify` goes on naming what was changed",
         )
+    forced = found.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"
     path = own_file(new_origin, "key")
     new_key = create_key(path, new_origin, ED25519)
     try:
-        return _begin(store, connection, reason, old, old_key, public, new_key, size, found)
+        return _begin(
+            store, connection, reason, old, old_key, public, new_key, size, found, forced=forced
+        )
     except BaseException:
         path.unlink()
         public_path(path).unlink()
@@ -139,6 +142,8 @@ def _begin(
     new_key: SigningKey,
     size: int,
     found: Verification,
+    *,
+    forced: bool,
 ) -> LedgerRepaired:
     with connection.transaction():
         ledger.lock(connection)
@@ -161,6 +166,7 @@ def _begin(
             new_origin=new_key.name,
             new_key=str(new_key.public),
             handover=None if old_key is None else str(handover(old_key, new_key.public)),
+            forced=forced,
             findings=tuple(
                 LedgerFinding(
                     kind=each.kind, message=each.message, index=each.index, position=each.position

@@ -98,6 +98,8 @@ def read_trees(connection: Connection) -> Trees:
             repairs.append(event)
         except MapperDeserialisationError as error:
             problems.append(f"a repair on record cannot be read: {error}")
+    if not trees[0].origin:
+        problems.append("the log does not say which one it is: its origin was taken away")
     if [tree.number for tree in trees] != list(range(len(trees))):
         problems.append("the trees of the log are not numbered one after the other")
     for place, new in enumerate(trees[1:]):

@@ -73,13 +73,15 @@ class StoredCheckpoint:
 def trees(connection: Connection) -> list[LogTree]:
     """Every tree that the log ever had, the log's own last.
 
-    One for each number; an attacker's second one under a number is for `verify` to notice.
+    One for each number; an attacker's second one under a number is for `verify` to notice. A log
+    whose trees were taken off the list has one without a name.
     """
     with connection.cursor(row_factory=class_row(LogTree)) as cursor:
-        return cursor.execute(
+        found = cursor.execute(
             "SELECT DISTINCT ON (tree) tree AS number, origin FROM failproof.ledger_origin "
             "ORDER BY tree, created_at"
         ).fetchall()
+    return found or [LogTree(0, "")]
 
 
 def origin(connection: Connection) -> str:

@@ -117,7 +117,8 @@ SAMPLES: tuple[Event, ...] = (
         reason="integrated twice", who="someone", where="host", old_origin="failproof-es/old",
         old_key="failproof-es/old+01234567+AQ==", old_tree_size=65_793,
         old_checkpoint="failproof-es/old\n65793\n", new_origin="failproof-es/new",
-        new_key="failproof-es/new+76543210+AQ==", handover="failproof-es/handover/1\n",
+        new_key="failproof-es/new+76543210+AQ==",
+        handover="failproof-es/handover/1\n", forced=False,
         findings=(
             LedgerFinding(
                 kind="tree goes back", message="to position 1", index=65_536, position=1

@@ -70,18 +70,7 @@ class Attacked:
 
     def tamper(self, *statements: str) -> None:
         """Take every guard down, change something, put every guard up again."""
-        execute = self.superuser.execute
-        with self.superuser.transaction():
-            execute("SET LOCAL event_triggers = off")
-            for table in GUARDED:
-                execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER ALL".encode())
-            for statement in statements:
-                execute(statement.encode())
-            for table in GUARDED:
-                for trigger in ("statements_change_nothing", "rows_never_change"):
-                    execute(
-                        f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER {trigger}".encode()
-                    )
+        tamper(self.superuser, *statements)
 
     def fetch(self, statement: str) -> list[tuple[Any, ...]]:
         return self.superuser.execute(statement.encode()).fetchall()
@@ -143,6 +132,20 @@ class Attacked:
         if not file.exists():
             file.write_text(str(self.recorded.kept), "utf-8")
         return file
+
+
+def tamper(superuser: psycopg.Connection[Any], *statements: str) -> None:
+    """Take every guard down, change something, put every guard up again."""
+    execute = superuser.execute
+    with superuser.transaction():
+        execute("SET LOCAL event_triggers = off")
+        for table in GUARDED:
+            execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER ALL".encode())
+        for statement in statements:
+            execute(statement.encode())
+        for table in GUARDED:
+            for trigger in ("statements_change_nothing", "rows_never_change"):
+                execute(f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER {trigger}".encode())
 
 
 def found(result: Verification) -> set[str]:

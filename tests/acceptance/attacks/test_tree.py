@@ -243,6 +243,12 @@ def test_the_origin_replaced_and_every_checkpoint_deleted_is_named_by_the_key(
     assert found(log.verify()) == {HISTORY_FORKED}
 
 
+def test_the_origin_deleted_is_named(log: Attacked) -> None:
+    log.tamper("DELETE FROM failproof.ledger_identity")
+    assert HISTORY_FORKED in found(log.verify())
+    assert HISTORY_FORKED in found(log.verify(key=False))
+
+
 def test_an_older_origin_put_beside_the_log_s_is_named(log: Attacked) -> None:
     log.tamper(
         "INSERT INTO failproof.ledger_identity VALUES ('failproof-es/another', '2000-01-01')"

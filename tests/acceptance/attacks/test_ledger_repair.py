@@ -13,7 +13,6 @@ import pytest
 
 from failproof_es.assurance.signing_key import KEY_FILE, key_path, log_key, own_file
 from failproof_es.assurance.tree import read_edge
-from failproof_es.assurance.trusted import default_place
 from failproof_es.case import ledger_id
 from failproof_es.events import LedgerRepaired
 from failproof_es.ledger import note
@@ -26,10 +25,10 @@ from failproof_es.store import ledger
 from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.recorder import append_parameters, query
 from failproof_es.store.store import Store
-from tests.acceptance.attacks.conftest import GUARDED
+from tests.acceptance.attacks.conftest import tamper
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
 from tests.acceptance.attacks.world import FAILED, PASSED, Author, begin, cases, go_on
-from tests.acceptance.commands import invoke
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 REPAIR = ("ledger", "repair", "--reason", "integrated twice by an old version")
 
@@ -72,19 +71,7 @@ class Log:
             return own_file(ledger.origin(connection), "key.pub")
 
     def tamper(self, *statements: str) -> None:
-        """Take every guard down, change something, put every guard up again."""
-        with self.administrator.transaction():
-            self.administrator.execute("SET LOCAL event_triggers = off")
-            for table in GUARDED:
-                self.alter(table, "DISABLE TRIGGER USER")
-            for statement in statements:
-                self.administrator.execute(statement.encode())
-            for table in GUARDED:
-                self.alter(table, "ENABLE ALWAYS TRIGGER statements_change_nothing")
-                self.alter(table, "ENABLE ALWAYS TRIGGER rows_never_change")
-
-    def alter(self, table: str, how: str) -> None:
-        self.administrator.execute(f"ALTER TABLE failproof.{table} {how}".encode())
+        tamper(self.administrator, *statements)
 
     def add(self, tiles: Iterable[Tile]) -> None:
         """Put tiles beside those that are there, whatever they hold."""
@@ -193,7 +180,7 @@ def test_a_repair_is_an_event_that_says_who_why_and_from_where(hurt: Log) -> Non
     assert event["old_tree_size"] == old[-1].tree_size
     assert event["findings"][0]["kind"] == "tree goes back"
     assert event["more_findings"]["tree goes back"] == 256 - 20
-    assert event["new_origin"] != hurt.origin
+    assert (event["new_origin"] != hurt.origin, event["forced"]) == (True, False)
     assert newest[0].tree_size == 0
     assert "LedgerRepaired" in hurt.does("log", "--type", "LedgerRepaired")
 
@@ -221,6 +208,33 @@ def test_a_tree_can_be_replaced_again(hurt: Log) -> None:
     assert found["genuine"]
     assert len(found["replaced"]) == 2
     assert all(each["vouched_for"] and each["intact"] for each in found["replaced"])
+
+
+def test_a_run_from_before_a_repair_is_replayed_and_proven_after_it(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+
+    def does(*arguments: object) -> str:
+        done = invoke(store.url, *arguments, cwd=tmp_path)
+        assert done.exit_code == 0, (arguments, done.output)
+        return done.output
+
+    does("start", "run.yaml")
+    does("ledger", "key", "-o", "old.pub")
+    does("evidence", "export", "1", "-o", "before.evidence")
+    does(*REPAIR, "--force")
+    does("start", "run.yaml")
+    does("ledger", "key", "-o", "new.pub")
+    does("replay", "1")
+    does("replay", "1", "--as-of", "2100-01-01")
+    does("evidence", "export", "1", "-o", "after.evidence")
+    for bundle, key in (("before", "old"), ("after", "new")):
+        said = does("evidence", "verify", f"{bundle}.evidence", "--key", f"{key}.pub", "--replay")
+        assert "3 evaluations agree, 0 differ" in said
+    assert "genuine and whole" in does("verify", "2")
+    assert "genuine" in does("verify")
 
 
 @pytest.mark.parametrize("what", ["tile behind the edge", "wide tile", "checkpoint"])
@@ -329,11 +343,17 @@ def test_a_forged_event_is_not_laundered_by_a_repair(hurt: Log) -> None:
 def test_nor_when_the_old_tree_is_deleted_first_for_who_kept_a_checkpoint(hurt: Log) -> None:
     forge(hurt)
     hurt.tamper("DELETE FROM failproof.ledger_tiles", "DELETE FROM failproof.ledger_checkpoints")
-    default_place(hurt.origin).unlink(missing_ok=True)
     hurt.does(*REPAIR, "--force")
     found = hurt.verified("--key", hurt.old_pub, "--checkpoint", hurt.kept, code=1)
     assert "does not give its root" in found["findings"][0]["message"]
-    # The window: with nothing from outside, a log that was rebuilt is genuine, repaired or not.
+
+
+def test_window_without_anything_outside_a_log_that_was_rebuilt_is_genuine_repaired_or_not(
+    hurt: Log,
+) -> None:
+    forge(hurt)
+    hurt.tamper("DELETE FROM failproof.ledger_tiles", "DELETE FROM failproof.ledger_checkpoints")
+    hurt.does(*REPAIR, "--force")
     assert hurt.verified("--key", hurt.old_pub)["genuine"]
 
 
@@ -380,7 +400,7 @@ def recorded(log: Log, new: SigningKey, signed_by: SigningKey | None) -> LedgerR
             "timestamp": "2026-11-21T10:00:00Z", "reason": "r", "who": "w", "where": "h",
             "old_origin": log.origin, "old_key": None, "old_tree_size": 0, "old_checkpoint": None,
             "new_origin": new.name, "new_key": str(new.public),
-            "handover": signed_by and str(handover(signed_by, new.public)),
+            "forced": False, "handover": signed_by and str(handover(signed_by, new.public)),
             "findings": (), "more_findings": {},
         }
     )  # fmt: skip
