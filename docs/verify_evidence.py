@@ -588,6 +588,8 @@ def conditions(started: dict[str, Any]) -> bytes:
     judges = as_objects(started.get("judges", [] if only is None else [only]))
     configuration = as_object(started.get("configuration"))
     written = configuration.get("judges") or [configuration.get("judge") or {}]
+    if type(written) is not list:
+        raise ValueError("its judges are no list")
     judged = []
     for place, judge in enumerate(judges):
         form = written[place] if place < len(written) else None

@@ -69,6 +69,8 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
     judges = _judges(started)
     configuration = _mapping(started.get("configuration"))
     written = configuration.get("judges") or [configuration.get("judge") or {}]
+    if not isinstance(written, list):
+        raise ValueError("not a list where a run says what it asked")
     forms = [isinstance(each, dict) and each.get("structured_output") is True for each in written]
     forms += [False] * len(judges)
     judged = [

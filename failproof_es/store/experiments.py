@@ -12,6 +12,8 @@ from failproof_es.experiment import Alike, Asking, Plan, alike
 from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import query
 
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
 
 def runs_alike(connection: Connection, run_id: UUID) -> Alike:
     """The attempts of a run's experiment, itself among them, and the runs that overlap with it.
@@ -26,16 +28,16 @@ def runs_alike(connection: Connection, run_id: UUID) -> Alike:
 def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[Asking]:
     """What every run with a higher number asked. Costs one event a run, and no plan.
 
-    A first event that cannot be read is told by `verify`, and is nobody's attempt.
+    What no engine wrote is for `verify` to tell: it must not keep another run from beginning.
     """
     with connection.transaction(), connection.cursor("runs_that_ask", binary=True) as cursor:
         cursor.itersize = 100
         cursor.execute(query("runs_started"), (after,))
-        for (state,) in cursor:
+        for run_id, state in cursor:
             try:
-                payload = orjson.loads(state)
-                asking = Asking.of(payload, _reading(connection, UUID(payload["run_id"])))
-            except (ValueError, KeyError, TypeError, AttributeError):
+                started = {**orjson.loads(state), "run_id": str(run_id)}
+                asking = Asking.of(started, _reading(connection, run_id))
+            except _UNREADABLE:
                 continue
             yield asking
 
@@ -82,11 +84,20 @@ def _reading(connection: Connection, run_id: UUID) -> Callable[[], Plan]:
 
 
 def read_plan(connection: Connection, run_id: UUID) -> Plan:
-    """The cases that a run planned."""
+    """The cases that a run planned; without those that no engine wrote."""
     cases: set[str] = set()
     questions: set[str] = set()
     for (state,) in connection.execute(query("plan"), (run_id,), binary=True):
-        payload = orjson.loads(state)
-        cases.update(payload["digests"])
-        questions.update(payload.get("questions", ()))
+        try:
+            payload = orjson.loads(state)
+            cases.update(map(_text, payload["digests"]))
+            questions.update(map(_text, payload.get("questions", ())))
+        except _UNREADABLE:
+            continue
     return Plan(frozenset(cases), frozenset(questions))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value

@@ -1,5 +1,5 @@
 -- What every run after a number set out with, in order of number.
-SELECT started.state
+SELECT runs.run_id, started.state
 FROM failproof.run_list AS runs
 JOIN failproof.stored_events AS started
     ON started.originator_id = runs.run_id
