@@ -1,9 +1,11 @@
-"""Taking one run out of the log, with everything that proves it."""
+"""Taking one run out of the log, with everything that proves it, as of a checkpoint."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
 from uuid import UUID
 
 import orjson
@@ -12,86 +14,209 @@ from failproof_es.assurance.tree import stored_tree
 from failproof_es.case import prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import ProvenEvent
-from failproof_es.ledger.contents import EvidenceError
-from failproof_es.ledger.merkle import TILE_WIDTH, multiproof
-from failproof_es.ledger.note import Note
+from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
+from failproof_es.ledger.leaf import NoLeaf
+from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
+from failproof_es.ledger.note import Note, NoteError
+from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.recorder import query
 
 
-def evidence(connection: Connection, run_id: UUID) -> Iterator[bytes]:
-    """The lines of the run's evidence bundle, under the newest checkpoint.
+def evidence(connection: Connection, run_id: UUID, size: int | None = None) -> Iterator[bytes]:
+    """The lines of the run's evidence bundle, as of one checkpoint: that of `size`, or the newest.
 
-    Raises `EvidenceError` when the run is not sealed, or not under a checkpoint yet.
+    What was committed behind that checkpoint is left out: later runs of the same
+    configuration, later reviews. Raises `NotProvenYet` when the run is not sealed, or its
+    seal is not under that checkpoint; `EvidenceError` when it is not what was sealed and
+    signed; `InvalidInput` when there is no checkpoint of that size.
     """
-    stored = ledger.newest_checkpoint(connection)
-    if stored is None:
-        raise EvidenceError("nothing is signed yet: run `failproof-es ledger checkpoint`")
-    signed = note.parse(stored.note)
-    size = checkpoint.parse(signed.text).size
-    rows = sorted(_rows(connection, run_id), key=lambda row: row.position)
-    events = _proven(rows, _indices(connection, [row.position for row in rows], size))
-    proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    signed, size = _checkpoint(connection, size)
+    try:
+        tree = _TreeAsOf(connection, size)
+        own = list(_own_rows(connection, run_id))
+        _check_signed(run_id, own, tree)
+        rows = tree.holds([*own, *_rows_besides(connection, run_id, tree.holds(own))])
+        events = list(tree.prove(rows))
+        proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    except KeyError:
+        raise EvidenceError(f"the tree of {size} events cannot be read: tiles are gone") from None
+    except (InvalidProof, LedgerBroken) as error:
+        raise EvidenceError(f"the tree of {size} events cannot be read: {error}") from None
     yield from bundle.write(run_id, events, proof, _with_cosignatures(connection, signed))
 
 
-def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run, its prompts, what it carried over, its reviews so far, and every other run of its
-    configuration.
-
-    Of those other runs their own streams.
-    """
-    digests: list[str] = []
-    reviews: dict[bytes, UUID] = {}
-    carried_over: list[UUID] = []
-    configuration = ""
-    for row in ledger.run_rows(connection, run_id):
-        if row.topic == b"CasesPlanned":
-            digests += orjson.loads(row.state)["digests"]
-        elif row.topic == b"RunStarted":
-            configuration = orjson.loads(row.state)["configuration_digest"]
-        elif row.topic == b"CarriedOver":
-            carried_over.append(UUID(orjson.loads(row.state)["source_evaluation_id"]))
-        if row.stream_id not in reviews:
-            reviews[row.stream_id] = review_id(UUID(bytes=row.stream_id))
-        yield row
-    attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
-    others = [other for (other,) in attempts if other != run_id]
-    prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
-    besides = [*prompts, *carried_over, *others, *reviews.values()]
-    yield from ledger.stream_rows(connection, besides)
+# -- which checkpoint --------------------------------------------------------------------------
 
 
-def _indices(connection: Connection, positions: Sequence[int], size: int) -> list[int]:
-    """Where in the tree of that size the events at these positions (ascending) stand."""
-    indices: list[int] = []
-    for tile in ledger.tiles(connection, 0):
-        there = tile.positions or []
-        while len(indices) < len(positions) and positions[len(indices)] <= there[-1]:
-            place = bisect_left(there, positions[len(indices)])
-            indices.append(tile.tile * TILE_WIDTH + place)
-            if there[place] != positions[len(indices) - 1] or indices[-1] >= size:
-                break
-    if len(indices) < len(positions) or (indices and indices[-1] >= size):
-        raise EvidenceError(
-            f"the run is not whole under the newest checkpoint, which signs {size} events: run "
-            "`failproof-es ledger checkpoint` first"
-        )
-    return indices
-
-
-def _proven(rows: Iterable[LeafRow], indices: Iterable[int]) -> list[ProvenEvent]:
-    return [
-        ProvenEvent(index, UUID(bytes=row.stream_id), row.version, row.topic.decode(), row.state)
-        for row, index in zip(rows, indices, strict=True)
-    ]
+def _checkpoint(connection: Connection, size: int | None) -> tuple[Note, int]:
+    """The newest checkpoint that is one, or that of a size; and its size."""
+    sizes = []
+    for stored in reversed(ledger.checkpoints(connection)):
+        try:
+            signed = note.parse(stored.note)
+            found = checkpoint.parse(signed.text).size
+        except NoteError:
+            continue  # it is for `verify` to name
+        if size in (None, found):
+            return signed, found
+        sizes.append(found)
+    if size is None or not sizes:
+        raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
+    raise InvalidInput.because(
+        f"the log has no checkpoint of {size} events",
+        remedy=f"there are checkpoints of {', '.join(map(str, sorted(set(sizes))[-10:]))} events",
+    )
 
 
 def _with_cosignatures(connection: Connection, signed: Note) -> Note:
     """The note with every signature that the database holds for the same text."""
     for stored in ledger.checkpoints(connection):
-        other = note.parse(stored.note)
+        try:
+            other = note.parse(stored.note)
+        except NoteError:
+            continue
         if other.text == signed.text:
             signed = signed.signed(*other.signatures)
     return signed
+
+
+# -- which rows --------------------------------------------------------------------------------
+
+
+def _own_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
+    """The run's own rows, its evaluations' among them. Raises `EvidenceError`."""
+    with closing(ledger.run_rows(connection, run_id)) as rows:
+        yield from map(_readable, rows)
+
+
+def _rows_besides(
+    connection: Connection, run_id: UUID, own: Sequence[LeafRow]
+) -> Iterator[LeafRow]:
+    """The run's prompts, what it carried over, its reviews, and its other attempts."""
+    prompts: dict[UUID, None] = {}
+    carried_over: list[UUID] = []
+    for row in own:
+        if row.topic == b"CasesPlanned":
+            for digest in _told(row, "digests", list):
+                prompts[prompt_id(_hexadecimal(row, digest))] = None
+        elif row.topic == b"CarriedOver":
+            carried_over.append(_uuid(row, _told(row, "source_evaluation_id", str)))
+    reviews = [review_id(UUID(bytes=stream)) for stream in {row.stream_id: None for row in own}]
+    others = _other_attempts(connection, run_id, own)
+    besides = [*prompts, *carried_over, *others, *reviews]
+    with closing(ledger.stream_rows(connection, besides)) as rows:
+        yield from map(_readable, rows)
+
+
+def _other_attempts(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> list[UUID]:
+    """Every other run that counts as an attempt at the same."""
+    started = next((row for row in own if row.topic == b"RunStarted"), None)
+    configuration = "" if started is None else _told(started, "configuration_digest", str)
+    attempts = connection.execute(query("attempts"), (configuration,)).fetchall()
+    return [other for (other,) in attempts if other != run_id]
+
+
+def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None:
+    """Raise `NotProvenYet` unless the run is sealed, and signed up to its seal.
+
+    What is said on the run's stream after its seal may come later. What its evaluations hold
+    may not: that belongs under the seal.
+    """
+    of_run = [row for row in own if row.stream_id == run_id.bytes]
+    sealed = max((row.position for row in of_run if row.topic == b"RunSealed"), default=None)
+    if sealed is None:
+        raise NotProvenYet(Missing.SEAL, "the log holds no seal of the run")
+    later = [
+        row
+        for row in own
+        if row.position > tree.last and (row.stream_id != run_id.bytes or row.position <= sealed)
+    ]
+    if later:
+        raise NotProvenYet(
+            Missing.CHECKPOINT,
+            f"{len(later)} of its events are behind the checkpoint of {tree.size} events",
+        )
+
+
+def _readable(row: LeafRow) -> LeafRow:
+    try:
+        row.leaf()
+        row.topic.decode()
+    except (NoLeaf, UnicodeDecodeError) as why:
+        raise EvidenceError(f"the row of the event at {row} is no event: {why}") from None
+    return row
+
+
+def _told(row: LeafRow, name: str, kind: type) -> Any:
+    """What an event's state says under a name."""
+    try:
+        value = orjson.loads(row.state)[name]
+    except (ValueError, KeyError, TypeError, IndexError):
+        value = None
+    if type(value) is not kind:
+        raise EvidenceError(f"the event at {row} does not say its {name}")
+    return value
+
+
+def _hexadecimal(row: LeafRow, digest: Any) -> str:
+    try:
+        return bytes.fromhex(digest).hex()
+    except (ValueError, TypeError):
+        raise EvidenceError(f"the event at {row} plans what is no digest") from None
+
+
+def _uuid(row: LeafRow, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise EvidenceError(f"the event at {row} names what is no stream") from None
+
+
+# -- where they stand in the tree ----------------------------------------------------------------
+
+
+class _TreeAsOf:
+    """Which events the tree of a size holds, by their positions."""
+
+    def __init__(self, connection: Connection, size: int) -> None:
+        self._connection = connection
+        self.size = size
+        self.last = self._last() if size else 0
+        """The position of the last event that the tree holds."""
+
+    def _last(self) -> int:
+        number, place = divmod(self.size - 1, TILE_WIDTH)
+        edge = ledger.tile(self._connection, 0, number)
+        if edge is None or edge.positions is None or len(edge.positions) <= place:
+            raise self._without(number)
+        return edge.positions[place]
+
+    def holds(self, rows: Iterable[LeafRow]) -> list[LeafRow]:
+        """Those of the rows that the tree holds, in its order; those behind it are left out."""
+        there = (row for row in rows if row.position <= self.last)
+        return sorted(there, key=lambda row: row.position)
+
+    def prove(self, rows: Sequence[LeafRow]) -> Iterator[ProvenEvent]:
+        """The rows, which ascend, with their places. Raises `EvidenceError` for one without."""
+        left = iter(rows)
+        row = next(left, None)
+        for number, tile in enumerate(ledger.tiles(self._connection, 0)):
+            if row is None:
+                return
+            if tile.tile != number:
+                raise self._without(number)
+            places = tile.positions or []
+            while row is not None and row.position <= places[-1]:
+                at = bisect_left(places, row.position)
+                if places[at] != row.position:
+                    raise EvidenceError(f"the event at {row} is in the log and not in the tree")
+                yield ProvenEvent(
+                    number * TILE_WIDTH + at, UUID(bytes=row.stream_id), row.version,
+                    row.topic.decode(), row.state,
+                )  # fmt: skip
+                row = next(left, None)
+
+    def _without(self, tile: int) -> EvidenceError:
+        return EvidenceError(f"the tree of {self.size} events cannot be read: tile {tile} is gone")

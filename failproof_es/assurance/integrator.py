@@ -8,24 +8,19 @@ computed: an event that was changed in between stops the integrator.
 from __future__ import annotations
 
 from contextlib import closing
-from uuid import UUID
 
 from failproof_es.assurance.tree import Edge, read_edge, stored_tree
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow, Tile
+from failproof_es.store.ledger import Connection, Tile, checked_leaf
+from failproof_es.store.ledger import LedgerBroken as LedgerBroken
 
 _BATCH = 50_000
 """How many events are integrated in one transaction."""
-
-
-class LedgerBroken(Exception):
-    """The log or its tree was changed: nothing is signed over it."""
 
 
 def integrate(connection: Connection) -> int:
@@ -70,20 +65,9 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     # Closed at once when a leaf is refused: the connection is busy until the rows are.
     with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
         for row in rows:
-            filled += edge.add(row.position, _checked_leaf(row))
+            filled += edge.add(row.position, checked_leaf(row))
             taken += 1
     return taken, filled
-
-
-def _checked_leaf(row: LeafRow) -> bytes:
-    leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
-    if row.leaf_hash is not None and row.leaf_hash != leaf:
-        stream = UUID(bytes=row.stream_id)
-        raise LedgerBroken(
-            f"the event at position {row.position} (stream {stream} version {row.version}, "
-            f"{row.topic.decode(errors='replace')}) is not what its writer recorded"
-        )
-    return leaf
 
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:

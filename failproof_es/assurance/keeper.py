@@ -10,21 +10,16 @@ import threading
 from types import TracebackType
 from typing import Self
 
-import psycopg
-
-from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
+from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.assurance.signing_key import log_key
-from failproof_es.assurance.trusted import Forked, check_continues, default_place, keep, read_kept
+from failproof_es.assurance.trusted import check_continues, default_place, keep, read_kept
 from failproof_es.ledger import checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.note import NoteError
-from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 from failproof_es.store.store import Store
 
 CHECKPOINT_EVERY_S = 10.0
-_TROUBLES = (LedgerBroken, Forked, NoteError, InvalidInput, psycopg.Error)
 
 
 class Keeper:
@@ -59,7 +54,7 @@ class Keeper:
                 with self._store.connect() as connection:
                     checkpoint_and_keep(connection)
                 self.trouble = None
-            except _TROUBLES as error:
+            except Exception as error:  # whatever it is, the thread goes on and says it
                 self.trouble = error
 
 

@@ -7,7 +7,9 @@ tree's tiles, then the rows. What disagrees is named by the weakest of the two.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,6 +20,7 @@ from failproof_es.assurance.findings import (
     IN_BETWEEN,
     ROW_ADDED,
     ROW_CHANGED,
+    ROW_IMPOSSIBLE,
     ROW_MISLABELLED,
     ROW_MISSING,
     ROWS_HIDDEN,
@@ -34,17 +37,24 @@ from failproof_es.assurance.surroundings import RunNumbers, standing_in_between
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint, Tile
+from failproof_es.store.ledger import (
+    Connection,
+    LeafRow,
+    LedgerBroken,
+    StoredCheckpoint,
+    Tile,
+)
 
 _CLOCK_TOLERANCE_US = 1_000_000
 """How far the database's clock may go back between two events without a word."""
 _HEAD_BYTES = 200
 """An event's state begins with its schema version and its run."""
 _BEHIND_ALL = 1 << 63
+_AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
 
 _Entry = tuple[int, bytes]
 """A position in the log and the leaf that the tree holds for it."""
@@ -59,11 +69,11 @@ def verify_log(
     """Compare rows, tree and checkpoints.
 
     `key` is the log's public key; without one, checkpoints in the database are only compared
-    with the tree. `trusted` are checkpoints kept outside the database, checked already. With
-    `before`, events that were verified then are not read again: what has been changed in
-    them since is not seen.
+    with the tree, and the log is unsigned at best. `trusted` are checkpoints kept outside
+    the database, checked already. With `before`, events that were verified then are not read
+    again: what has been changed in them since is not seen.
     """
-    result = Verification(ledger.origin(connection))
+    result = Verification(ledger.origin(connection), has_key=key is not None)
     for hides_rows, what in standing_in_between(connection):
         result.add(Finding(ROWS_HIDDEN if hides_rows else IN_BETWEEN, what))
     if key is not None and key.name != result.origin:
@@ -75,9 +85,9 @@ def verify_log(
     walk = _Walk(result, numbers, _checkpoints(connection, key, trusted, result), before)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
     first = before.size >> TILE_LEVELS if before else 0
-    tiles = list(ledger.tiles(connection, 0, first))
-    rows = ledger.leaf_rows(connection, before.position if before else None)
-    walk.rows(rows, _entries(tiles, first, result))
+    tiles = _tiles(connection, first, result)
+    with closing(ledger.leaf_rows(connection, before.position if before else None)) as rows:
+        walk.rows(rows, _entries(tiles, first, result))
     walk.end()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
@@ -139,16 +149,22 @@ class _Walk:
         position, recorded = next(entries, nothing)
         for row in rows:
             self._result.events += 1
-            leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
+            try:
+                leaf, why = row.leaf(), None
+            except NoLeaf as error:
+                leaf, why = b"", str(error)
             while position < row.position:
                 self._missing(position)
                 self._push(recorded)
                 position, recorded = next(entries, nothing)
             if position == row.position:
                 if recorded != leaf or row.leaf_hash not in (leaf, None):
-                    self._say(ROW_CHANGED, row, _what_changed(row, leaf))
+                    self._say(ROW_CHANGED, row, why or _what_changed(row, leaf))
                 leaf = recorded
                 position, recorded = next(entries, nothing)
+            elif why is not None:
+                self._say(ROW_IMPOSSIBLE, row, why)
+                continue
             elif position != _BEHIND_ALL:
                 self._say(ROW_ADDED, row, "the tree has events after this one, and not this one")
                 continue
@@ -233,12 +249,17 @@ class _Columns:
 
     def at(self, row: LeafRow, index: int) -> None:
         """Look at the next row."""
+        if row.trouble is not None:
+            return
         mark = self._marks.get(row.run_id)
         if mark is None and row.run_id is not None:
             mark = self._marks[row.run_id] = b'"run_id":"%b"' % str(UUID(bytes=row.run_id)).encode()
         if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
-            message = "the row is filed under another run than its event names"
-            self._result.add(_finding(ROW_MISLABELLED, row, message, index))
+            self._result.add(_finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
+        if row.recorded_at_us in _AT_NO_TIME:
+            message = "recorded_at is infinite: no clock says so"
+            self._result.add(_finding(CLOCK, row, message, index))
+            return
         if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:
             seconds = (self._last_us - row.recorded_at_us) / 1e6
             message = (
@@ -247,6 +268,27 @@ class _Columns:
             )
             self._result.add(_finding(CLOCK, row, message, index))
         self._last_us = max(self._last_us, row.recorded_at_us)
+
+
+def _how_mislabelled(row: LeafRow) -> str:
+    try:
+        json.loads(row.state.decode())
+    except (ValueError, RecursionError):
+        return "its state is not JSON, and names no run"
+    return "the row is filed under another run than its event names"
+
+
+def _tiles(connection: Connection, first: int, result: Verification) -> list[Tile]:
+    """The tiles of leaves from `first` on, as far as they are any."""
+    for stray in ledger.no_tiles(connection):
+        message = f"a tree has no tile {stray.tile} of level {stray.level}"
+        result.add(Finding(TREE_CHANGED, message))
+    tiles: list[Tile] = []
+    try:
+        tiles.extend(ledger.tiles(connection, 0, first))
+    except LedgerBroken as error:
+        result.add(Finding(TREE_CHANGED, str(error), index=(first + len(tiles)) * TILE_WIDTH))
+    return tiles
 
 
 def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterator[_Entry]:
@@ -261,8 +303,8 @@ def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterato
 
 
 def _finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
-    stream_id, topic = UUID(bytes=row.stream_id), row.topic.decode(errors="replace")
-    return Finding(kind, message, index, row.position, stream_id, row.version, topic)
+    stream_id = UUID(bytes=row.stream_id)
+    return Finding(kind, message, index, row.position, stream_id, row.version, row.shown_topic())
 
 
 def _what_changed(row: LeafRow, leaf: bytes) -> str:
@@ -280,10 +322,12 @@ def _checkpoints(
     """What the tree must be, by everything that is signed."""
     expected = []
     for stored in ledger.checkpoints(connection):
+        result.checkpoints += 1
         if (checkpoint := _opened(stored, key, result)) is not None:
             said_by = f"the checkpoint in the database (size {checkpoint.size})"
             expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
             if key is not None:
+                result.good_signatures += 1
                 result.signed_size = max(result.signed_size, checkpoint.size)
     inside = {each.size for each in expected}
     for each in trusted:
@@ -326,11 +370,14 @@ def _compare_upper_tiles(connection: Connection, walk: _Walk, result: Verificati
     """The tiles above the leaves must be what the tiles below them give."""
     below = walk.tile_roots
     for level in range(1, ledger.levels(connection)):
-        for tile in ledger.tiles(connection, level):
-            begin = tile.tile * TILE_WIDTH
-            if split(tile.hashes) != below[begin : begin + tile.width]:
-                message = f"tile {tile.tile} of level {level} is not what the leaves give"
-                index = begin << TILE_LEVELS * level
-                result.add(Finding(TREE_CHANGED, message, index=index))
+        try:
+            for tile in ledger.tiles(connection, level):
+                begin = tile.tile * TILE_WIDTH
+                if split(tile.hashes) != below[begin : begin + tile.width]:
+                    message = f"tile {tile.tile} of level {level} is not what the leaves give"
+                    index = begin << TILE_LEVELS * level
+                    result.add(Finding(TREE_CHANGED, message, index=index))
+        except LedgerBroken as error:
+            result.add(Finding(TREE_CHANGED, str(error)))
         whole = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
         below = [perfect_root(below[at : at + TILE_WIDTH]) for at in whole]

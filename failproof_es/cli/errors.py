@@ -19,6 +19,7 @@ from failproof_es.engine.outcome import Outcome
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
+from failproof_es.store.reader import UnreadableEvent
 
 
 class ExitCode(IntEnum):
@@ -28,6 +29,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     GATE_NOT_MET = 3
+    NOT_PROVEN_YET = 3
+    """Nothing failed, and what was asked for does not hold (yet)."""
     INTERRUPTED = 130
 
 
@@ -55,6 +58,9 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
             return ExitCode.FAILED
         case LedgerBroken() | Forked():
             say(f"error: {_text(error)}. Nothing was signed.")
+            return ExitCode.FAILED
+        case UnreadableEvent():
+            say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
             return ExitCode.FAILED
         case JournalError():
             say(

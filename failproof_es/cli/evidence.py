@@ -18,9 +18,14 @@ from failproof_es.cli.written_files import write_recorded
 from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
-from failproof_es.ledger.contents import EvidenceError
-from failproof_es.problems import InvalidInput
+from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.store.reader import resolve_run
+
+NEXT_STEP = {
+    Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",
+    Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
+}
+"""What to do about what a run still needs."""
 
 
 @click.group(cls=Group)
@@ -35,7 +40,11 @@ def evidence() -> None:
 )
 @click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
 def export(run: str, output: Path, no_checkpoint: bool) -> None:
-    """Write RUN with everything that proves it to one file (docs/evidence-format.md)."""
+    """Write RUN with everything that proves it to one file (docs/evidence-format.md).
+
+    The file shows the log as of its newest checkpoint. Exits 3 when the run is not sealed or
+    not signed yet, and 1 when it is not what was sealed and signed: then no file is written.
+    """
     with session().open_store() as store:
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
@@ -45,11 +54,15 @@ def export(run: str, output: Path, no_checkpoint: bool) -> None:
             try:
                 lines = lines_of(connection, run_id)
                 written = write_recorded(store, [run_id], "evidence", output, lines)
+            except NotProvenYet as error:
+                say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")
+                click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
             except EvidenceError as error:
-                raise InvalidInput.because(
-                    f"run {run} cannot be exported: {error}",
-                    remedy="a run is sealed when it ends: `failproof-es resume` brings it there",
-                ) from None
+                say(
+                    f"error: run {run} cannot be exported: {error}. `failproof-es verify` says "
+                    "what was changed."
+                )
+                click.get_current_context().exit(ExitCode.FAILED)
     say(f"{output}: {counted(written.bytes, 'byte')}")
 
 

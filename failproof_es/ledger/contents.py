@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -33,6 +34,26 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 class EvidenceError(Exception):
     """The bundle does not prove what it says."""
+
+
+class Missing(StrEnum):
+    """What a run still needs before it can be proven."""
+
+    SEAL = "not sealed yet"
+    CHECKPOINT = "not signed yet"
+
+    @property
+    def verdict(self) -> str:
+        """The same as a word of JSON."""
+        return self.removesuffix(" yet").replace(" ", "_")
+
+
+class NotProvenYet(EvidenceError):
+    """Nothing proves the run so far; that is no sign that anything was changed."""
+
+    def __init__(self, missing: Missing, why: str) -> None:
+        super().__init__(f"{missing}: {why}")
+        self.missing = missing
 
 
 class Proven(Protocol):

@@ -1,51 +1,30 @@
-"""The ledger's tables: tiles, checkpoints, and the rows that leaves are computed from."""
+"""The ledger's tables: tiles, checkpoints, and which log this is."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import LiteralString
 
-import psycopg
-from psycopg import sql
 from psycopg.rows import class_row, tuple_row
 
-Connection = psycopg.Connection[Any]
+from failproof_es.ledger.merkle import HASH_BYTES, TILE_LEVELS, TILE_WIDTH
+from failproof_es.store.leaf_rows import INFINITELY_EARLY as INFINITELY_EARLY
+from failproof_es.store.leaf_rows import INFINITELY_LATE as INFINITELY_LATE
+from failproof_es.store.leaf_rows import Connection as Connection
+from failproof_es.store.leaf_rows import LeafRow as LeafRow
+from failproof_es.store.leaf_rows import LedgerBroken as LedgerBroken
+from failproof_es.store.leaf_rows import checked_leaf as checked_leaf
+from failproof_es.store.leaf_rows import leaf_rows as leaf_rows
+from failproof_es.store.leaf_rows import run_rows as run_rows
+from failproof_es.store.leaf_rows import stream_rows as stream_rows
+from failproof_es.visible import shortened
 
-_COPY = sql.SQL(
-    "COPY (SELECT notification_id, originator_id, originator_version, topic, state, run_id, "
-    "recorded_at, leaf_hash FROM failproof.stored_events "
-    "WHERE {which} ORDER BY notification_id LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
-)
-_BETWEEN = sql.SQL("notification_id > {after} AND notification_id <= {up_to}")
-_UP_TO = sql.SQL("notification_id <= {up_to}")
-_OF_RUN = sql.SQL("run_id = {run_id}")
-_OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
-_STREAMS_AT_ONCE = 1_000
-_EVERY = (1 << 63) - 1
-_COPY_HEADER = 19
-_FIXED = struct.Struct(">hiqi16siqi")
-"""Fields in the row, then length and value: position, stream id, version; the topic's length."""
-_LENGTH = struct.Struct(">i")
-_MICROSECONDS = struct.Struct(">q")
-_POSTGRES_EPOCH_US = 946_684_800_000_000
-
-
-class LeafRow(NamedTuple):
-    """What the log's row of one event holds. Ids are bytes: a million of them are read."""
-
-    position: int
-    stream_id: bytes
-    version: int
-    topic: bytes
-    state: bytes
-    run_id: bytes | None
-    recorded_at_us: int
-    """Microseconds since 1970, by the database's clock."""
-    leaf_hash: bytes | None
-    """As the writer computed it."""
+_TILES_AT_ONCE = 1_000
+_LEVELS = 8
+"""Levels of tiles in a tree of 2^63 events."""
+_LONGEST_ORIGIN = 200
+_LONGEST_NOTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,122 +37,126 @@ class Tile:
     hashes: bytes
     positions: list[int] | None = None
 
+    def checked(self) -> Tile:
+        """This tile, if it is one. Raises `LedgerBroken` for what no tree has."""
+        if why := self._why_none():
+            raise LedgerBroken(f"tile {self.tile} of level {self.level} is no tile: {why}")
+        return self
+
+    def _why_none(self) -> str | None:
+        """A superuser can drop every constraint: so nothing is as its column says."""
+        if type(self.level) is not int or not 0 <= self.level < _LEVELS:
+            return f"levels are 0 to {_LEVELS - 1}"
+        if type(self.tile) is not int or not 0 <= self.tile < 1 << 63 - TILE_LEVELS * (
+            self.level + 1
+        ):
+            return "no tree has a tile of this number"
+        if type(self.width) is not int or not 0 < self.width <= TILE_WIDTH:
+            return f"its width is {self.width}"
+        if type(self.hashes) is not bytes or len(self.hashes) != HASH_BYTES * self.width:
+            return f"it does not hold {self.width} hashes"
+        if self.level == 0:
+            there = self.positions or []
+            if len(there) != self.width or any(type(each) is not int for each in there):
+                return f"it does not hold {self.width} positions"
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
-    """A signed checkpoint as the database keeps it; nothing in it has been checked."""
+    """A signed checkpoint as the database keeps it; nothing in it has been checked.
+
+    A note that is longer than any checkpoint is cut off, and so is none any more.
+    """
 
     tree_size: int
     note: str
 
 
 def origin(connection: Connection) -> str:
-    """Which log this is. There is one; an attacker's second one is for `verify` to notice."""
+    """Which log this is. There is one; an attacker's second one is for `verify` to notice.
+
+    Raises `LedgerBroken` where the database names none.
+    """
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(
-            "SELECT origin FROM failproof.ledger_origin ORDER BY created_at LIMIT 1"
+            "SELECT textsend(origin) FROM failproof.ledger_origin ORDER BY created_at LIMIT 1"
         ).fetchone()
-    assert row is not None
-    return str(row[0])
-
-
-def leaf_rows(
-    connection: Connection, after: int | None = 0, up_to: int = _EVERY, limit: int | None = None
-) -> Generator[LeafRow]:
-    """Stream the rows with positions in (after, up_to], in commit order.
-
-    Positions begin at 1. With `after=None`, rows that somebody put below that come, too.
-    """
-    which = _UP_TO.format(up_to=sql.Literal(up_to))
-    if after is not None:
-        which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
-    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(limit)))
-
-
-def run_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """Stream the rows that are filed under a run, in commit order. Prompts are not among them."""
-    which = _OF_RUN.format(run_id=sql.Literal(run_id))
-    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
-
-
-def stream_rows(connection: Connection, stream_ids: Sequence[UUID]) -> Iterator[LeafRow]:
-    """Stream the rows of these streams; in commit order within each thousand streams."""
-    for first in range(0, len(stream_ids), _STREAMS_AT_ONCE):
-        chosen = list(stream_ids[first : first + _STREAMS_AT_ONCE])
-        which = _OF_STREAMS.format(stream_ids=sql.Literal(chosen))
-        yield from _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
-
-
-def _rows(connection: Connection, statement: sql.Composed) -> Generator[LeafRow]:
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        first = True
-        for data in copy:
-            row = bytes(data)
-            if first:
-                row, first = row[_COPY_HEADER:], False
-            if len(row) > 2:
-                yield _leaf_row(row)
-
-
-def _leaf_row(row: bytes) -> LeafRow:
-    _, _, position, _, stream_id, _, version, length = _FIXED.unpack_from(row)
-    at = _FIXED.size
-    topic = row[at : at + length]
-    at += length
-    (length,) = _LENGTH.unpack_from(row, at)
-    state = row[at + 4 : at + 4 + length]
-    at += 4 + length
-    run_id = None
-    if row[at] == 0:
-        run_id = row[at + 4 : at + 20]
-        at += 16
-    (recorded_at,) = _MICROSECONDS.unpack_from(row, at + 8)
-    leaf_hash = row[at + 20 : at + 52] if len(row) > at + 20 else None
-    return LeafRow(
-        position, stream_id, version, topic, state, run_id,
-        recorded_at + _POSTGRES_EPOCH_US, leaf_hash,
-    )  # fmt: skip
+    if row is None or row[0] is None:
+        raise LedgerBroken("the database does not say which log it holds: no origin is there")
+    named = bytes(row[0]).decode(errors="backslashreplace")
+    if not named.isprintable() or not 0 < len(named) <= _LONGEST_ORIGIN:
+        raise LedgerBroken(
+            f"the database says that its log is {shortened(named, _LONGEST_ORIGIN)!r}: "
+            "no log has such a name"
+        )
+    return named
 
 
 def tiles(connection: Connection, level: int, first: int = 0) -> Iterator[Tile]:
-    """Stream a level's tiles from `first` on, the widest of each place."""
+    """A level's tiles from `first` on, the widest of each place; some are read at once.
+
+    Raises `LedgerBroken` at what is no tile.
+    """
+    while True:
+        with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
+            found = cursor.execute(
+                "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
+                "FROM failproof.ledger_tile_list WHERE level = %s AND tile >= %s "
+                "ORDER BY tile, width DESC LIMIT %s",
+                (level, first, _TILES_AT_ONCE),
+            ).fetchall()
+        for each in found:
+            yield each.checked()
+        if len(found) < _TILES_AT_ONCE:
+            return
+        first = found[-1].tile + 1
+
+
+def no_tiles(connection: Connection) -> list[Tile]:
+    """Some of the rows among the tiles that stand nowhere in a tree, and are read by nobody."""
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
-        yield from cursor.stream(
-            "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
-            "FROM failproof.ledger_tile_list WHERE level = %s AND tile >= %s "
-            "ORDER BY tile, width DESC",
-            (level, first),
-        )
+        return cursor.execute(
+            "SELECT level, tile, width, NULL AS hashes FROM failproof.ledger_tile_list "
+            "WHERE (level BETWEEN 0 AND %s AND tile >= 0) IS NOT TRUE LIMIT 100",
+            (_LEVELS - 1,),
+        ).fetchall()
 
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:
-    """One tile, the widest there is of it."""
+    """One tile, the widest there is of it. Raises `LedgerBroken` for what is no tile."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    return cursor.execute(
+    found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         "WHERE level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
         (level, number),
     ).fetchone()
+    return None if found is None else found.checked()
 
 
 def levels(connection: Connection) -> int:
     """How many levels of tiles there are."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(
-            "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list"
+            "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list WHERE level < %s",
+            (_LEVELS,),
         ).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def tile_of(connection: Connection, position: int) -> Tile | None:
-    """The tile of leaves that an event at this position would stand in."""
+    """The tile of leaves that an event at this position would stand in.
+
+    Raises `LedgerBroken` for what is no tile.
+    """
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    return cursor.execute(
+    found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         "WHERE level = 0 AND positions[1] <= %s ORDER BY positions[1] DESC, width DESC LIMIT 1",
         (position,),
     ).fetchone()
+    return None if found is None else found.checked()
 
 
 def lock(connection: Connection) -> None:
@@ -193,20 +176,27 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
 
 def checkpoints(connection: Connection) -> list[StoredCheckpoint]:
     """Every checkpoint, the smallest tree first."""
-    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        return cursor.execute(
-            "SELECT tree_size, note FROM failproof.checkpoint_list "
-            "ORDER BY tree_size, checkpoint_id"
-        ).fetchall()
+    return _checkpoints(connection, "ORDER BY tree_size, checkpoint_id")
 
 
 def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
     """The checkpoint of the largest tree, with the most signatures recorded for it."""
-    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        return cursor.execute(
-            "SELECT tree_size, note FROM failproof.checkpoint_list "
-            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC LIMIT 1"
-        ).fetchone()
+    newest = "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC LIMIT 1"
+    return next(iter(_checkpoints(connection, newest)), None)
+
+
+def _checkpoints(connection: Connection, which: LiteralString) -> list[StoredCheckpoint]:
+    """Notes are taken as bytes: what is there may be no text of this database's encoding."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(
+            "SELECT tree_size, substring(textsend(note) FROM 1 FOR %s) "
+            f"FROM failproof.checkpoint_list {which}",
+            (_LONGEST_NOTE,),
+        ).fetchall()
+    return [
+        StoredCheckpoint(tree_size, bytes(note or b"").decode(errors="surrogateescape"))
+        for tree_size, note in rows
+    ]
 
 
 def count_events(connection: Connection) -> int:
