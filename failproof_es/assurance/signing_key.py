@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from failproof_es.ledger.note import Kind, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
@@ -100,12 +100,19 @@ def read_key(path: Path) -> SigningKey:
         ) from None
 
 
-def read_public_key(text: str) -> PublicKey:
-    """A public key given as itself, or as a file that holds it. Raises `InvalidInput`."""
+def read_public_key(text: str, kind: Kind = ED25519) -> PublicKey:
+    """A public key given as itself, or as a file that holds it: a log's, or a cosigner's.
+
+    Raises `InvalidInput`.
+    """
     try:
-        if "+" not in text:
+        if "+" not in text or os.path.isfile(text):  # noqa: PTH113 - this one never raises
             text = Path(text).expanduser().read_text("utf-8")
-        return PublicKey.parse(text)
+        key = PublicKey.parse(text)
+        if key.kind != kind:
+            wanted = "a log's" if kind == ED25519 else "a cosigner's"
+            raise NoteError(f"the key {key.name!r} is not {wanted}")
+        return key
     except (OSError, UnicodeDecodeError, NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a public key, nor a file that holds one: {error}",

@@ -48,6 +48,7 @@ from failproof_es.store.ledger import (
     StoredCheckpoint,
     Tile,
 )
+from failproof_es.visible import shortened
 
 _CLOCK_TOLERANCE_US = 1_000_000
 """How far the database's clock may go back between two events without a word."""
@@ -357,7 +358,7 @@ def _opened(
         if checkpoint.size != stored.tree_size:
             raise NoteError(f"it signs {checkpoint.size} events")
         if checkpoint.origin != result.origin:
-            raise NoteError(f"it is of another log, {checkpoint.origin}")
+            raise NoteError(f"it is of another log, {shortened(checkpoint.origin, 80)}")
     except NoteError as error:
         result.add(
             Finding(SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}")

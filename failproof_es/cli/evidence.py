@@ -19,6 +19,7 @@ from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
+from failproof_es.ledger.note import COSIGNATURE
 from failproof_es.store.reader import resolve_run
 
 NEXT_STEP = {
@@ -79,10 +80,11 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
 
     Exits 1 when it does not prove what it says, or --replay comes to another result.
     """
-    keys = [read_public_key(each) for each in (key, *cosigners)]
+    log_key = read_public_key(key)
+    cosigner_keys = [read_public_key(each, COSIGNATURE) for each in cosigners]
     try:
         read = bundle.read(file.read_bytes())
-        verdict = bundle.verify(read, keys[0], keys[1:])
+        verdict = bundle.verify(read, log_key, cosigner_keys)
     except EvidenceError as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import EMPTY_ROOT, HASH_BYTES
-from failproof_es.ledger.note import Note, NoteError, PublicKey, SigningKey
+from failproof_es.ledger.note import ED25519, Note, NoteError, PublicKey, SigningKey
 
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -48,7 +48,7 @@ def parse(text: str) -> Checkpoint:
         raise NoteError("a checkpoint is an origin, a size, a root and no empty line")
     origin, size, root, *extensions = lines
     if not _SIZE.fullmatch(size):
-        raise NoteError(f"not a tree's size: {size!r}")
+        raise NoteError(f"not a tree's size: {size[:40]!r}")
     try:
         decoded = base64.b64decode(root, validate=True)
     except (ValueError, binascii.Error):
@@ -63,8 +63,10 @@ def parse(text: str) -> Checkpoint:
 
 def opened(signed: Note, key: PublicKey) -> Checkpoint:
     """The checkpoint in a note that `key` signed for its own origin. Raises `NoteError`."""
+    if key.kind != ED25519:
+        raise NoteError(f"the key {key.name!r} is a cosigner's, and signs for no log")
     signed.verify(key)
     checkpoint = parse(signed.text)
     if checkpoint.origin != key.name:
-        raise NoteError(f"{key.name!r} signed a checkpoint of {checkpoint.origin!r}")
+        raise NoteError(f"{key.name!r} signed a checkpoint of {checkpoint.origin[:80]!r}")
     return checkpoint
