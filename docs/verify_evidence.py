@@ -1,26 +1,26 @@
 """Check an evidence bundle of failproof-es without failproof-es.
 
-    python verify_evidence.py BUNDLE KEY [COSIGNER ...]
+    python verify_evidence.py FILE --key KEY [--cosigner KEY ...]
 
-Python's standard library and `cryptography` are all it needs; KEY and COSIGNER are files that
-hold a public key each. It follows evidence-format.md section by section and shares no code with
-the engine. Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a file is not readable.
+Python's standard library is all it needs; KEY is a public key, or a file that
+holds one. It follows evidence-format.md section by section and shares no code with the engine.
+Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a key or a file cannot be read.
 """
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 ENDINGS = ("RunCompleted", "RunFailed")
 RUN_TOPICS = {
@@ -36,11 +36,20 @@ STATUS = {
     "RunFailed": "failed",
 }
 COUNTED = ("planned", "finished", "scored", "abandoned")
+MOST_LEVELS = 500
+"""How deep a state may be nested."""
+MOST_DIGITS = 4300
 KEY_NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
+LOG, COSIGNER = 1, 4
+"""The kinds of keys."""
 
 
 class NotGenuine(Exception):
     """The bundle does not prove what it says, and why."""
+
+
+class NoKey(Exception):
+    """What was given as a key is none, and why."""
 
 
 class Event(NamedTuple):
@@ -82,8 +91,13 @@ class Attempts(NamedTuple):
     summary: list[str]
 
 
-def verify(data: bytes, log_key: str, cosigner_keys: list[str]) -> list[str]:
-    """The summary of a genuine bundle. Every cosigner must have signed. Raises `NotGenuine`."""
+def verify(data: bytes, log_key: str, cosigner_keys: Sequence[str] = ()) -> list[str]:
+    """The summary of a genuine bundle. Every cosigner must have signed.
+
+    Raises `NotGenuine`, and `NoKey` for a text that is no key of its kind.
+    """
+    log = read_key(log_key, LOG)
+    cosigners = [read_key(each, COSIGNER) for each in cosigner_keys]
     lines = read_lines(data)
     manifest = only(lines[1], "manifest", dict)
     summary = only(lines[2], "summary", list)
@@ -92,10 +106,12 @@ def verify(data: bytes, log_key: str, cosigner_keys: list[str]) -> list[str]:
     if any(len(each) != 32 for each in proof):
         refuse("a hash of the proof is not 32 bytes long")
     events = [read_event(line) for line in lines[5:]]
-    tree = check_checkpoint(signed, log_key, cosigner_keys)
+    tree = check_checkpoint(signed, log, cosigners)
     check_proof(events, proof, tree)
     version = lines[0]["version"]
     derived_manifest, derived_summary = check_run(manifest.get("run_id"), version, events, tree)
+    if not (plain(manifest) and plain(summary)):
+        refuse("the manifest or the summary holds something else than texts and numbers")
     if canonical(manifest) != canonical(derived_manifest):
         refuse("the manifest says otherwise than the events")
     if canonical(summary) != canonical(derived_summary):
@@ -112,6 +128,15 @@ def refuse(reason: str) -> NoReturn:
 
 def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def plain(value: Any) -> bool:
+    """Whether it is written in one way only: no fractions in it."""
+    if type(value) is dict:
+        return all(map(plain, value.values()))
+    if type(value) is list:
+        return all(map(plain, value))
+    return type(value) in (str, int, bool, type(None))
 
 
 def read_lines(data: bytes) -> list[dict[str, Any]]:
@@ -173,12 +198,7 @@ def read_event(line: dict[str, Any]) -> Event:
     if str(stream) != line["stream"]:
         refuse(f"event {index}: its stream is not written in lower case with hyphens")
     state = from_base64(line["state"])
-    try:
-        payload = json.loads(state)
-    except (ValueError, RecursionError):
-        payload = None
-    if not isinstance(payload, dict):
-        refuse(f"event {index}: its state is no JSON object")
+    payload = read_state(index, state)
     leaf = sha256(
         b"\x00failproof-es/event/1\n",
         stream.bytes + version.to_bytes(8, "big"),
@@ -186,6 +206,57 @@ def read_event(line: dict[str, Any]) -> Event:
         len(state).to_bytes(8, "big") + sha256(state),
     )
     return Event(index, stream, version, topic, payload, leaf)
+
+
+def read_state(index: int, state: bytes) -> dict[str, Any]:
+    """The JSON object that the state is: as RFC 8259 has it, and no name twice in one object."""
+    try:
+        text = state.decode("utf-8")
+        if depth_of(text) <= MOST_LEVELS:
+            value = STATES.decode(text)
+            if isinstance(value, dict):
+                return value
+    except ValueError as why:
+        refuse(f"event {index}: its state is no JSON object: {why}")
+    refuse(f"event {index}: its state is no JSON object, or nested deeper than {MOST_LEVELS}")
+
+
+def depth_of(text: str) -> int:
+    """How deep JSON is nested, as far as that could be too deep."""
+    if text.count("[") + text.count("{") <= MOST_LEVELS:
+        return 0
+    depth = deepest = 0
+    quoted = False
+    for sign in re.findall(r'\\.|["\[\]{}]', text, re.DOTALL):
+        quoted ^= sign == '"'
+        if not quoted and sign in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif not quoted and sign in "]}":
+            depth -= 1
+    return deepest
+
+
+def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
+def whole_number(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of more than {MOST_DIGITS} digits")
+    return int(digits)
+
+
+def no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+STATES = json.JSONDecoder(
+    object_pairs_hook=each_name_once, parse_int=whole_number, parse_constant=no_number
+)
 
 
 # -- The tree --------------------------------------------------------------------------------
@@ -237,24 +308,31 @@ def tree_root(leaves: list[bytes]) -> bytes:
 # -- The checkpoint --------------------------------------------------------------------------
 
 
-def read_key(text: str) -> Key:
-    parts = text.strip().split("+", 2)
-    if len(parts) != 3 or not KEY_NAME.fullmatch(parts[0]):
-        refuse("a public key is written name+id+base64")
-    name, key_id, material = parts[0], parts[1], from_base64(parts[2])
-    if len(material) != 33 or material[0] not in (1, 4):
-        refuse(f"the key {name!r} is of no known kind")
-    if key_id != sha256(name.encode(), b"\n", material)[:4].hex():
-        refuse(f"the key {name!r} has another id")
-    return Key(name, bytes.fromhex(key_id), material[0], material[1:])
+def read_key(text: str, kind: int) -> Key:
+    """A public key of that kind. Raises `NoKey`."""
+    name, plus, rest = text.strip().partition("+")
+    key_id, plus, encoded = rest.partition("+")
+    try:
+        material = base64.b64decode(encoded, validate=True)
+        hashed = sha256(name.encode(), b"\n", material)
+    except ValueError:
+        material = hashed = b""
+    if not plus or not KEY_NAME.fullmatch(name) or len(material) != 33:
+        raise NoKey("a public key is written name+id+base64")
+    if f"{key_id}+{encoded}" != f"{hashed[:4].hex()}+{base64.b64encode(material).decode()}":
+        raise NoKey(f"the key {name!r} has another id, or is damaged")
+    if material[0] != kind:
+        wanted = {LOG: "a log's", COSIGNER: "a cosigner's"}[kind]
+        raise NoKey(f"the key {name!r} is not {wanted}: its kind is {material[0]}")
+    y = int.from_bytes(material[1:], "little") & (1 << 255) - 1
+    if y >= FIELD or y in SMALL_ORDER:
+        raise NoKey(f"the key {name!r} is no point that is anybody's key")
+    return Key(name, hashed[:4], kind, material[1:])
 
 
-def check_checkpoint(signed: str, log_key: str, cosigner_keys: list[str]) -> Tree:
+def check_checkpoint(signed: str, log: Key, cosigners: list[Key]) -> Tree:
     text, signatures = read_note(signed)
-    log = read_key(log_key)
-    if log.kind != 1:
-        refuse("the log's key is a cosigner's")
-    for key in (log, *map(read_key, cosigner_keys)):
+    for key in (log, *cosigners):
         check_signatures(text, signatures, key)
     lines = text[:-1].split("\n")
     if len(lines) < 3 or not all(lines):
@@ -274,7 +352,7 @@ def read_note(signed: str) -> tuple[str, list[tuple[str, bytes]]]:
     if not empty or not below.endswith("\n"):
         refuse("the note does not end in signature lines")
     try:
-        text.encode()
+        signed.encode()
     except UnicodeEncodeError:
         refuse("the note is not Unicode")
     if any(character < " " and character != "\n" for character in text):
@@ -298,14 +376,96 @@ def check_signatures(text: str, signatures: list[tuple[str, bytes]], key: Key) -
         refuse(f"the checkpoint is not signed by {key.name}")
     for payload in own:
         message, stamp = text, payload[:-64]
-        if len(payload) != (72 if key.kind == 4 else 64):
+        if len(payload) != (72 if key.kind == COSIGNER else 64):
             refuse(f"a signature of {key.name} has the wrong length")
-        if key.kind == 4:
+        if key.kind == COSIGNER:
             message = f"cosignature/v1\ntime {int.from_bytes(stamp, 'big')}\n{text}"
-        try:
-            Ed25519PublicKey.from_public_bytes(key.public).verify(payload[-64:], message.encode())
-        except (InvalidSignature, ValueError):
+        if not holds(key.public, payload[-64:], message.encode()):
             refuse(f"a signature of {key.name} does not hold")
+
+
+# -- Ed25519 (RFC 8032, section 5.1) -------------------------------------------------------------
+#
+# Only checking: there is no secret here, so it need not take the same time for all inputs.
+
+FIELD = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, FIELD) % FIELD
+ROOT_OF_MINUS_ONE = pow(2, (FIELD - 1) // 4, FIELD)
+ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+SMALL_ORDER = {0, 1, FIELD - 1, ORDER_8, FIELD - ORDER_8}
+"""y of the eight points of an order below 9: nobody has a secret key to them."""
+
+Point = tuple[int, int, int, int]
+"""X, Y, Z and T: the point (X/Z, Y/Z), and T = XY/Z."""
+
+
+def holds(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Whether the signature is the key's, of this message: as OpenSSL decides it, too.
+
+    S is below the group's order, R is compared as it is written, and there is no cofactor.
+    """
+    key = decompressed(public)
+    s = int.from_bytes(signature[32:], "little")
+    if len(signature) != 64 or key is None or s >= ORDER:
+        return False
+    digest = hashlib.sha512(signature[:32] + public + message).digest()
+    k = int.from_bytes(digest, "little") % ORDER
+    x, y, z, t = key
+    difference = add(multiplied(s, BASE), multiplied(k, (-x % FIELD, y, z, -t % FIELD)))
+    return compressed(difference) == signature[:32]
+
+
+def decompressed(encoded: bytes) -> Point | None:
+    """The point (section 5.1.3), or None where there is none."""
+    number = int.from_bytes(encoded, "little")
+    y = (number & (1 << 255) - 1) % FIELD
+    u, v = (y * y - 1) % FIELD, (D * y * y + 1) % FIELD
+    x = u * pow(v, 3, FIELD) * pow(u * pow(v, 7, FIELD), (FIELD - 5) // 8, FIELD) % FIELD
+    if v * x * x % FIELD != u:
+        x = x * ROOT_OF_MINUS_ONE % FIELD
+    if len(encoded) != 32 or v * x * x % FIELD != u:
+        return None
+    if x % 2 != number >> 255:
+        x = -x % FIELD
+    return x, y, 1, x * y % FIELD
+
+
+def compressed(point: Point) -> bytes:
+    """Section 5.1.2."""
+    inverse = pow(point[2], -1, FIELD)
+    x, y = point[0] * inverse % FIELD, point[1] * inverse % FIELD
+    return (y | (x % 2) << 255).to_bytes(32, "little")
+
+
+def add(one: Point, other: Point) -> Point:
+    """The sum (section 5.1.4); it is right for doubling, too."""
+    a = (one[1] - one[0]) * (other[1] - other[0]) % FIELD
+    b = (one[1] + one[0]) * (other[1] + other[0]) % FIELD
+    c = 2 * one[3] * other[3] * D % FIELD
+    d = 2 * one[2] * other[2] % FIELD
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return e * f % FIELD, g * h % FIELD, f * g % FIELD, e * h % FIELD
+
+
+def multiplied(times: int, point: Point) -> Point:
+    total = (0, 1, 1, 0)
+    while times:
+        if times % 2:
+            total = add(total, point)
+        point = add(point, point)
+        times //= 2
+    return total
+
+
+def base_point() -> Point:
+    """The point whose y is 4/5 and whose x is even."""
+    found = decompressed((4 * pow(5, -1, FIELD) % FIELD).to_bytes(32, "little"))
+    assert found is not None
+    return found
+
+
+BASE = base_point()
 
 
 # -- The run is whole ------------------------------------------------------------------------
@@ -424,11 +584,13 @@ def check_carried_over(
             refuse(f"stream {last.stream} was not over when the run began")
         if "CarriedOver" in [event.topic for event in source]:
             refuse(f"stream {last.stream} was carried over itself")
-        expected = {
-            "run_id": text_of(reference, "source_run_id"),
-            **{key: reference.get(key) for key in ("prompt_id", "model_key", "repetition")},
-        }
-        if canonical({key: first.get(key) for key in expected}) != canonical(expected):
+        if text_of(reference, "source_run_id") != text_of(first, "run_id"):
+            refuse(f"stream {last.stream} is not of the run that it is carried over from")
+        of_case = [
+            (text_of(told, "prompt_id"), text_of(told, "model_key"), number(told, "repetition"))
+            for told in (reference, first)
+        ]
+        if of_case[0] != of_case[1]:
             refuse(f"stream {last.stream} is not the evaluation that is carried over")
         if number(reference, "source_events") != len(source):
             refuse(f"stream {last.stream} has more or fewer events than were carried over")
@@ -733,29 +895,52 @@ def derive(
     ]
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) < 2:
-        print(__doc__, file=sys.stderr)
-        return 2
+def key_text(given: str) -> str:
+    """The key that was given, or what stands in the file that was given."""
+    if "+" in given and not os.path.isfile(given):  # noqa: PTH113 - it never raises
+        return given
     try:
-        data = Path(arguments[0]).read_bytes()
-        log_key, *cosigner_keys = [Path(each).read_text("utf-8") for each in arguments[1:]]
-    except (OSError, UnicodeDecodeError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        return Path(given).expanduser().read_text("utf-8")
+    except (OSError, ValueError, RuntimeError) as why:
+        raise NoKey(f"neither a key nor a file that holds one: {why}") from None
+
+
+def say(text: str, **where: Any) -> None:
+    """Print it. What a run was named could steer the terminal: only printable ASCII leaves here."""
+    print("".join(c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in text), **where)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Check an evidence bundle of failproof-es without failproof-es.",
+        epilog="Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a key or a file "
+        "cannot be read.",
+    )
+    parser.add_argument("file", help="the bundle")
+    parser.add_argument("--key", required=True, help="the log's public key, or a file with it")
+    parser.add_argument(
+        "--cosigner", action="append", default=[], metavar="KEY",
+        help="a cosigner's public key, or a file with it: its signature must be there; can be "
+        "given again",
+    )  # fmt: skip
+    given = parser.parse_args(arguments)
     try:
+        data = Path(given.file).read_bytes()
+        log_key, *cosigner_keys = map(key_text, [given.key, *given.cosigner])
         summary = verify(data, log_key, cosigner_keys)
     except NotGenuine as reason:
-        print(f"NOT genuine: {reason}".encode("ascii", "backslashreplace").decode())
+        say(f"NOT genuine: {reason}")
         return 1
-    print("genuine and whole")
+    except (NoKey, OSError, ValueError) as why:
+        say(f"error: {why}", file=sys.stderr)
+        return 2
+    say("genuine and whole")
     for text in cosigner_keys:
-        print(f"cosigned by {text.strip()}".encode("ascii", "backslashreplace").decode())
+        say(f"cosigned by {text.strip()}")
     for line in summary:
-        # What a run was named could steer the terminal: only printable ASCII leaves here.
-        print("".join(c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in line))
+        say(line)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

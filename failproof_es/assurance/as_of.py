@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger.merkle import TILE_WIDTH, tree_root
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection
+from failproof_es.store.ledger import Connection, LedgerBroken
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,16 @@ def tree_as_of(connection: Connection, position: int) -> TreeAsOf | None:
     """The tree that ends at `position`, from the stored tiles; None: they do not reach it.
 
     Tiles at the edge are stored with each checkpoint, so None is usual until the next one;
-    a tile that somebody removed looks the same.
+    a tile that somebody removed or damaged looks the same.
     Reads what the auditor may read. Nothing is checked against the rows: that is `verify`.
     """
+    try:
+        return _tree_as_of(connection, position)
+    except (KeyError, LedgerBroken):
+        return None
+
+
+def _tree_as_of(connection: Connection, position: int) -> TreeAsOf | None:
     tile = ledger.tile_of(connection, position)
     size, last = 0, 0
     if tile is not None:
@@ -34,7 +41,4 @@ def tree_as_of(connection: Connection, position: int) -> TreeAsOf | None:
         size, last = tile.tile * TILE_WIDTH + within, positions[within - 1]
     if list(ledger.leaf_rows(connection, after=last, up_to=position, limit=1)):
         return None
-    try:
-        return TreeAsOf(size, tree_root(stored_tree(connection).subtree, size))
-    except KeyError:
-        return None
+    return TreeAsOf(size, tree_root(stored_tree(connection).subtree, size))

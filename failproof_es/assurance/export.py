@@ -1,9 +1,10 @@
-"""Taking one run out of the log, with everything that proves it."""
+"""Taking one run out of the log, with everything that proves it, as of a checkpoint."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 from uuid import UUID
 
@@ -13,130 +14,221 @@ from failproof_es.assurance.tree import stored_tree
 from failproof_es.case import prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import ProvenEvent
-from failproof_es.ledger.contents import EvidenceError
-from failproof_es.ledger.merkle import TILE_WIDTH, multiproof
-from failproof_es.ledger.note import Note
+from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
+from failproof_es.ledger.leaf import NoLeaf
+from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
+from failproof_es.ledger.note import Note, NoteError
+from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.experiments import runs_alike
-from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.recorder import query
 
 
-class NotSigned(EvidenceError):
-    """Nobody changed anything: the run is not, or not whole, under the checkpoint."""
-
-
 def evidence(connection: Connection, run_id: UUID, size: int | None = None) -> Iterator[bytes]:
-    """The lines of the run's evidence bundle, under the checkpoint of `size` or the newest one.
+    """The lines of the run's evidence bundle, as of one checkpoint: that of `size`, or the newest.
 
-    It holds what the log held then: of other attempts and of reviews, those so far. Raises
-    `NotSigned` when the run is not whole under that checkpoint, and `EvidenceError` when it
-    is not sealed, or was changed.
+    What was committed behind that checkpoint is left out: later attempts, later reviews.
+    Raises `NotProvenYet` when the run is not sealed, or its seal is not under that checkpoint;
+    `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
+    checkpoint of that size.
     """
-    signed = _checkpoint(connection, size)
-    size = checkpoint.parse(signed.text).size
-    last = _last_position(connection, size)
-    rows = []
-    for row in sorted(_rows(connection, run_id), key=lambda row: row.position):
-        if row.position <= last:
-            rows.append(row)
-        elif row.run_id == run_id.bytes:
-            raise NotSigned(
-                f"it is not whole under the checkpoint of {size} events: take a later one, or "
-                "make one with `failproof-es ledger checkpoint`"
-            )
-    events = _proven(rows, _indices(connection, [row.position for row in rows]))
-    proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    signed, size = _checkpoint(connection, size)
+    try:
+        tree = _TreeAsOf(connection, size)
+        own = list(_own_rows(connection, run_id))
+        _check_signed(run_id, own, tree)
+        rows = tree.holds([*own, *_rows_besides(connection, run_id, tree.holds(own))])
+        events = list(tree.prove(rows))
+        proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    except KeyError:
+        raise EvidenceError(f"the tree of {size} events cannot be read: tiles are gone") from None
+    except (InvalidProof, LedgerBroken) as error:
+        raise EvidenceError(f"the tree of {size} events cannot be read: {error}") from None
     yield from bundle.write(run_id, events, proof, _with_cosignatures(connection, signed))
 
 
-def _checkpoint(connection: Connection, size: int | None) -> Note:
-    if size is None:
-        stored = ledger.newest_checkpoint(connection)
-        if stored is None:
-            raise NotSigned("nothing is signed yet: run `failproof-es ledger checkpoint`")
-    else:
-        stored = ledger.checkpoint_of(connection, size)
-        if stored is None:
-            raise NotSigned(f"the log has no checkpoint of {size} events")
-    return note.parse(stored.note)
+# -- which checkpoint --------------------------------------------------------------------------
 
 
-def _last_position(connection: Connection, size: int) -> int:
-    """The position of the last event in the tree of that size."""
-    if size == 0:
-        return 0
-    number, place = divmod(size - 1, TILE_WIDTH)
-    tile = ledger.tile(connection, 0, number)
-    there = (tile and tile.positions) or []
-    if place >= len(there):
-        raise EvidenceError(f"the tree in the database does not reach to {size} events")
-    return there[place]
+def _checkpoint(connection: Connection, size: int | None) -> tuple[Note, int]:
+    """The newest checkpoint that is one, or that of a size; and its size."""
+    sizes = []
+    for stored in reversed(ledger.checkpoints(connection)):
+        try:
+            signed = note.parse(stored.note)
+            found = checkpoint.parse(signed.text).size
+        except NoteError:
+            continue  # it is for `verify` to name
+        if size in (None, found):
+            return signed, found
+        sizes.append(found)
+    if size is None or not sizes:
+        raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
+    raise InvalidInput.because(
+        f"the log has no checkpoint of {size} events",
+        remedy=f"there are checkpoints of {', '.join(map(str, sorted(set(sizes))[-10:]))} events",
+    )
 
 
-def _rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run, its prompts, what it carried over, its reviews so far, and the runs that asked the
-    same or much of it.
+def _with_cosignatures(connection: Connection, signed: Note) -> Note:
+    """The note with every signature that the database holds for the same text."""
+    for stored in ledger.checkpoints(connection):
+        try:
+            other = note.parse(stored.note)
+        except NoteError:
+            continue
+        if other.text == signed.text:
+            signed = signed.signed(*other.signatures)
+    return signed
 
-    Of those other runs their own streams.
-    """
-    digests: list[str] = []
-    reviews: dict[bytes, UUID] = {}
+
+# -- which rows --------------------------------------------------------------------------------
+
+
+def _own_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
+    """The run's own rows, its evaluations' among them. Raises `EvidenceError`."""
+    with closing(ledger.run_rows(connection, run_id)) as rows:
+        yield from map(_readable, rows)
+
+
+def _rows_besides(
+    connection: Connection, run_id: UUID, own: Sequence[LeafRow]
+) -> Iterator[LeafRow]:
+    """The run's prompts, what it carried over, its reviews, and the runs that asked much of it."""
+    prompts: dict[UUID, None] = {}
     carried_over: list[UUID] = []
-    started: dict[str, Any] = {}
-    for row in ledger.run_rows(connection, run_id):
+    for row in own:
         if row.topic == b"CasesPlanned":
-            digests += orjson.loads(row.state)["digests"]
-        elif row.topic == b"RunStarted":
-            started = orjson.loads(row.state)
+            for digest in _told(row, "digests", list):
+                prompts[prompt_id(_hexadecimal(row, digest))] = None
         elif row.topic == b"CarriedOver":
-            carried_over.append(UUID(orjson.loads(row.state)["source_evaluation_id"]))
-        if row.stream_id not in reviews:
-            reviews[row.stream_id] = review_id(UUID(bytes=row.stream_id))
-        yield row
-    others = _others(connection, run_id, started)
-    prompts = list(dict.fromkeys(prompt_id(digest) for digest in digests))
-    besides = [*prompts, *carried_over, *others, *reviews.values()]
-    yield from ledger.stream_rows(connection, besides)
+            carried_over.append(_uuid(row, _told(row, "source_evaluation_id", str)))
+    reviews = [review_id(UUID(bytes=stream)) for stream in {row.stream_id: None for row in own}]
+    others = _others(connection, run_id, own)
+    besides = [*prompts, *carried_over, *others, *reviews]
+    with closing(ledger.stream_rows(connection, besides)) as rows:
+        yield from map(_readable, rows)
 
 
-def _others(connection: Connection, run_id: UUID, started: dict[str, Any]) -> list[UUID]:
+def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> list[UUID]:
     """The runs that a bundle counts and names beside its own, by what that one recorded."""
-    if started.get("experiment") is None:
-        rows = connection.execute(query("attempts"), (started["configuration_digest"],))
+    started = next((row for row in own if row.topic == b"RunStarted"), None)
+    if started is None:
+        return []
+    if _value(started, "experiment") is None:
+        configuration = _told(started, "configuration_digest", str)
+        rows = connection.execute(query("attempts"), (configuration,))
         return [other for (other,) in rows if other != run_id]
     found = runs_alike(connection, run_id)
     runs = [*found.attempts, *(each.run for each in found.overlapping)]
     return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]
 
 
-def _indices(connection: Connection, positions: Sequence[int]) -> list[int]:
-    """Where in the tree the events at these positions (ascending) stand."""
-    indices: list[int] = []
-    for tile in ledger.tiles(connection, 0):
-        there = tile.positions or []
-        while len(indices) < len(positions) and positions[len(indices)] <= there[-1]:
-            place = bisect_left(there, positions[len(indices)])
-            if there[place] != positions[len(indices)]:
-                raise EvidenceError(
-                    f"the event at position {positions[len(indices)]} is not in the tree: "
-                    "`failproof-es verify` says what was changed"
-                )
-            indices.append(tile.tile * TILE_WIDTH + place)
-    return indices
+def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None:
+    """Raise `NotProvenYet` unless the run is sealed, and signed up to its seal.
 
-
-def _proven(rows: Iterable[LeafRow], indices: Iterable[int]) -> list[ProvenEvent]:
-    return [
-        ProvenEvent(index, UUID(bytes=row.stream_id), row.version, row.topic.decode(), row.state)
-        for row, index in zip(rows, indices, strict=True)
+    What is said on the run's stream after its seal may come later. What its evaluations hold
+    may not: that belongs under the seal.
+    """
+    of_run = [row for row in own if row.stream_id == run_id.bytes]
+    sealed = max((row.position for row in of_run if row.topic == b"RunSealed"), default=None)
+    if sealed is None:
+        raise NotProvenYet(Missing.SEAL, "the log holds no seal of the run")
+    later = [
+        row
+        for row in own
+        if row.position > tree.last and (row.stream_id != run_id.bytes or row.position <= sealed)
     ]
+    if later:
+        raise NotProvenYet(
+            Missing.CHECKPOINT,
+            f"{len(later)} of its events are behind the checkpoint of {tree.size} events",
+        )
 
 
-def _with_cosignatures(connection: Connection, signed: Note) -> Note:
-    """The note with every signature that the database holds for the same text."""
-    for stored in ledger.checkpoints(connection):
-        other = note.parse(stored.note)
-        if other.text == signed.text:
-            signed = signed.signed(*other.signatures)
-    return signed
+def _readable(row: LeafRow) -> LeafRow:
+    try:
+        row.leaf()
+        row.topic.decode()
+    except (NoLeaf, UnicodeDecodeError) as why:
+        raise EvidenceError(f"the row of the event at {row} is no event: {why}") from None
+    return row
+
+
+def _told(row: LeafRow, name: str, kind: type) -> Any:
+    """What an event's state says under a name. Raises `EvidenceError` unless it is a `kind`."""
+    value = _value(row, name)
+    if type(value) is not kind:
+        raise EvidenceError(f"the event at {row} does not say its {name}")
+    return value
+
+
+def _value(row: LeafRow, name: str) -> Any:
+    """The same, whatever it is; `None` where it says nothing."""
+    try:
+        return orjson.loads(row.state)[name]
+    except (ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+def _hexadecimal(row: LeafRow, digest: Any) -> str:
+    try:
+        return bytes.fromhex(digest).hex()
+    except (ValueError, TypeError):
+        raise EvidenceError(f"the event at {row} plans what is no digest") from None
+
+
+def _uuid(row: LeafRow, text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise EvidenceError(f"the event at {row} names what is no stream") from None
+
+
+# -- where they stand in the tree ----------------------------------------------------------------
+
+
+class _TreeAsOf:
+    """Which events the tree of a size holds, by their positions."""
+
+    def __init__(self, connection: Connection, size: int) -> None:
+        self._connection = connection
+        self.size = size
+        self.last = self._last() if size else 0
+        """The position of the last event that the tree holds."""
+
+    def _last(self) -> int:
+        number, place = divmod(self.size - 1, TILE_WIDTH)
+        edge = ledger.tile(self._connection, 0, number)
+        if edge is None or edge.positions is None or len(edge.positions) <= place:
+            raise self._without(number)
+        return edge.positions[place]
+
+    def holds(self, rows: Iterable[LeafRow]) -> list[LeafRow]:
+        """Those of the rows that the tree holds, in its order; those behind it are left out."""
+        there = (row for row in rows if row.position <= self.last)
+        return sorted(there, key=lambda row: row.position)
+
+    def prove(self, rows: Sequence[LeafRow]) -> Iterator[ProvenEvent]:
+        """The rows, which ascend, with their places. Raises `EvidenceError` for one without."""
+        left = iter(rows)
+        row = next(left, None)
+        for number, tile in enumerate(ledger.tiles(self._connection, 0)):
+            if row is None:
+                return
+            if tile.tile != number:
+                raise self._without(number)
+            places = tile.positions or []
+            while row is not None and row.position <= places[-1]:
+                at = bisect_left(places, row.position)
+                if places[at] != row.position:
+                    raise EvidenceError(f"the event at {row} is in the log and not in the tree")
+                yield ProvenEvent(
+                    number * TILE_WIDTH + at, UUID(bytes=row.stream_id), row.version,
+                    row.topic.decode(), row.state,
+                )  # fmt: skip
+                row = next(left, None)
+
+    def _without(self, tile: int) -> EvidenceError:
+        return EvidenceError(f"the tree of {self.size} events cannot be read: tile {tile} is gone")

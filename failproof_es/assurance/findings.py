@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 _SHOWN = 20
@@ -12,6 +13,7 @@ _SHOWN = 20
 ROW_CHANGED = "row changed"
 ROW_MISSING = "row missing or hidden"
 ROW_ADDED = "row added behind the tree's back"
+ROW_IMPOSSIBLE = "row is no event"
 ROW_MISLABELLED = "run id of the row changed"
 CLOCK = "clock went back"
 TAIL_CUT = "tail cut"
@@ -76,6 +78,25 @@ class Replaced:
     remarks: tuple[str, ...]
 
 
+class Signatures(StrEnum):
+    """Which of the signatures under the log's checkpoints could be checked."""
+
+    CHECKED = "checked"
+    NONE_GOOD = "none is good"
+    NO_KEY = "no public key"
+    NO_CHECKPOINT = "no checkpoint"
+    NEITHER = "no public key and no checkpoint"
+
+
+class Verdict(StrEnum):
+    """What a verification came to."""
+
+    GENUINE = "genuine"
+    UNSIGNED = "unsigned"
+    """Nothing was found, and no signature stands for it: another log would look the same."""
+    CHANGED = "changed"
+
+
 @dataclass(slots=True)
 class Verification:
     """What was looked at, and what was found."""
@@ -89,6 +110,12 @@ class Verification:
     """Events under a checkpoint in the database whose signature holds."""
     anchored_size: int = 0
     """Events under a checkpoint that is kept outside the database."""
+    checkpoints: int = 0
+    """How many there are in the database, good ones and others."""
+    good_signatures: int = 0
+    """How many of them the log's key signed."""
+    has_key: bool = False
+    """Whether the log's public key was there to check them with."""
     findings: list[Finding] = field(default_factory=list)
     replaced: list[Replaced] = field(default_factory=list)
     """The trees before this one."""
@@ -98,9 +125,25 @@ class Verification:
     """How many findings of a kind there were beyond those named."""
 
     @property
+    def signatures(self) -> Signatures:
+        """What stands behind "signed"."""
+        if self.good_signatures:
+            return Signatures.CHECKED
+        if self.has_key:
+            return Signatures.NONE_GOOD if self.checkpoints else Signatures.NO_CHECKPOINT
+        return Signatures.NO_KEY if self.checkpoints else Signatures.NEITHER
+
+    @property
+    def verdict(self) -> Verdict:
+        """A finding counts more than a signature that is missing."""
+        if self.findings:
+            return Verdict.CHANGED
+        return Verdict.GENUINE if self.good_signatures else Verdict.UNSIGNED
+
+    @property
     def genuine(self) -> bool:
-        """Whether nothing was found."""
-        return not self.findings
+        """Whether nothing was found, and the log's key stands for it."""
+        return self.verdict is Verdict.GENUINE
 
     def add(self, finding: Finding) -> None:
         """Keep a finding, or count it where there are many of its kind."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from uuid import UUID
 
 import psycopg
 
@@ -19,18 +18,14 @@ from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Edge, InvalidTree, Tile
-from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.store.ledger import Connection, checked_leaf
+from failproof_es.store.ledger import LedgerBroken as LedgerBroken
 
 _BATCH = 50_000
 """How many events are integrated in one transaction."""
-
-
-class LedgerBroken(Exception):
-    """The log or its tree was changed: nothing is signed over it."""
 
 
 def integrate(connection: Connection) -> int:
@@ -116,18 +111,6 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
                 raise LedgerBroken(f"the log is not read in order: {error}") from None
             taken += 1
     return taken, filled
-
-
-def checked_leaf(row: LeafRow) -> bytes:
-    """The row's leaf. Raises `LedgerBroken` when its writer recorded another one."""
-    leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
-    if row.leaf_hash is not None and row.leaf_hash != leaf:
-        stream = UUID(bytes=row.stream_id)
-        raise LedgerBroken(
-            f"the event at position {row.position} (stream {stream} version {row.version}, "
-            f"{row.topic.decode(errors='replace')}) is not what its writer recorded"
-        )
-    return leaf
 
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:

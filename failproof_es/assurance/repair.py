@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from failproof_es.assurance.findings import Finding, Verification
-from failproof_es.assurance.integrator import LedgerBroken, checked_leaf
+from failproof_es.assurance.integrator import LedgerBroken
 from failproof_es.assurance.old_tree import Leaves, check_tree
 from failproof_es.assurance.replaced import signed_in_database
 from failproof_es.assurance.signing_key import (
@@ -36,7 +36,7 @@ from failproof_es.ledger.merkle import EMPTY_ROOT
 from failproof_es.ledger.note import ED25519, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LogTree
+from failproof_es.store.ledger import Connection, LogTree, checked_leaf
 from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
 from failproof_es.store.store import Store
 

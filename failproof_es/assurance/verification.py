@@ -7,7 +7,9 @@ tree's tiles, then the rows. What disagrees is named by the weakest of the two.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from uuid import UUID
@@ -19,6 +21,7 @@ from failproof_es.assurance.findings import (
     IN_BETWEEN,
     ROW_ADDED,
     ROW_CHANGED,
+    ROW_IMPOSSIBLE,
     ROW_MISLABELLED,
     ROW_MISSING,
     ROWS_HIDDEN,
@@ -39,18 +42,20 @@ from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Tile
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
 from failproof_es.store.definitions import differences
-from failproof_es.store.ledger import Connection, LeafRow, StoredCheckpoint
+from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, StoredCheckpoint
+from failproof_es.visible import shortened
 
 _CLOCK_TOLERANCE_US = 1_000_000
 """How far the database's clock may go back between two events without a word."""
 _HEAD_BYTES = 200
 """An event's state begins with its schema version and its run."""
 _BEHIND_ALL = 1 << 63
+_AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
 
 _Entry = tuple[int, bytes]
 """A position in the log and the leaf that the tree holds for it."""
@@ -65,9 +70,10 @@ def verify_log(
     """Compare rows, tree and checkpoints.
 
     `key` is the log's public key; without one, checkpoints in the database are only compared
-    with the tree. `trusted` are checkpoints kept outside the database, checked already; where a
-    repair replaced the tree, `key` and `trusted` may be of one before. With `before`, events
-    that were verified then are not read again: what has been changed in them since is not seen.
+    with the tree, and the log is unsigned at best. `trusted` are checkpoints kept outside the
+    database, checked already; where a repair replaced the tree, `key` and `trusted` may be of one
+    before. With `before`, events that were verified then are not read again: what has been
+    changed in them since is not seen.
     """
     trees = read_trees(connection)
     result = Verification(trees.current.origin)
@@ -75,6 +81,7 @@ def verify_log(
         result.add(Finding(HISTORY_FORKED, problem))
     keys = trees.keys() if key is None else trees.keys(key)
     key = keys.get(result.origin, key)
+    result.has_key = key is not None
     for each in differences(connection):
         result.add(Finding(ROWS_HIDDEN if each.hides_rows else IN_BETWEEN, each.what))
     if key is not None and key.name != result.origin:
@@ -89,10 +96,10 @@ def verify_log(
     walk = _Walk(result, numbers, _checkpoints(connection, key, trusted, result), before)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
     first = before.size >> TILE_LEVELS if before else 0
-    tiles = list(ledger.tiles(connection, 0, first))
-    upper_tiles = [] if before else _upper_tiles(connection)
-    rows = ledger.leaf_rows(connection, before.position if before else None)
-    walk.rows(rows, _entries(tiles, first, result))
+    tiles = _tiles(connection, first, result)
+    upper_tiles = [] if before else _upper_tiles(connection, result)
+    with closing(ledger.leaf_rows(connection, before.position if before else None)) as rows:
+        walk.rows(rows, _entries(tiles, first, result))
     walk.end()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
@@ -158,7 +165,10 @@ class _Walk:
         position, recorded = next(entries, nothing)
         for row in rows:
             self._result.events += 1
-            leaf = leaf_hash(row.stream_id, row.version, row.topic, row.state)
+            try:
+                leaf, why = row.leaf(), None
+            except NoLeaf as error:
+                leaf, why = b"", str(error)
             while position < row.position:
                 self._not_next(position, last)
                 self._push(recorded)
@@ -166,9 +176,12 @@ class _Walk:
             last = row.position
             if position == row.position:
                 if recorded != leaf or row.leaf_hash not in (leaf, None):
-                    self._say(ROW_CHANGED, row, _what_changed(row, leaf))
+                    self._say(ROW_CHANGED, row, why or _what_changed(row, leaf))
                 leaf = recorded
                 position, recorded = next(entries, nothing)
+            elif why is not None:
+                self._say(ROW_IMPOSSIBLE, row, why)
+                continue
             elif position != _BEHIND_ALL:
                 self._say(ROW_ADDED, row, "the tree has events after this one, and not this one")
                 continue
@@ -261,12 +274,17 @@ class _Columns:
 
     def at(self, row: LeafRow, index: int) -> None:
         """Look at the next row."""
+        if row.trouble is not None:
+            return
         mark = self._marks.get(row.run_id)
         if mark is None and row.run_id is not None:
             mark = self._marks[row.run_id] = b'"run_id":"%b"' % str(UUID(bytes=row.run_id)).encode()
         if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
-            message = "the row is filed under another run than its event names"
-            self._result.add(_finding(ROW_MISLABELLED, row, message, index))
+            self._result.add(_finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
+        if row.recorded_at_us in _AT_NO_TIME:
+            message = "recorded_at is infinite: no clock says so"
+            self._result.add(_finding(CLOCK, row, message, index))
+            return
         if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:
             seconds = (self._last_us - row.recorded_at_us) / 1e6
             message = (
@@ -275,6 +293,27 @@ class _Columns:
             )
             self._result.add(_finding(CLOCK, row, message, index))
         self._last_us = max(self._last_us, row.recorded_at_us)
+
+
+def _how_mislabelled(row: LeafRow) -> str:
+    try:
+        json.loads(row.state.decode())
+    except (ValueError, RecursionError):
+        return "its state is not JSON, and names no run"
+    return "the row is filed under another run than its event names"
+
+
+def _tiles(connection: Connection, first: int, result: Verification) -> list[Tile]:
+    """The tiles of leaves from `first` on, as far as they are any."""
+    for stray in ledger.no_tiles(connection):
+        message = f"a tree has no tile {stray.tile} of level {stray.level}"
+        result.add(Finding(TREE_CHANGED, message))
+    tiles: list[Tile] = []
+    try:
+        tiles.extend(ledger.tiles(connection, 0, first))
+    except LedgerBroken as error:
+        result.add(Finding(TREE_CHANGED, str(error), index=(first + len(tiles)) * TILE_WIDTH))
+    return tiles
 
 
 def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterator[_Entry]:
@@ -289,8 +328,8 @@ def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterato
 
 
 def _finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
-    stream_id, topic = UUID(bytes=row.stream_id), row.topic.decode(errors="replace")
-    return Finding(kind, message, index, row.position, stream_id, row.version, topic)
+    stream_id = UUID(bytes=row.stream_id)
+    return Finding(kind, message, index, row.position, stream_id, row.version, row.shown_topic())
 
 
 def _what_changed(row: LeafRow, leaf: bytes) -> str:
@@ -308,10 +347,12 @@ def _checkpoints(
     """What the tree must be, by everything that is signed."""
     expected = []
     for stored in ledger.checkpoints(connection):
+        result.checkpoints += 1
         if (checkpoint := _opened(stored, key, result)) is not None:
             said_by = f"the checkpoint in the database (size {checkpoint.size})"
             expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
             if key is not None:
+                result.good_signatures += 1
                 result.signed_size = max(result.signed_size, checkpoint.size)
     inside = {each.size for each in expected}
     for each in trusted:
@@ -341,7 +382,7 @@ def _opened(
         if checkpoint.size != stored.tree_size:
             raise NoteError(f"it signs {checkpoint.size} events")
         if checkpoint.origin != result.origin:
-            raise NoteError(f"it is of another log, {checkpoint.origin}")
+            raise NoteError(f"it is of another log, {shortened(checkpoint.origin, 80)}")
     except NoteError as error:
         result.add(
             Finding(SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}")
@@ -350,10 +391,16 @@ def _opened(
     return checkpoint
 
 
-def _upper_tiles(connection: Connection) -> list[list[Tile]]:
-    """The tiles above the leaves, level by level."""
-    levels = range(1, ledger.levels(connection))
-    return [list(ledger.tiles(connection, level)) for level in levels]
+def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile]]:
+    """The tiles above the leaves, level by level, as far as they are any."""
+    found: list[list[Tile]] = []
+    for level in range(1, ledger.levels(connection)):
+        found.append([])
+        try:
+            found[-1].extend(ledger.tiles(connection, level))
+        except LedgerBroken as error:
+            result.add(Finding(TREE_CHANGED, str(error)))
+    return found
 
 
 def _compare_upper_tiles(

@@ -20,6 +20,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.reader import UnreadableEvent
 
 
 class ExitCode(IntEnum):
@@ -29,6 +30,8 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     GATE_NOT_MET = 3
+    NOT_PROVEN_YET = 3
+    """Nothing failed, and what was asked for does not hold (yet)."""
     INTERRUPTED = 130
 
 
@@ -59,6 +62,9 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
                 f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
                 "changed."
             )
+            return ExitCode.FAILED
+        case UnreadableEvent():
+            say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
             return ExitCode.FAILED
         case JournalError() | LogUnavailable():
             say(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from failproof_es.assurance.export import NotSigned
 from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.signing_key import read_public_key
@@ -19,11 +18,16 @@ from failproof_es.cli.written_files import write_recorded
 from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
-from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.note import COSIGNATURE, ED25519
-from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.reader import resolve_run
+
+NEXT_STEP = {
+    Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",
+    Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
+}
+"""What to do about what a run still needs."""
 
 
 @click.group(cls=Group)
@@ -45,7 +49,9 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
     """Write RUN with everything that proves it to one file (docs/evidence-format.md).
 
     The log is signed first, unless a checkpoint is chosen. The file then holds what the log
-    held under that one: later attempts and reviews are not in it.
+    held under that one: later attempts and reviews are not in it. Exits 3 when the run is not
+    sealed or not signed yet, and 1 when it is not what was sealed and signed: then no file is
+    written.
     """
     with session().open_store() as store:
         with store.connect() as connection:
@@ -56,13 +62,15 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
             try:
                 lines = lines_of(connection, run_id, size)
                 written = write_recorded(store, [run_id], "evidence", output, lines)
-            except NotSigned as error:
-                raise InvalidInput.because(f"run {run} cannot be exported: {error}") from None
+            except NotProvenYet as error:
+                say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")
+                click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
             except EvidenceError as error:
-                raise InvalidInput.because(
-                    f"run {run} cannot be exported: {error}",
-                    remedy="a run is sealed when it ends: `failproof-es resume` brings it there",
-                ) from None
+                say(
+                    f"error: run {run} cannot be exported: {error}. `failproof-es verify` says "
+                    "what was changed."
+                )
+                click.get_current_context().exit(ExitCode.FAILED)
     say(f"{output}: {counted(written.bytes, 'byte')}")
 
 

@@ -127,7 +127,11 @@ def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
 
 
 def json_line(row: RecordedEvent) -> bytes:
-    """The event as one line of JSON, its payload spliced in exactly as stored."""
+    """The event as one line of JSON, its payload spliced in exactly as stored.
+
+    Raises `UnreadableEvent` when it is no JSON object: the line would be none either.
+    """
+    row.payload()
     head = orjson.dumps(
         {
             "position": row.position,

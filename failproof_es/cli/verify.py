@@ -10,13 +10,21 @@ from typing import Any
 import click
 
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import Finding, Replaced, Verification, Verified
+from failproof_es.assurance.findings import (
+    Finding,
+    Replaced,
+    Signatures,
+    Verdict,
+    Verification,
+    Verified,
+)
 from failproof_es.assurance.signing_key import read_public_key
 from failproof_es.assurance.trees import own_public_keys, read_trees
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.assurance.verified import keep_verified, read_verified
 from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.evidence import NEXT_STEP
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.protection import say_missing
@@ -24,13 +32,19 @@ from failproof_es.cli.sanitise import one_line
 from failproof_es.counting import counted
 from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.contents import EvidenceError, NotProvenYet
 from failproof_es.ledger.note import ED25519, PublicKey
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.connecting import connect
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reader import resolve_run
+
+_SAID = {
+    Verdict.GENUINE: "genuine",
+    Verdict.UNSIGNED: "UNSIGNED, and nothing was found",
+    Verdict.CHANGED: "NOT as it was recorded",
+}
 
 
 @click.command(cls=Command)
@@ -47,23 +61,35 @@ from failproof_es.store.reader import resolve_run
     "--incremental", is_flag=True,
     help="Read only what came since the last verification that found nothing.",
 )  # fmt: skip
+@click.option(
+    "--unsigned", is_flag=True,
+    help="Exit 0 also when nothing was found and no signature could be checked.",
+)  # fmt: skip
 @format_option()
 def verify(
     run: str | None,
     key: str | None,
     places: tuple[str, ...],
     incremental: bool,
+    unsigned: bool,
     output_format: Format,
 ) -> None:
     """Compare every event of the log with the tree, the tree with its checkpoints.
 
-    With RUN, prove instead that this run is genuine and whole, as its evidence would; that
-    takes neither --checkpoint nor --incremental.
     Reads as an auditor and writes nothing to the database. Names the first bad event, and
-    what kind of change fits. Exits 1 when anything was changed.
+    what kind of change fits. Exits 1 when anything was changed; and when the log is unsigned,
+    because there is no public key or no checkpoint: a log that was replaced as a whole looks
+    like that. --unsigned accepts it.
+
+    With RUN, prove instead that this run is genuine and whole as of the newest checkpoint, as
+    its evidence would; that takes neither --checkpoint, --incremental nor --unsigned. Exits 1
+    when it is not what was sealed and signed, and 3 when it is not sealed or not signed yet,
+    which is no sign of a change.
     """
-    if run is not None and (places or incremental):
-        raise click.UsageError("RUN is proven as a whole: leave out --checkpoint and --incremental")
+    if run is not None and (places or incremental or unsigned):
+        raise click.UsageError(
+            "RUN is proven as a whole: leave out --checkpoint, --incremental and --unsigned"
+        )
     with (
         session().open_store() as store,
         connect(store.auditor_url) as connection,
@@ -82,11 +108,12 @@ def verify(
     if result.verified is not None:
         _keep(result.verified)
     if output_format is Format.TABLE:
-        _print(result, signed=public is not None)
+        _print(result)
         say_missing(missing)
     else:
         print_json(document(result), indent=output_format is Format.JSON)
-    click.get_current_context().exit(ExitCode.DONE if result.genuine else ExitCode.FAILED)
+    accepted = result.genuine or (unsigned and result.verdict is Verdict.UNSIGNED)
+    click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
 
 
 def _keep(verified: Verified) -> None:
@@ -139,22 +166,27 @@ def _verify_run(
         )
     try:
         made = bundle.read(b"".join(evidence(connection, resolve_run(connection, run))))
-        verdict = bundle.verify(made, public)
+        proven = bundle.verify(made, public)
     except EvidenceError as error:
-        if output_format is Format.TABLE:
-            click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        yet = isinstance(error, NotProvenYet)
+        if output_format is not Format.TABLE:
+            verdict = error.missing.verdict if isinstance(error, NotProvenYet) else "changed"
+            print_json({"run": run, "genuine": False, "verdict": verdict, "reason": str(error)})
+        elif isinstance(error, NotProvenYet):
+            click.echo(one_line(f"run {run}: {error}"))
+            say(NEXT_STEP[error.missing])
         else:
-            print_json({"run": run, "genuine": False, "reason": str(error)})
-        click.get_current_context().exit(ExitCode.FAILED)
+            click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET if yet else ExitCode.FAILED)
+    size = proven.checkpoint.size
     if output_format is not Format.TABLE:
-        proven = {"events": len(made.events), "checkpoint": verdict.checkpoint.size}
-        print_json({"run": run, "genuine": True, **proven})
+        facts = {"events": len(made.events), "checkpoint": size}
+        print_json({"run": run, "genuine": True, "verdict": "genuine", **facts})
         return
     for line in made.summary:
         click.echo(one_line(line))
     click.echo(
-        f"genuine and whole: {len(made.events):,} events under the checkpoint of "
-        f"{verdict.checkpoint.size:,}"
+        f"genuine and whole: {len(made.events):,} events, as of the checkpoint of {size:,} events"
     )
 
 
@@ -163,6 +195,9 @@ def document(result: Verification) -> dict[str, Any]:
     return {
         "origin": result.origin,
         "genuine": result.genuine,
+        "verdict": result.verdict.value,
+        "signatures": result.signatures.value,
+        "checkpoints": result.checkpoints,
         "events": result.events,
         "tree_size": result.tree_size,
         "root": result.root.hex(),
@@ -175,17 +210,16 @@ def document(result: Verification) -> dict[str, Any]:
     }
 
 
-def _print(result: Verification, *, signed: bool) -> None:
+def _print(result: Verification) -> None:
     for each in result.findings:
         click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
     for kind, count in result.more.items():
         click.echo(f"{kind}: {count:,} more")
     for replaced in result.replaced:
         _print_replaced(replaced)
-    verdict = "genuine" if result.genuine else "NOT as it was recorded"
-    click.echo(f"{counted(result.events, 'event')} of {result.origin}: {verdict}")
-    if not signed:
-        say("no public key: signatures were not checked. Give one with --key.")
+    click.echo(f"{counted(result.events, 'event')} of {result.origin}: {_SAID[result.verdict]}")
+    if result.signatures is not Signatures.CHECKED:
+        say(_why_unsigned(result))
     tail = result.tree_size - result.anchored_size
     click.echo(
         f"signed: {result.signed_size:,}; anchored outside the database: "
@@ -212,6 +246,30 @@ def _print_replaced(replaced: Replaced) -> None:
         click.echo("  its key vouches for the new one")
     for remark in replaced.remarks:
         click.echo(one_line(f"  {remark}"))
+
+
+def _why_unsigned(result: Verification) -> str:
+    """Which signatures could not be checked, and what to do."""
+    give_key = (
+        "Give the log's public key with --key: `failproof-es ledger key` prints it where the log "
+        "is signed."
+    )
+    sign = (
+        "`failproof-es ledger checkpoint` signs the log. If it was signed before, its checkpoints "
+        "were removed."
+    )
+    there = counted(result.checkpoints, "checkpoint")
+    match result.signatures:
+        case Signatures.NO_KEY:
+            why = f"there is no public key of {result.origin} here to check {there} with. "
+            return f"unsigned: {why}{give_key}"
+        case Signatures.NO_CHECKPOINT:
+            return f"unsigned: the database holds no checkpoint. {sign}"
+        case Signatures.NEITHER:
+            why = f"no checkpoint, and there is no public key of {result.origin} here. "
+            return f"unsigned: the database holds {why}{give_key} {sign}"
+        case _:
+            return f"unsigned: the log's key signed none of {there} in the database."
 
 
 def _place(finding: Finding) -> str:

@@ -13,8 +13,9 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import Contents, EvidenceError, read_contents
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
-from failproof_es.ledger.note import Note, NoteError, PublicKey
+from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
 
 _BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
 """The format's versions: what attempts are counted by is what the run recorded."""
@@ -76,6 +77,8 @@ def write(
 
     Raises `EvidenceError` when the events are not a whole, sealed run.
     """
+    for event in events:
+        _bounded(event)
     contents = read_contents(run_id, events)
     of_tree = checkpoint.parse(signed.text)
     digest = hashlib.sha256()
@@ -113,10 +116,14 @@ def read(data: bytes) -> Bundle:
         parsed = note.parse(_only(signed, "checkpoint", str))
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
+    said = _only(manifest, "manifest", dict)
+    told = _only(summary, "summary", list)
+    if not (_plain(said) and _plain(told)):
+        raise EvidenceError("the manifest or the summary holds what is neither text nor number")
     return Bundle(
         version,
-        _only(manifest, "manifest", dict),
-        tuple(_only(summary, "summary", list)),
+        said,
+        tuple(told),
         parsed,
         tuple(_hash(text) for text in _only(proof, "proof", list)),
         tuple(
@@ -125,13 +132,24 @@ def read(data: bytes) -> Bundle:
     )
 
 
-def verify(bundle: Bundle, key: PublicKey, cosigners: Iterable[PublicKey] = ()) -> Verdict:
+def _plain(value: Any) -> bool:
+    """Whether it is written in one way only: no fractions in it."""
+    if type(value) is dict:
+        return all(map(_plain, value.values()))
+    if type(value) is list:
+        return all(map(_plain, value))
+    return type(value) in (str, int, bool, NoneType)
+
+
+def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> Verdict:
     """Whether the bundle proves what it says. Raises `EvidenceError` with the first reason.
 
     `key` is the log's. Every one of `cosigners` must have signed the checkpoint too.
     """
     try:
         of_tree = checkpoint.opened(bundle.note, key)
+        if strangers := [each.name for each in cosigners if each.kind != COSIGNATURE]:
+            raise NoteError(f"the key {strangers[0]!r} is not a cosigner's")
         cosigned = {each.name: bundle.note.verify(each) for each in cosigners}
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
@@ -247,19 +265,26 @@ def _event(line: bytes, number: int) -> ProvenEvent:
     index, version, topic = document["index"], document["version"], document["topic"]
     if type(index) is not int or type(version) is not int or type(topic) is not str:
         raise EvidenceError(f"line {number}: not an event's types")
-    if not (0 <= index < 1 << 63 and 0 < version < 1 << 63 and len(topic) < 1 << 10):
-        raise EvidenceError(f"line {number}: a number or a topic out of bounds")
-    try:
-        topic.encode()
-    except UnicodeEncodeError:
-        raise EvidenceError(f"line {number}: the topic is not Unicode") from None
     try:
         stream_id = UUID(document["stream"])
     except (ValueError, AttributeError, TypeError):
         raise EvidenceError(f"line {number}: the stream is no UUID") from None
     if str(stream_id) != document["stream"]:
         raise EvidenceError(f"line {number}: the stream's id is not in its canonical form")
-    return ProvenEvent(index, stream_id, version, topic, _decoded(document["state"]))
+    return _bounded(ProvenEvent(index, stream_id, version, topic, _decoded(document["state"])))
+
+
+def _bounded(event: ProvenEvent) -> ProvenEvent:
+    """The event, whose numbers and topic a bundle can carry."""
+    if not (0 <= event.index < 1 << 63 and 0 < event.version < 1 << 63):
+        raise EvidenceError(f"event {event.index}: a number out of bounds")
+    try:
+        event.topic.encode()
+    except UnicodeEncodeError:
+        raise EvidenceError(f"event {event.index}: the topic is not Unicode") from None
+    if len(event.topic) >= 1 << 10:
+        raise EvidenceError(f"event {event.index}: the topic is too long")
+    return event
 
 
 def _run_id(manifest: dict[str, Any]) -> UUID:

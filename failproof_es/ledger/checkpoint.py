@@ -48,7 +48,7 @@ def parse(text: str) -> Checkpoint:
         raise NoteError("a checkpoint is an origin, a size, a root and no empty line")
     origin, size, root, *extensions = lines
     if not _SIZE.fullmatch(size):
-        raise NoteError(f"not a tree's size: {size!r}")
+        raise NoteError(f"not a tree's size: {size[:40]!r}")
     try:
         decoded = base64.b64decode(root, validate=True)
     except (ValueError, binascii.Error):
@@ -71,5 +71,5 @@ def opened(signed: Note, key: PublicKey) -> Checkpoint:
     signed.verify(key)
     checkpoint = parse(signed.text)
     if checkpoint.origin != key.name:
-        raise NoteError(f"{key.name!r} signed a checkpoint of {checkpoint.origin!r}")
+        raise NoteError(f"{key.name!r} signed a checkpoint of {checkpoint.origin[:80]!r}")
     return checkpoint

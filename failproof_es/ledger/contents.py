@@ -9,15 +9,16 @@ from its first event on, so that running until it passes shows.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
 from failproof_es.ledger.attempts import Attempts, NotAlike, Told, read_attempts
 from failproof_es.ledger.seal import Seal, Sealing
+from failproof_es.ledger.state import read_state
 
 RUN_TOPICS = frozenset(
     {
@@ -28,12 +29,31 @@ RUN_TOPICS = frozenset(
 _ENDINGS = ("RunCompleted", "RunFailed")
 _FINAL = ("Scored", "EvaluationAbandoned")
 _REVIEW = "Reviewed"
-_IDENTITY = ("prompt_id", "model_key", "repetition")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class EvidenceError(Exception):
     """The bundle does not prove what it says."""
+
+
+class Missing(StrEnum):
+    """What a run still needs before it can be proven."""
+
+    SEAL = "not sealed yet"
+    CHECKPOINT = "not signed yet"
+
+    @property
+    def verdict(self) -> str:
+        """The same as a word of JSON."""
+        return self.removesuffix(" yet").replace(" ", "_")
+
+
+class NotProvenYet(EvidenceError):
+    """Nothing proves the run so far; that is no sign that anything was changed."""
+
+    def __init__(self, missing: Missing, why: str) -> None:
+        super().__init__(f"{missing}: {why}")
+        self.missing = missing
 
 
 class Proven(Protocol):
@@ -122,9 +142,10 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
 
 
 def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
-    """The events by stream, each from version 1 on without a gap."""
+    """The events by stream, each from version 1 on without a gap, and a JSON object all of them."""
     streams: dict[UUID, list[Proven]] = {}
     for event in events:
+        _payload(event)
         stream = streams.setdefault(event.stream_id, [])
         stream.append(event)
         if event.version != len(stream):
@@ -213,14 +234,19 @@ def _check_reference(reference: dict[str, Any], source: Sequence[Proven], starte
         raise EvidenceError(f"stream {name} had not ended when it was carried over")
     if any(event.topic == "CarriedOver" for event in source):
         raise EvidenceError(f"stream {name} was carried over itself")
-    pairs: list[tuple[Any, Any]] = [(_text(reference, "source_run_id"), told.get("run_id"))]
-    pairs += [(reference.get(key), told.get(key)) for key in _IDENTITY]
-    if any(type(one) is not type(other) or one != other for one, other in pairs):
+    same_run = _text(reference, "source_run_id") == _text(told, "run_id")
+    if not same_run or _case(reference) != _case(told):
         raise EvidenceError(f"stream {name} is another evaluation than is carried over")
     digest = hashlib.sha256(b"".join(event.leaf_hash() for event in source)).hexdigest()
     said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
     if said != (len(source), digest):
         raise EvidenceError(f"stream {name} is not what was carried over")
+
+
+def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
+    """What an evaluation asks, whom, and for which time."""
+    asked = _text(payload, "prompt_id"), _text(payload, "model_key")
+    return *asked, _number(payload, "repetition")
 
 
 def _check_reviews(
@@ -284,12 +310,9 @@ def _checked_seal(
 
 def _payload(event: Proven) -> dict[str, Any]:
     try:
-        payload = json.loads(event.state)
-    except (ValueError, RecursionError):
-        payload = None
-    if not isinstance(payload, dict):
-        raise EvidenceError(f"event {event.index}: its state is not JSON")
-    return payload
+        return read_state(event.state)
+    except ValueError as error:
+        raise EvidenceError(f"event {event.index}: its state is not JSON: {error}") from None
 
 
 def _counts(payload: dict[str, Any]) -> dict[str, int]:

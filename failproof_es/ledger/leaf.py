@@ -18,15 +18,25 @@ import struct
 _PREFIX = b"\x00failproof-es/event/1\n"
 _VERSION_AND_TOPIC = struct.Struct(">QH")
 _STATE = struct.Struct(">Q32s")
+_VERSIONS = 1 << 63
+_TOPIC_BYTES = (1 << 16) - 1
+
+
+class NoLeaf(ValueError):
+    """What no event can have, and so no leaf can be made of."""
 
 
 def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> bytes:
     """The leaf's hash. `stream_id` is 16 bytes; the state's bytes are exactly those stored.
 
-    Raises `struct.error` for a version below 0 or beyond 64 bits, or a topic beyond 64 KiB.
+    Raises `NoLeaf` for what no event can have.
     """
     if len(stream_id) != 16:
-        raise ValueError("a stream id is 16 bytes long")
+        raise NoLeaf(f"its stream's id is {len(stream_id)} bytes long instead of 16")
+    if not 0 <= version < _VERSIONS:
+        raise NoLeaf(f"its version is {version}; versions count from 1")
+    if len(topic) > _TOPIC_BYTES:
+        raise NoLeaf(f"its topic is {len(topic):,} bytes long; {_TOPIC_BYTES:,} are the most")
     return hashlib.sha256(
         _PREFIX
         + stream_id

@@ -32,8 +32,15 @@ _MAX_SIGNATURES = 100
 _KEY_ID_BYTES = 4
 _SIGNATURE_BYTES = 64
 _TIME = struct.Struct(">Q")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
 _HEX_ID = re.compile(r"[0-9a-f]{8}")
+_SHOWN = 40
+"""Characters of a text that an error quotes: whoever wrote it chose its length."""
+_FIELD = 2**255 - 19
+_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
+"""y of the eight points of Ed25519's curve to which nobody has a secret key."""
 
 
 class NoteError(Exception):
@@ -63,9 +70,12 @@ class PublicKey:
     def parse(cls, text: str) -> PublicKey:
         """The key in that form. Raises `NoteError`."""
         name, key_id, kind, public = _read_key(text.strip())
+        y = int.from_bytes(public, "little") & (1 << 255) - 1
+        if y >= _FIELD or y in _SMALL_ORDER:
+            raise NoteError(f"the key {_shown(name)} is no point that is anybody's key")
         key = cls(name, public, kind)
         if key.key_id.hex() != key_id:
-            raise NoteError(f"the key {name!r} does not have the id {key_id}")
+            raise NoteError(f"the key {_shown(name)} does not have the id {key_id}")
         return key
 
 
@@ -215,10 +225,10 @@ def _parts(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
 
 def _signature(line: str) -> Signature:
     if not line.startswith(_MARK):
-        raise NoteError(f"not a signature line: {line[:40]!r}")
+        raise NoteError(f"not a signature line: {_shown(line)}")
     name, space, encoded = line[len(_MARK) :].partition(" ")
     if not space:
-        raise NoteError(f"not a signature line: {line[:40]!r}")
+        raise NoteError(f"not a signature line: {_shown(line)}")
     payload = _decoded(encoded)
     if len(payload) <= _KEY_ID_BYTES:
         raise NoteError("a signature is too short")
@@ -232,7 +242,7 @@ def _read_key(text: str) -> tuple[str, str, Kind, bytes]:
         raise NoteError("a key is written name+id+base64, the id being eight hexadecimal digits")
     material = _decoded(parts[2])
     if len(material) != 33 or material[0] not in (ED25519, COSIGNATURE):
-        raise NoteError(f"the key {parts[0]!r} is not of a kind that is known here")
+        raise NoteError(f"the key {_shown(parts[0])} is not of a kind that is known here")
     kind: Kind = ED25519 if material[0] == ED25519 else COSIGNATURE
     return _checked_name(parts[0]), parts[1], kind, material[1:]
 
@@ -250,15 +260,23 @@ def _decoded(encoded: str) -> bytes:
 
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise NoteError(f"a key's name has no space, no plus and is not empty: {name!r}")
-    return name
+        raise NoteError(f"a key's name has no space, no plus and is not empty: {_shown(name)}")
+    return _unicode(name)
 
 
 def _checked_text(text: str) -> str:
-    if not text.endswith("\n") or any(c < " " and c != "\n" for c in text):
+    if not text.endswith("\n") or _CONTROL.search(text):
         raise NoteError("a note's text ends in a newline and holds no control character")
+    return _unicode(text)
+
+
+def _unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise NoteError("a note's text is not Unicode") from None
+        raise NoteError("a note is Unicode") from None
     return text
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,57 +1,36 @@
-"""The ledger's tables: tiles, checkpoints, and the rows that leaves are computed from."""
+"""The ledger's tables: tiles, checkpoints, and which log this is."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, LiteralString, NamedTuple
+from typing import LiteralString
 from uuid import UUID
 
-import psycopg
-from psycopg import sql
 from psycopg.rows import class_row, tuple_row
 
 from failproof_es.ledger.edge import Tile
+from failproof_es.ledger.merkle import HASH_BYTES, TILE_LEVELS, TILE_WIDTH
+from failproof_es.store.leaf_rows import INFINITELY_EARLY as INFINITELY_EARLY
+from failproof_es.store.leaf_rows import INFINITELY_LATE as INFINITELY_LATE
+from failproof_es.store.leaf_rows import Connection as Connection
+from failproof_es.store.leaf_rows import LeafRow as LeafRow
+from failproof_es.store.leaf_rows import LedgerBroken as LedgerBroken
+from failproof_es.store.leaf_rows import checked_leaf as checked_leaf
+from failproof_es.store.leaf_rows import leaf_rows as leaf_rows
+from failproof_es.store.leaf_rows import run_rows as run_rows
+from failproof_es.store.leaf_rows import stream_rows as stream_rows
+from failproof_es.visible import shortened
 
-Connection = psycopg.Connection[Any]
-
-_COPY = sql.SQL(
-    "COPY (SELECT notification_id, originator_id, originator_version, topic, state, run_id, "
-    "recorded_at, leaf_hash FROM failproof.stored_events "
-    "WHERE {which} ORDER BY notification_id LIMIT {limit}) TO STDOUT (FORMAT BINARY)"
-)
-_BETWEEN = sql.SQL("notification_id > {after} AND notification_id <= {up_to}")
-_UP_TO = sql.SQL("notification_id <= {up_to}")
-_OF_RUN = sql.SQL("run_id = {run_id}")
-_OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
-_STREAMS_AT_ONCE = 1_000
-_EVERY = (1 << 63) - 1
-_COPY_HEADER = 19
-_TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
-"""The number of a tree; of the log's own for `None`."""
-_FIXED = struct.Struct(">hiqi16siqi")
-"""Fields in the row, then length and value: position, stream id, version; the topic's length."""
-_LENGTH = struct.Struct(">i")
-_MICROSECONDS = struct.Struct(">q")
-_POSTGRES_EPOCH_US = 946_684_800_000_000
 REFUSED = "FP006"
 """What the database says to a tile or a checkpoint that does not fit the log."""
-
-
-class LeafRow(NamedTuple):
-    """What the log's row of one event holds. Ids are bytes: a million of them are read."""
-
-    position: int
-    stream_id: bytes
-    version: int
-    topic: bytes
-    state: bytes
-    run_id: bytes | None
-    recorded_at_us: int
-    """Microseconds since 1970, by the database's clock."""
-    leaf_hash: bytes | None
-    """As the writer computed it."""
+_TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
+"""The number of a tree; of the log's own for `None`."""
+_TILES_AT_ONCE = 1_000
+_LEVELS = 8
+"""Levels of tiles in a tree of 2^63 events."""
+_LONGEST_ORIGIN = 200
+_LONGEST_NOTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +43,10 @@ class LogTree:
 
 @dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
-    """A signed checkpoint as the database keeps it; nothing in it has been checked."""
+    """A signed checkpoint as the database keeps it; nothing in it has been checked.
+
+    A note that is longer than any checkpoint is cut off, and so is none any more.
+    """
 
     tree_size: int
     note: str
@@ -74,90 +56,92 @@ def trees(connection: Connection) -> list[LogTree]:
     """Every tree that the log ever had, the log's own last.
 
     One for each number; an attacker's second one under a number is for `verify` to notice. A log
-    whose trees were taken off the list has one without a name.
+    whose trees were taken off the list has one without a name. Raises `LedgerBroken` for a name
+    that no log has.
     """
-    with connection.cursor(row_factory=class_row(LogTree)) as cursor:
-        found = cursor.execute(
-            "SELECT DISTINCT ON (tree) tree AS number, origin FROM failproof.ledger_origin "
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(
+            "SELECT DISTINCT ON (tree) tree, textsend(origin) FROM failproof.ledger_origin "
             "ORDER BY tree, created_at"
         ).fetchall()
-    return found or [LogTree(0, "")]
+    return [LogTree(number, _name(origin)) for number, origin in rows] or [LogTree(0, "")]
 
 
 def origin(connection: Connection) -> str:
-    """Which log this is: the name that its checkpoints are signed for."""
-    return trees(connection)[-1].origin
+    """Which log this is: the name that its checkpoints are signed for.
 
-
-def leaf_rows(
-    connection: Connection, after: int | None = 0, up_to: int = _EVERY, limit: int | None = None
-) -> Generator[LeafRow]:
-    """Stream the rows with positions in (after, up_to], in commit order.
-
-    Positions begin at 1. With `after=None`, rows that somebody put below that come, too.
+    Raises `LedgerBroken` where the database names none.
     """
-    which = _UP_TO.format(up_to=sql.Literal(up_to))
-    if after is not None:
-        which = _BETWEEN.format(after=sql.Literal(after), up_to=sql.Literal(up_to))
-    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(limit)))
+    named = trees(connection)[-1].origin
+    if not named:
+        raise LedgerBroken("the database does not say which log it holds: no origin is there")
+    return named
 
 
-def run_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """Stream the rows that are filed under a run, in commit order. Prompts are not among them."""
-    which = _OF_RUN.format(run_id=sql.Literal(run_id))
-    return _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
+def _name(origin: bytes | None) -> str:
+    named = bytes(origin or b"").decode(errors="backslashreplace")
+    if not named.isprintable() or len(named) > _LONGEST_ORIGIN:
+        raise LedgerBroken(
+            f"the database says that its log is {shortened(named, _LONGEST_ORIGIN)!r}: "
+            "no log has such a name"
+        )
+    return named
 
 
-def stream_rows(connection: Connection, stream_ids: Sequence[UUID]) -> Iterator[LeafRow]:
-    """Stream the rows of these streams; in commit order within each thousand streams."""
-    for first in range(0, len(stream_ids), _STREAMS_AT_ONCE):
-        chosen = list(stream_ids[first : first + _STREAMS_AT_ONCE])
-        which = _OF_STREAMS.format(stream_ids=sql.Literal(chosen))
-        yield from _rows(connection, _COPY.format(which=which, limit=sql.Literal(None)))
+def _checked(tile: Tile) -> Tile:
+    """The tile, if it is one. Raises `LedgerBroken` for what no tree has."""
+    if why := _why_none(tile):
+        raise LedgerBroken(f"tile {tile.tile} of level {tile.level} is no tile: {why}")
+    return tile
 
 
-def _rows(connection: Connection, statement: sql.Composed) -> Generator[LeafRow]:
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        first = True
-        for data in copy:
-            row = bytes(data)
-            if first:
-                row, first = row[_COPY_HEADER:], False
-            if len(row) > 2:
-                yield _leaf_row(row)
-
-
-def _leaf_row(row: bytes) -> LeafRow:
-    _, _, position, _, stream_id, _, version, length = _FIXED.unpack_from(row)
-    at = _FIXED.size
-    topic = row[at : at + length]
-    at += length
-    (length,) = _LENGTH.unpack_from(row, at)
-    state = row[at + 4 : at + 4 + length]
-    at += 4 + length
-    run_id = None
-    if row[at] == 0:
-        run_id = row[at + 4 : at + 20]
-        at += 16
-    (recorded_at,) = _MICROSECONDS.unpack_from(row, at + 8)
-    leaf_hash = row[at + 20 : at + 52] if len(row) > at + 20 else None
-    return LeafRow(
-        position, stream_id, version, topic, state, run_id,
-        recorded_at + _POSTGRES_EPOCH_US, leaf_hash,
-    )  # fmt: skip
+def _why_none(tile: Tile) -> str | None:
+    """A superuser can drop every constraint: so nothing is as its column says."""
+    if type(tile.level) is not int or not 0 <= tile.level < _LEVELS:
+        return f"levels are 0 to {_LEVELS - 1}"
+    most = 1 << 63 - TILE_LEVELS * (tile.level + 1)
+    if type(tile.tile) is not int or not 0 <= tile.tile < most:
+        return "no tree has a tile of this number"
+    if type(tile.width) is not int or not 0 < tile.width <= TILE_WIDTH:
+        return f"its width is {tile.width}"
+    if type(tile.hashes) is not bytes or len(tile.hashes) != HASH_BYTES * tile.width:
+        return f"it does not hold {tile.width} hashes"
+    if tile.level == 0:
+        there = tile.positions or []
+        if len(there) != tile.width or any(type(each) is not int for each in there):
+            return f"it does not hold {tile.width} positions"
+    return None
 
 
 def tiles(
     connection: Connection, level: int, first: int = 0, tree: int | None = None
 ) -> Iterator[Tile]:
-    """Stream a level's tiles from `first` on, the widest of each place; of the log's own tree."""
+    """A level's tiles from `first` on, the widest of each place; of the log's own tree.
+
+    Some are read at once. Raises `LedgerBroken` at what is no tile.
+    """
+    while True:
+        with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
+            found = cursor.execute(
+                "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
+                f"FROM failproof.ledger_tile_list WHERE tree = {_TREE} AND level = %s "
+                "AND tile >= %s ORDER BY tile, width DESC LIMIT %s",
+                (tree, level, first, _TILES_AT_ONCE),
+            ).fetchall()
+        yield from map(_checked, found)
+        if len(found) < _TILES_AT_ONCE:
+            return
+        first = found[-1].tile + 1
+
+
+def no_tiles(connection: Connection) -> list[Tile]:
+    """Some of the rows among the tiles that stand nowhere in a tree, and are read by nobody."""
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
-        yield from cursor.stream(
-            "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
-            f"FROM failproof.ledger_tile_list WHERE tree = {_TREE} AND level = %s AND tile >= %s "
-            "ORDER BY tile, width DESC",
-            (tree, level, first),
-        )
+        return cursor.execute(
+            "SELECT level, tile, width, NULL AS hashes FROM failproof.ledger_tile_list "
+            "WHERE (level BETWEEN 0 AND %s AND tile >= 0) IS NOT TRUE LIMIT 100",
+            (_LEVELS - 1,),
+        ).fetchall()
 
 
 def leaf_tiles(connection: Connection, tree: int) -> Iterator[Tile]:
@@ -171,23 +155,25 @@ def leaf_tiles(connection: Connection, tree: int) -> Iterator[Tile]:
 
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:
-    """One tile, the widest there is of it."""
+    """One tile, the widest there is of it. Raises `LedgerBroken` for what is no tile."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    return cursor.execute(
+    found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
         (None, level, number),
     ).fetchone()
+    return None if found is None else _checked(found)
 
 
 def last_tile(connection: Connection) -> Tile | None:
-    """The last tile of leaves, the widest there is of it."""
+    """The last tile of leaves, the widest there is of it. Raises `LedgerBroken` for no tile."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    return cursor.execute(
+    found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT 1",
         (None,),
     ).fetchone()
+    return None if found is None else _checked(found)
 
 
 def levels(connection: Connection) -> int:
@@ -195,22 +181,26 @@ def levels(connection: Connection) -> int:
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(
             "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list "
-            f"WHERE tree = {_TREE}",
-            (None,),
+            f"WHERE tree = {_TREE} AND level < %s",
+            (None, _LEVELS),
         ).fetchone()
     assert row is not None
     return int(row[0])
 
 
 def tile_of(connection: Connection, position: int) -> Tile | None:
-    """The tile of leaves that an event at this position would stand in."""
+    """The tile of leaves that an event at this position would stand in.
+
+    Raises `LedgerBroken` for what is no tile.
+    """
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    return cursor.execute(
+    found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = 0 AND positions[1] <= %s "
         "ORDER BY positions[1] DESC, width DESC LIMIT 1",
         (None, position),
     ).fetchone()
+    return None if found is None else _checked(found)
 
 
 def lock(connection: Connection) -> None:
@@ -239,12 +229,7 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
 
 def checkpoints(connection: Connection, tree: int | None = None) -> list[StoredCheckpoint]:
     """Every checkpoint of a tree, the log's own for `None`; the smallest size first."""
-    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        return cursor.execute(
-            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
-            "ORDER BY tree_size, checkpoint_id",
-            (tree,),
-        ).fetchall()
+    return _checkpoints(connection, "ORDER BY tree_size, checkpoint_id", tree)
 
 
 def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
@@ -254,22 +239,24 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
 
 def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
     """Every checkpoint of the log's own tree, the largest and the most signatures first."""
-    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        yield from cursor.execute(
-            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
-            "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC",
-            (None,),
-        )
+    newest: LiteralString = "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
+    yield from _checkpoints(connection, newest, None)
 
 
-def checkpoint_of(connection: Connection, tree_size: int) -> StoredCheckpoint | None:
-    """The checkpoint of the log's own tree at that size, with the most signatures."""
-    with connection.cursor(row_factory=class_row(StoredCheckpoint)) as cursor:
-        return cursor.execute(
-            f"SELECT tree_size, note FROM failproof.checkpoint_list WHERE tree = {_TREE} "
-            "AND tree_size = %s ORDER BY length(note) DESC, checkpoint_id DESC LIMIT 1",
-            (None, tree_size),
-        ).fetchone()
+def _checkpoints(
+    connection: Connection, which: LiteralString, tree: int | None
+) -> list[StoredCheckpoint]:
+    """Notes are taken as bytes: what is there may be no text of this database's encoding."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(
+            "SELECT tree_size, substring(textsend(note) FROM 1 FOR %s) "
+            f"FROM failproof.checkpoint_list WHERE tree = {_TREE} {which}",
+            (_LONGEST_NOTE, tree),
+        ).fetchall()
+    return [
+        StoredCheckpoint(tree_size, bytes(note or b"").decode(errors="surrogateescape"))
+        for tree_size, note in rows
+    ]
 
 
 def count_events(connection: Connection) -> int:

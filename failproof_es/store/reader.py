@@ -11,22 +11,30 @@ from uuid import UUID
 import orjson
 import psycopg
 from psycopg import sql
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 from psycopg.rows import class_row
 
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
 from failproof_es.store.mapper import decode, upcast
+from failproof_es.visible import shortened
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")
+Cursor = TypeVar("Cursor", bound=psycopg.Cursor[Any] | psycopg.ServerCursor[Any])
 
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
 
 _COLUMNS = sql.SQL(
     "notification_id AS position, originator_id AS stream_id, originator_version AS version, "
-    "topic, state, run_id, recorded_at"
+    "topic, state, run_id, "
+    "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
+    "AS recorded_at"
 )
+"""Python knows no other years."""
 _READ_AFTER = sql.SQL(
     "SELECT {} FROM failproof.stored_events WHERE notification_id > %b "
     "AND (%b::text[] IS NULL OR topic = ANY (%b)) ORDER BY notification_id LIMIT %b"
@@ -56,9 +64,16 @@ _MOST_BYTES = 2**23
 _MOST_ROWS = 500
 
 
+class UnreadableEvent(Exception):
+    """A row that the engine did not write: what every event has is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """One row of the log, its state byte for byte as stored."""
+    """One row of the log, its state byte for byte as stored.
+
+    Raises `UnreadableEvent`, which names the row, when it lacks what every event has.
+    """
 
     position: int
     stream_id: UUID
@@ -68,10 +83,27 @@ class RecordedEvent:
     run_id: UUID | None
     recorded_at: datetime
 
+    def __post_init__(self) -> None:
+        for name in ("position", "stream_id", "version", "topic", "state", "recorded_at"):
+            if getattr(self, name) is None:
+                raise self._unreadable(f"it has no {name}, or none that can be shown")
+
     def payload(self) -> dict[str, Any]:
-        """The state as JSON, as written: not upcast."""
-        payload: dict[str, Any] = orjson.loads(self.state)
+        """The state as JSON, as written: not upcast. Raises `UnreadableEvent`."""
+        try:
+            payload = orjson.loads(self.state)
+        except ValueError:
+            payload = None
+        if not isinstance(payload, dict):
+            raise self._unreadable("its state is no JSON object")
         return payload
+
+    def _unreadable(self, why: str) -> UnreadableEvent:
+        topic = shortened(str(self.topic), 100)
+        return UnreadableEvent(
+            f"the event at position {self.position} (stream {self.stream_id} version "
+            f"{self.version}, {topic}) cannot be read: {why}"
+        )
 
     def upcast_payload(self) -> dict[str, Any]:
         """The state as JSON, upcast to today's schema. Raises `MapperDeserialisationError`."""
@@ -82,12 +114,27 @@ class RecordedEvent:
         return decode(self.topic, self.state, self.stream_id, self.version)
 
 
+class _Text(Loader):
+    """Text that may be no UTF-8: what is none is shown as U+FFFD."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode(errors="replace")
+
+
+def _lenient(cursor: Cursor) -> Cursor:
+    """The cursor, which now reads every text."""
+    cursor.adapters.register_loader("text", _Text)
+    return cursor
+
+
 def read_after(
     connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
 ) -> list[RecordedEvent]:
     """The next events after `position`, in commit order, `limit` at most, however long."""
     wanted = list(topics) or None
-    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
         return cursor.fetchall()
 
@@ -97,7 +144,7 @@ def read_streams(
 ) -> dict[UUID, list[RecordedEvent]]:
     """Every event of these streams, by stream, in version order. Absent streams are absent."""
     streams: dict[UUID, list[RecordedEvent]] = {}
-    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_STREAMS, (list(stream_ids),))
         for row in cursor:
             streams.setdefault(row.stream_id, []).append(row)
@@ -106,7 +153,7 @@ def read_streams(
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:
     """One event by its place in its stream."""
-    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_EVENT, (stream_id, version))
         return cursor.fetchone()
 
@@ -211,7 +258,7 @@ def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
 
 
 def _read_positions(connection: Connection, positions: list[int]) -> list[RecordedEvent]:
-    with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
+    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         return cursor.execute(_READ_POSITIONS, (positions,)).fetchall()
 
 

@@ -230,7 +230,7 @@ def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
     assert shown.exit_code == 0, shown.output
     assert "replayed: 2 evaluations agree, 0 differ" in shown.stdout
     second = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
-    alone = [sys.executable, str(second), "run.evidence", "log.pub"]
+    alone = [sys.executable, "-I", str(second), "run.evidence", "--key", "log.pub"]
     assert subprocess.run(alone, cwd=tmp_path, check=False, timeout=60).returncode == 0
     lines = (tmp_path / "run.evidence").read_bytes().splitlines()
     assert sum(b'"topic":"Reviewed"' in line for line in lines) == 2

@@ -188,7 +188,7 @@ def _verify_elsewhere(data: bytes, key: str) -> None:
         file.write_bytes(data)
         public.write_text(key)
         began = time.perf_counter()
-        command = [sys.executable, "-I", str(SECOND), str(file), str(public)]
+        command = [sys.executable, "-I", str(SECOND), str(file), "--key", str(public)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     print(f"  the second verifier: {time.perf_counter() - began:.1f} s")
 

@@ -115,11 +115,11 @@ class Attacked:
             made = bundle.read(b"".join(evidence(connection, run)))
         return bundle.verify(made, (key or self.recorded.key).public)
 
-    def command(self, *arguments: object) -> click.testing.Result:
-        """Run the program as this user, who has the log's key."""
-        url = self.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
-        home = str(self.recorded.home)
-        return invoke(url, *arguments, cwd=self.folder, FAILPROOF_ES_HOME=home)
+    def command(self, *arguments: object, url: str = "", **more: str) -> click.testing.Result:
+        """Run the program as this user, who has the log's key: as an auditor, or with `url`."""
+        url = url or self.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+        environment = {"FAILPROOF_ES_HOME": str(self.recorded.home), **more}
+        return invoke(url, *arguments, cwd=self.folder, **environment)
 
     @property
     def public_key(self) -> Path:

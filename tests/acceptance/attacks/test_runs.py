@@ -154,7 +154,7 @@ def test_evidence_verify_exits_1_for_a_file_that_was_edited(log: Attacked) -> No
     assert (bad.exit_code, "NOT genuine" in bad.output) == (1, True)
 
 
-def test_window_without_the_key_and_a_checkpoint_a_log_of_another_origin_is_only_not_signed(
+def test_a_log_of_another_origin_without_checkpoints_is_unsigned_and_exits_1(
     log: Attacked,
 ) -> None:
     """Whoever verifies must bring the key, and what is kept: nothing here can stand in for it."""
@@ -163,4 +163,6 @@ def test_window_without_the_key_and_a_checkpoint_a_log_of_another_origin_is_only
         "DELETE FROM failproof.ledger_checkpoints",
     )
     said = log.command("verify")
-    assert (said.exit_code, "no public key" in said.output) == (0, True)
+    assert (said.exit_code, "UNSIGNED" in said.output) == (1, True), said.output
+    assert "there is no public key of failproof-es/another here" in said.output
+    assert log.command("verify", "--unsigned").exit_code == 0

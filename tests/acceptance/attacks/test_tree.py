@@ -15,6 +15,8 @@ from failproof_es.assurance.findings import (
     TAIL_CUT,
     TREE_CHANGED,
     TREE_REBUILT,
+    Signatures,
+    Verdict,
 )
 from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -217,10 +219,11 @@ def test_checkpoints_deleted_are_named_by_the_one_outside(log: Attacked) -> None
     assert found(log.verify(outside=True)) == {CHECKPOINT_REMOVED}
 
 
-def test_window_checkpoints_deleted_show_only_as_a_tail_that_is_not_signed(log: Attacked) -> None:
+def test_checkpoints_deleted_leave_a_log_that_is_unsigned(log: Attacked) -> None:
     log.tamper("TRUNCATE failproof.ledger_checkpoints")
     result = log.verify()
-    assert (result.genuine, result.signed_size) == (True, 0)
+    assert (result.findings, result.signed_size) == ([], 0)
+    assert (result.verdict, result.signatures) == (Verdict.UNSIGNED, Signatures.NO_CHECKPOINT)
 
 
 # -- which log it is -------------------------------------------------------------------------

@@ -146,6 +146,10 @@ class Author:
         root = seal.root.hex()
         self.add(RunSealed, run, run, streams=seal.streams, events=seal.events, root=root)
 
+    def follow(self, stream: UUID, version: int) -> None:
+        """Go on with a stream that has so many events already."""
+        self._versions[stream] = version
+
     def lose_an_append(self) -> None:
         """Leave a gap in the positions, as an append that is refused does."""
         self.flush()

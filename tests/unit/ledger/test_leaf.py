@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.leaf import NoLeaf, leaf_hash
 
 STREAM = bytes(range(16))
 FIELDS = st.tuples(
     st.binary(min_size=16, max_size=16),
-    st.integers(0, 2**64 - 1),
+    st.integers(0, 2**63 - 1),
     st.binary(max_size=4),
     st.binary(max_size=4),
 )
@@ -45,11 +44,11 @@ def test_bytes_that_move_from_the_topic_into_the_state_are_another_event() -> No
 
 @pytest.mark.parametrize("stream", [b"", STREAM[:-1], STREAM + b"\0"])
 def test_a_stream_id_of_another_length_is_refused(stream: bytes) -> None:
-    with pytest.raises(ValueError, match="16 bytes"):
+    with pytest.raises(ValueError, match="instead of 16"):
         leaf_hash(stream, 1, b"Scored", b"{}")
 
 
-@pytest.mark.parametrize(("version", "topic"), [(-1, b"x"), (2**64, b"x"), (1, b"x" * 65_536)])
+@pytest.mark.parametrize(("version", "topic"), [(-1, b"x"), (2**63, b"x"), (1, b"x" * 65_536)])
 def test_a_version_or_topic_out_of_bounds_is_refused(version: int, topic: bytes) -> None:
-    with pytest.raises(struct.error):
+    with pytest.raises(NoLeaf):
         leaf_hash(STREAM, version, topic, b"{}")

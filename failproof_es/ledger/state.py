@@ -1,0 +1,65 @@
+"""Reading an event's state so that every reader of it reads the same.
+
+JSON as RFC 8259 has it, in UTF-8, and stricter where programs differ: one object, no name
+twice in an object, bounds for nesting and for the digits of an integer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_MOST_LEVELS = 500
+_MOST_DIGITS = 4300
+_SIGN = re.compile(r'\\.|"|[\[\]{}]', re.DOTALL)
+
+
+def read_state(state: bytes) -> dict[str, Any]:
+    """The object that a state is. Raises `ValueError`."""
+    text = state.decode()
+    _check_depth(text)
+    read = _DECODER.decode(text)
+    if not isinstance(read, dict):
+        raise ValueError("it is no object")
+    return read
+
+
+def _check_depth(text: str) -> None:
+    if text.count("{") + text.count("[") <= _MOST_LEVELS:
+        return
+    depth = 0
+    in_string = False
+    for match in _SIGN.finditer(text):
+        sign = match[0]
+        if sign == '"':
+            in_string = not in_string
+        elif in_string:
+            continue
+        elif sign in "[{":
+            depth += 1
+            if depth > _MOST_LEVELS:
+                raise ValueError(f"it is nested deeper than {_MOST_LEVELS}")
+        elif sign in "]}":
+            depth -= 1
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return found
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(f"an integer of more than {_MOST_DIGITS} digits")
+    return int(digits)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_once, parse_int=_integer, parse_constant=_no_constant
+)

@@ -1,0 +1,442 @@
+"""Rows that no event can have, put there by a superuser who drops every constraint first.
+
+Whatever stands there, `verify` ends and names it, and nothing is signed over it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from failproof_es.assurance.findings import (
+    CLOCK,
+    ROW_CHANGED,
+    ROW_IMPOSSIBLE,
+    ROW_MISLABELLED,
+    ROW_MISSING,
+    SIGNATURE,
+    TREE_CHANGED,
+    Verification,
+)
+from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.keeper import Keeper
+from failproof_es.engine.sealing import seal_of
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.store import ledger
+from tests.acceptance.attacks.conftest import Attacked, first, found
+from tests.acceptance.attacks.deadline import within_seconds
+from tests.acceptance.attacks.statements import LEAF_OF
+from tests.acceptance.attacks.world import PASSED
+from tests.acceptance.commands import run, write_configuration, write_suite
+
+NO_UTF8 = r"('\xfffe'::bytea)::text"
+"""A text that is no UTF-8, in a database that is: by a cast that only a superuser can make."""
+CAST = "CREATE CAST (bytea AS text) WITHOUT FUNCTION"
+
+EVENTS, TILES, CHECKPOINTS = "events", "ledger_tiles", "ledger_checkpoints"
+
+
+def unconstrained(log: Attacked, table: str) -> list[str]:
+    """Statements that take every CHECK, NOT NULL and key of a table away."""
+    constraints = log.fetch(
+        "SELECT conname FROM pg_constraint WHERE contype IN ('c', 'p', 'u') "
+        f"AND conrelid = 'failproof.{table}'::regclass ORDER BY contype"
+    )
+    # The primary key goes first: its columns stay NOT NULL while it is there.
+    drops = [f"ALTER TABLE failproof.{table} DROP CONSTRAINT IF EXISTS {name}"
+             for (name,) in reversed(constraints)]  # fmt: skip
+    columns = log.fetch(
+        "SELECT attname FROM pg_attribute WHERE attnum > 0 AND attidentity = '' "
+        f"AND NOT attisdropped AND attrelid = 'failproof.{table}'::regclass"
+    )
+    drops += [f"ALTER TABLE failproof.{table} ALTER {name} DROP NOT NULL" for (name,) in columns]
+    return drops
+
+
+def plant(log: Attacked, table: str, *statements: str) -> None:
+    """Change something that no constraint would let through."""
+    log.superuser.execute(b"DROP CAST IF EXISTS (bytea AS text)")
+    log.superuser.execute(CAST.encode())
+    log.tamper(*unconstrained(log, table), *statements)
+    log.superuser.execute(b"DROP CAST (bytea AS text)")
+
+
+def verified(log: Attacked) -> Verification:
+    with within_seconds(60):
+        return log.verify()
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Something about a row that no event has."""
+
+    name: str
+    column: str
+    value: str
+    said: str
+    """What is said of it, where no leaf can be made of the row; else nothing."""
+
+
+IMPOSSIBLE = [
+    Odd("version -1", "originator_version", "-1", "its version is -1"),
+    Odd("lowest version", "originator_version", str(-(1 << 63)), "its version is -9"),
+    Odd("version none", "originator_version", "NULL", "its version is missing"),
+    Odd("topic 64 KiB", "topic", "repeat('x', 65536)", "its topic is 65,536 bytes long"),
+    Odd("topic 100 MB", "topic", "repeat('x', 100000000)", "its topic is 100,000,000 bytes"),
+    Odd("topic none", "topic", "NULL", "its topic is missing"),
+    Odd("state none", "state", "NULL", "its state is missing"),
+    Odd("stream none", "originator_id", "NULL", "its stream id is missing"),
+    Odd("recorded never", "recorded_at", "NULL", "its recorded_at is missing"),
+]
+CHANGED = [
+    Odd("version 0", "originator_version", "0", ""),
+    Odd("version huge", "originator_version", str((1 << 63) - 1), ""),
+    Odd("topic empty", "topic", "''", ""),
+    Odd("topic not UTF-8", "topic", NO_UTF8, ""),
+    Odd("topic just under 64 KiB", "topic", "repeat('x', 65535)", ""),
+    Odd("state empty", "state", "''", ""),
+    Odd("state no JSON", "state", "'nothing'", ""),
+    Odd("state not UTF-8", "state", r"'\xff'", ""),
+    Odd("state deep", "state", "convert_to(repeat('[', 100000), 'UTF8')", ""),
+    Odd("state 100 MB", "state", "convert_to(repeat('x', 100000000), 'UTF8')", ""),
+    Odd("leaf hash empty", "leaf_hash", "''", ""),
+    Odd("leaf hash short", "leaf_hash", r"'\x00'", ""),
+    Odd("leaf hash long", "leaf_hash", r"leaf_hash || '\x00'", ""),
+]
+
+
+def of(odd: Odd) -> str:
+    return odd.name
+
+
+@pytest.mark.parametrize("odd", [*IMPOSSIBLE, *CHANGED], ids=of)
+def test_an_event_made_into_a_row_that_no_event_has_is_named(log: Attacked, odd: Odd) -> None:
+    """Where the tree has the event: it is known that something else stood there."""
+    forged = log.event("Scored", PASSED, 7)
+    index = log.index(forged.position)
+    plant(
+        log, EVENTS, f"UPDATE failproof.events SET {odd.column} = {odd.value} "
+        f"WHERE notification_id = {forged.position}",
+    )  # fmt: skip
+    result = verified(log)
+    named = first(result, ROW_CHANGED)
+    assert (named.index, named.position) == (index, forged.position)
+    assert odd.said in named.message
+    assert len(named.topic or "") <= 100
+
+
+@pytest.mark.parametrize("odd", IMPOSSIBLE, ids=of)
+def test_a_row_behind_the_tree_that_no_event_has_is_named_and_never_signed(
+    log: Attacked, odd: Odd
+) -> None:
+    position = log.rows()[-1].position
+    plant(
+        log, EVENTS, f"UPDATE failproof.events SET {odd.column} = {odd.value} "
+        f"WHERE notification_id = {position}",
+    )  # fmt: skip
+    named = first(verified(log), ROW_IMPOSSIBLE)
+    assert (named.index, named.position) == (log.recorded.sizes.all - 1, position)
+    assert odd.said in named.message
+    with (
+        within_seconds(60),
+        log.engine() as store,
+        store.connect() as connection,
+        pytest.raises(LedgerBroken, match=f"position {position} .*{odd.said}"),
+    ):
+        sign_checkpoint(connection, log.recorded.key, None)
+
+
+@pytest.mark.parametrize("state", ["''", "'nothing'", r"'\xff'"], ids=["empty", "text", "bytes"])
+def test_a_state_that_is_no_json_with_a_leaf_that_fits_is_named_behind_the_tree_too(
+    log: Attacked, state: str
+) -> None:
+    position = log.rows()[-1].position
+    place = f"WHERE notification_id = {position}"
+    plant(
+        log, EVENTS, f"UPDATE failproof.events SET state = {state} {place}",
+        f"UPDATE failproof.events SET leaf_hash = {LEAF_OF} {place}",
+    )  # fmt: skip
+    named = first(verified(log), ROW_MISLABELLED)
+    assert (named.position, "is not JSON" in named.message) == (position, True)
+
+
+def test_an_event_without_a_position_is_named_and_so_is_where_it_stood(log: Attacked) -> None:
+    forged = log.event("Scored", PASSED, 7)
+    plant(
+        log, EVENTS, "ALTER TABLE failproof.events ALTER notification_id DROP IDENTITY",
+        "ALTER TABLE failproof.events ALTER notification_id DROP NOT NULL",
+        "UPDATE failproof.events SET notification_id = NULL "
+        f"WHERE notification_id = {forged.position}",
+    )  # fmt: skip
+    result = verified(log)
+    assert first(result, ROW_MISSING).position == forged.position
+    named = first(result, ROW_IMPOSSIBLE)
+    assert named.stream_id is not None
+    assert (named.stream_id.bytes, named.version) == (forged.stream_id, forged.version)
+    assert "its position is missing" in named.message
+
+
+@pytest.mark.parametrize("time", ["infinity", "-infinity", "4713-01-01 00:00:00 BC"])
+def test_an_event_recorded_at_a_time_that_no_clock_says_is_named_and_no_other(
+    log: Attacked, time: str
+) -> None:
+    forged = log.event("RunStarted", PASSED)
+    plant(
+        log, EVENTS, f"UPDATE failproof.events SET recorded_at = '{time}' "
+        f"WHERE notification_id = {forged.position}",
+    )  # fmt: skip
+    assert [(each.kind, each.position) for each in verified(log).findings] == [
+        (CLOCK, forged.position)
+    ]
+
+
+def test_a_row_that_the_database_cannot_read_is_named_and_those_behind_it_are_verified(
+    log: Attacked,
+) -> None:
+    """Its state was stored apart, and there is nothing any more where it was stored."""
+    one, two = (log.event("Scored", PASSED, n).position for n in (3, 9))
+    [[toast]] = log.fetch(
+        "SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'failproof.events'::regclass"
+    )
+    kept = log.fetch(f"SELECT DISTINCT chunk_id FROM {toast}")
+    for position in (one, two):
+        plant(
+            log, EVENTS, "ALTER TABLE failproof.events ALTER state SET STORAGE EXTERNAL",
+            "UPDATE failproof.events SET state = convert_to(repeat('x', 100000), 'UTF8') "
+            f"WHERE notification_id = {position}",
+        )  # fmt: skip
+    with log.superuser.transaction():
+        for statement in (
+            "SET LOCAL event_triggers = off",
+            "SET LOCAL allow_system_table_mods = on",
+            f"UPDATE pg_class SET relkind = 'r' WHERE oid = '{toast}'::regclass",
+        ):
+            log.superuser.execute(statement.encode())
+    gone = f"DELETE FROM {toast} WHERE chunk_id <> ALL (%s)"
+    log.superuser.execute(gone.encode(), ([chunk for (chunk,) in kept],))
+    result = verified(log)
+    named = [(each.kind, each.position) for each in result.findings]
+    assert named == [(ROW_CHANGED, one), (ROW_CHANGED, two)]
+    assert "the database cannot read it" in result.findings[0].message
+    assert result.events == log.recorded.sizes.all
+
+
+def test_a_view_that_fails_at_a_row_is_named_there(log: Attacked) -> None:
+    forged = log.event("Scored", PASSED, 3)
+    [[definition]] = log.fetch("SELECT pg_get_viewdef('failproof.stored_events'::regclass)")
+    by_zero = f"WHEN notification_id THEN 1 / (notification_id - {forged.position}) ELSE 1"
+    state = f"substring(state FROM (CASE {forged.position} {by_zero} END)::int) AS state,"
+    failing = definition.replace("state,", state, 1)
+    log.tamper(f"CREATE OR REPLACE VIEW failproof.stored_events AS {failing}")
+    result = verified(log)
+    named = first(result, ROW_CHANGED)
+    assert (named.position, named.stream_id is not None) == (forged.position, True)
+    assert "the database cannot read it: division by zero" in named.message
+    assert [each.position for each in result.findings if each.kind == ROW_CHANGED] == [
+        forged.position
+    ]
+
+
+# -- tiles -------------------------------------------------------------------------------------
+
+LEAVES = "WHERE level = 0 AND tile = 1"
+ODD_TILES = {
+    "positions none": f"SET positions = NULL {LEAVES}",
+    "a position none": f"SET positions = array_replace(positions, positions[7], NULL) {LEAVES}",
+    "too few positions": f"SET positions = positions[1:200] {LEAVES}",
+    "too many positions": f"SET positions = positions || 1::bigint {LEAVES}",
+    "no positions": f"SET positions = '{{}}' {LEAVES}",
+    "positions in rows": "SET positions = (SELECT array_agg(ARRAY[a]) FROM unnest(positions) a) "
+    + LEAVES,
+    "hashes none": f"SET hashes = NULL {LEAVES}",
+    "no hashes": f"SET hashes = '' {LEAVES}",
+    "hashes short": f"SET hashes = substring(hashes FROM 2) {LEAVES}",
+    "hashes long": f"SET hashes = hashes || sha256('') {LEAVES}",
+    "width none": f"SET width = NULL {LEAVES}",
+    "width 0": f"SET width = 0 {LEAVES}",
+    "width -1": f"SET width = -1 {LEAVES}",
+    "width huge": f"SET width = 32767 {LEAVES}",
+    "level none": f"SET level = NULL {LEAVES}",
+    "level -1": f"SET level = -1 {LEAVES}",
+    "level huge": "SET level = 32767 WHERE level = 1",
+    "number none": f"SET tile = NULL {LEAVES}",
+    "number -1": f"SET tile = -1 {LEAVES}",
+    "number huge": f"SET tile = {(1 << 63) - 1} {LEAVES}",
+    "number huge above": f"SET tile = {(1 << 63) - 1} WHERE level = 1",
+    "upper hashes short": "SET hashes = substring(hashes FROM 2) WHERE level = 1",
+    "upper hashes none": "SET hashes = NULL WHERE level = 1",
+    "upper width 0": "SET width = 0 WHERE level = 1",
+}
+
+
+@pytest.mark.parametrize("change", ODD_TILES.values(), ids=ODD_TILES.keys())
+def test_a_tile_that_no_tree_has_is_named_and_nothing_is_signed_over_it(
+    log: Attacked, change: str
+) -> None:
+    plant(log, TILES, f"UPDATE failproof.ledger_tiles {change}")
+    assert TREE_CHANGED in found(verified(log))
+    with within_seconds(60), log.engine() as store, Keeper(store, every_s=600) as keeper:
+        pass
+    assert keeper.trouble is not None
+    with within_seconds(60), contextlib.suppress(EvidenceError):
+        log.evidence(PASSED)
+
+
+# -- checkpoints and the origin --------------------------------------------------------------------
+
+ODD_CHECKPOINTS = {
+    "garbage": "note = 'garbage'",
+    "empty": "note = ''",
+    "none": "note = NULL",
+    "not UTF-8": f"note = {NO_UTF8}",
+    "not UTF-8 in the text": f"note = {NO_UTF8} || note",
+    "20 MB": "note = repeat('x', 20000000)",
+    "20 MB behind it": "note = note || repeat('x', 20000000)",
+    "an origin of 20 MB": "note = repeat('x', 20000000) || note",
+    "a key's name of 20 MB": "note = note || '— ' || repeat('+', 20000000) || ' AAAA' || chr(10)",
+    "size none": "tree_size = NULL",
+    "size -1": "tree_size = -1",
+    "size huge": f"tree_size = {(1 << 63) - 1}",
+}
+
+
+@pytest.mark.parametrize("change", ODD_CHECKPOINTS.values(), ids=ODD_CHECKPOINTS.keys())
+def test_a_checkpoint_that_is_none_is_named_in_few_words(log: Attacked, change: str) -> None:
+    plant(
+        log, CHECKPOINTS, f"UPDATE failproof.ledger_checkpoints SET {change} "
+        "WHERE tree_size = (SELECT max(tree_size) FROM failproof.ledger_checkpoints)",
+    )  # fmt: skip
+    result = verified(log)
+    assert SIGNATURE in found(result)
+    assert max(len(each.message) for each in result.findings) < 400
+    with within_seconds(60), log.engine() as store, Keeper(store, every_s=600):
+        pass
+
+
+ODD_ORIGINS = {
+    "deleted": "DELETE FROM failproof.ledger_identity",
+    "none": "UPDATE failproof.ledger_identity SET origin = NULL",
+    "empty": "UPDATE failproof.ledger_identity SET origin = ''",
+    "not UTF-8": f"UPDATE failproof.ledger_identity SET origin = {NO_UTF8}",
+    "20 MB": "UPDATE failproof.ledger_identity SET origin = repeat('x', 20000000)",
+    "two lines": "UPDATE failproof.ledger_identity SET origin = origin || chr(10) || 'x'",
+}
+
+
+@pytest.mark.parametrize("change", ODD_ORIGINS.values(), ids=ODD_ORIGINS.keys())
+def test_a_log_that_does_not_say_which_it_is_is_refused_in_few_words(
+    log: Attacked, change: str
+) -> None:
+    plant(log, "ledger_identity", change)
+    with within_seconds(60):
+        said = log.command("verify", "--key", log.public_key)
+    assert (said.exit_code, len(said.output) < 1000) == (1, True)
+    assert "Traceback" not in said.output
+
+
+# -- whoever else reads such rows ------------------------------------------------------------------
+
+READERS = [
+    ("verify",),
+    ("verify", "2"),
+    ("ledger", "checkpoint"),
+    ("evidence", "export", "2", "-o", "run.evidence"),
+    ("evidence", "export", "2", "-o", "run.evidence", "--no-checkpoint"),
+    ("log",),
+    ("log", "2", "--format", "jsonl"),
+]
+TO_BE_READ = [
+    *[odd for odd in IMPOSSIBLE if odd.name not in ("lowest version", "topic 100 MB")],
+    *[odd for odd in CHANGED if odd.name in ("topic not UTF-8", "state empty", "state not UTF-8")],
+    Odd("state deep", "state", "convert_to(repeat('[', 100000), 'UTF8')", ""),
+    Odd("recorded at infinity", "recorded_at", "'infinity'", ""),
+    Odd("recorded before Christ", "recorded_at", "'4713-01-01 00:00:00 BC'", ""),
+]
+
+
+@pytest.mark.parametrize("odd", TO_BE_READ, ids=of)
+def test_every_command_that_reads_such_a_row_ends_with_words(log: Attacked, odd: Odd) -> None:
+    """Once where the tree has the event, and once behind it."""
+    for position in (log.event("Scored", PASSED, 7).position, log.rows()[-1].position):
+        plant(
+            log, EVENTS, f"UPDATE failproof.events SET {odd.column} = {odd.value} "
+            f"WHERE notification_id = {position}",
+        )  # fmt: skip
+    for arguments in READERS:
+        with within_seconds(60):
+            said = log.command(*arguments, url=log.url)
+        assert said.exit_code in (0, 1), (arguments, said.output)
+        if arguments == ("verify",):
+            assert said.exit_code == 1
+        if said.exit_code:
+            assert said.output.strip(), arguments
+            assert "Error:" not in said.output and "NoneType" not in said.output, said.output
+
+
+@pytest.fixture
+def started(log: Attacked, mock_url: str) -> Iterator[Attacked]:
+    write_suite(log.folder, 2)
+    write_configuration(log.folder, mock_url)
+    yield log
+
+
+@pytest.mark.parametrize(
+    "odd", [IMPOSSIBLE[0], IMPOSSIBLE[3], IMPOSSIBLE[6], CHANGED[3], CHANGED[6]], ids=of
+)
+def test_a_run_on_a_log_with_such_a_row_ends_and_says_that_the_log_could_not_be_signed(
+    started: Attacked, odd: Odd
+) -> None:
+    log = started
+    position = log.rows()[-1].position
+    plant(
+        log, EVENTS, f"UPDATE failproof.events SET {odd.column} = {odd.value} "
+        f"WHERE notification_id = {position}",
+    )  # fmt: skip
+    done = run(
+        log.url, "start", "run.yaml", cwd=log.folder, FAILPROOF_ES_HOME=str(log.recorded.home)
+    )
+    assert "the log could not be signed" in done.stderr
+    assert f"position {position} " in done.stderr
+
+
+def test_the_thread_that_signs_outlives_whatever_goes_wrong_and_says_it(
+    log: Attacked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody foresaw is a trouble like any other."""
+
+    def fails(_: object) -> None:
+        raise AssertionError("nobody foresaw this")
+
+    monkeypatch.setattr("failproof_es.assurance.keeper.checkpoint_and_keep", fails)
+    with log.engine() as store, Keeper(store, every_s=600) as keeper:
+        pass
+    assert isinstance(keeper.trouble, AssertionError)
+
+
+def test_a_run_with_such_an_event_is_not_sealed(log: Attacked) -> None:
+    forged = log.event("Scored", PASSED, 7)
+    plant(
+        log, EVENTS, "UPDATE failproof.events SET originator_version = -1 "
+        f"WHERE notification_id = {forged.position}",
+    )  # fmt: skip
+    with (
+        within_seconds(60),
+        log.auditor() as connection,
+        pytest.raises(LedgerBroken, match=f"position {forged.position} .*its version is -1"),
+    ):
+        seal_of(connection, PASSED)
+
+
+def test_after_a_row_that_is_refused_the_same_connection_goes_on(log: Attacked) -> None:
+    plant(
+        log, EVENTS, "UPDATE failproof.events SET originator_version = -1 "
+        f"WHERE notification_id = {log.rows()[-1].position}",
+    )  # fmt: skip
+    with within_seconds(60), log.engine() as store, store.connect() as connection:
+        for _ in range(2):
+            with pytest.raises(LedgerBroken):
+                integrate(connection)
+        assert ledger.count_events(connection) == log.recorded.sizes.all
