@@ -5,8 +5,9 @@
          || length of the state (8) || SHA-256 of the state's bytes (32)
 
 Integers are unsigned and big-endian. Computed by the writer before the insert and computed
-again from the row by whoever reads it; never by the database, never over JSON that was
-parsed and written again. `recorded_at` and the position are not in it: the database gives
+again from the row by whoever reads it; never over JSON that was parsed and written again. The
+database computes it too (`store/functions/leaf_of.sql`), but only to refuse a wrong one: what it
+says a leaf is proves nothing. `recorded_at` and the position are not in it: the database gives
 them after the writer let go of the event.
 """
 

@@ -55,7 +55,8 @@ DEFINITIONS = {
     "add a trigger": "CREATE TRIGGER mine BEFORE INSERT ON failproof.events "
     "FOR EACH ROW EXECUTE FUNCTION failproof.refuse_change()",
     "rewrite": "ALTER TABLE failproof.events SET UNLOGGED",
-    "rewrite with USING": "DROP VIEW failproof.stored_events, failproof.event_log CASCADE; "
+    "rewrite with USING": "DROP VIEW failproof.stored_events, failproof.event_log, "
+    "failproof.readable_log CASCADE; "
     "ALTER TABLE failproof.events "
     "ALTER COLUMN state TYPE bytea USING '{}'::bytea",
     "add a column": "ALTER TABLE failproof.events ADD COLUMN note text DEFAULT 'x'",
