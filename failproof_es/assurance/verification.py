@@ -7,12 +7,13 @@ tree's tiles, then the rows. What disagrees is named by the weakest of the two.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from uuid import UUID
+
+import orjson
 
 from failproof_es.assurance.findings import (
     CHECKPOINT_REMOVED,
@@ -297,8 +298,8 @@ class _Columns:
 
 def _how_mislabelled(row: LeafRow) -> str:
     try:
-        json.loads(row.state.decode())
-    except (ValueError, RecursionError):
+        orjson.loads(row.state)
+    except ValueError:
         return "its state is not JSON, and names no run"
     return "the row is filed under another run than its event names"
 

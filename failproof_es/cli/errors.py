@@ -16,6 +16,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
+from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
@@ -57,7 +58,7 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
         case RunBusy():
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
-        case LedgerBroken() | Forked():
+        case LedgerBroken() | Forked() | NoteError():
             say(
                 f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
                 "changed."

@@ -29,9 +29,9 @@ files or the database is shown with its control, bidirectional and invisible cha
 | exit code | meaning |
 |---|---|
 | 0 | done, and all gates met |
-| 1 | the run or the tool failed; `replay` found a difference |
+| 1 | the run or the tool failed; `replay` found a difference, `verify` a change |
 | 2 | wrong usage, configuration or suite: nothing was sent |
-| 3 | the run is complete and a gate is not met |
+| 3 | the run is complete and a gate is not met; or it cannot be proven yet (`verify RUN`) |
 | 130 | interrupted; `failproof-es resume RUN` takes it up again |
 
 `start --json` and `resume --json` end with one object on the last line of stdout: `run_id`,
