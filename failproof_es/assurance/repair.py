@@ -8,6 +8,7 @@ signed over the old tree is held against the log by every verification from then
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,14 +17,13 @@ from uuid import uuid4
 from failproof_es.assurance.findings import Finding, Verification
 from failproof_es.assurance.integrator import LedgerBroken
 from failproof_es.assurance.old_tree import Leaves, check_tree
-from failproof_es.assurance.replaced import signed_in_database
+from failproof_es.assurance.replaced import kept_outside, signed_in_database
 from failproof_es.assurance.signing_key import (
     create_key,
     key_path,
     log_key,
     own_file,
     own_public_key,
-    public_path,
 )
 from failproof_es.assurance.trees import read_trees
 from failproof_es.assurance.trusted import default_place, read_kept
@@ -71,13 +71,15 @@ def repair(
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)
     public = own_public_key(old.origin) if old_key is None else old_key.public
-    found = _verified(connection, public)
+    kept = None if public is None else read_kept(str(default_place(public.name)), public)
+    trusted = [] if kept is None else [kept]
+    found = verify_log(connection, public, trusted)
     if found.genuine and not force:
         raise InvalidInput.because(
             "the tree is as it was recorded: nothing is to be repaired",
             remedy="--force begins a new tree all the same",
         )
-    size, wrong = _what_is_left(connection, old, public)
+    size, wrong = _what_is_left(connection, old, public, trusted)
     if wrong and not force:
         raise InvalidInput.because(
             f"a new tree would not heal this log: {wrong[0].message} ({len(wrong)} such)",
@@ -86,16 +88,11 @@ def repair(
         )
     forced = found.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"
-    path = own_file(new_origin, "key")
-    new_key = create_key(path, new_origin, ED25519)
-    try:
-        return _begin(
-            store, connection, reason, old, old_key, public, new_key, size, found, forced=forced
-        )
-    except BaseException:
-        path.unlink()
-        public_path(path).unlink()
-        raise
+    # It stays, whatever comes: a commit whose acknowledgement was lost has begun its tree.
+    new_key = create_key(own_file(new_origin, "key"), new_origin, ED25519)
+    return _begin(
+        store, connection, reason, old, old_key, public, new_key, size, found, forced=forced
+    )
 
 
 def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey | None:
@@ -113,13 +110,8 @@ def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey 
         raise
 
 
-def _verified(connection: Connection, public: PublicKey | None) -> Verification:
-    kept = None if public is None else read_kept(str(default_place(public.name)), public)
-    return verify_log(connection, public, [] if kept is None else [kept])
-
-
 def _what_is_left(
-    connection: Connection, old: LogTree, key: PublicKey | None
+    connection: Connection, old: LogTree, key: PublicKey | None, trusted: Sequence[Checkpoint]
 ) -> tuple[int, list[Finding]]:
     """How many events the old tree holds, and what a verification would say of it from now on."""
     log = Leaves()
@@ -127,8 +119,8 @@ def _what_is_left(
         for row in rows:
             log.add(row.position, checked_leaf(row))
     wrong: list[Finding] = []
-    signed = signed_in_database(connection, old, key, [])
-    checked = check_tree(ledger.leaf_tiles(connection, old.number), list(signed), log, wrong.append)
+    signed = [*signed_in_database(connection, old, key, []), *map(kept_outside, trusted)]
+    checked = check_tree(ledger.leaf_tiles(connection, old.number), signed, log, wrong.append)
     return checked.events, wrong
 
 

@@ -45,11 +45,7 @@ def verify_replaced(
         vouched_for = _vouched_for(repair, keys, result, remarks)
         signed = [
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
-            *(
-                Signed(each.size, each.root, "the checkpoint kept outside", outside=True)
-                for each in trusted
-                if each.origin == old.origin
-            ),
+            *(kept_outside(each) for each in trusted if each.origin == old.origin),
         ]
         checked = check_tree(ledger.leaf_tiles(connection, old.number), signed, log, result.add)
         intact = checked.intact and _is_all_there(repair, checked, result)
@@ -65,6 +61,12 @@ def verify_replaced(
                 vouched_for, intact, tuple(remarks),
             )
         )  # fmt: skip
+
+
+def kept_outside(checkpoint: Checkpoint) -> Signed:
+    """What a checkpoint that is kept outside the database signs."""
+    said_by = f"the checkpoint of {checkpoint.origin} kept outside"
+    return Signed(checkpoint.size, checkpoint.root, said_by, outside=True)
 
 
 def signed_in_database(
