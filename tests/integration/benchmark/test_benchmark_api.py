@@ -106,7 +106,7 @@ def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
     with store.connect() as connection:
         run = resolve_run(connection, str(run_id))
         life = [row.topic for row in find(connection, stream_id=run)]
-    assert life[:3] == ["RunStarted", "CasesPlanned", "RunCompleted"]
+    assert life[:4] == ["RunStarted", "CasesPlanned", "PricesRecorded", "RunCompleted"]
 
 
 def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(

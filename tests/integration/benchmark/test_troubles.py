@@ -72,7 +72,9 @@ def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_co
             parts.benchmark.resume_benchmark(1)
     with store.connect() as connection:
         life = [row.topic for row in find(connection, stream_id=resolve_run(connection, "1"))]
-    assert life[:5] == ["RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted"]
+    assert life[:6] == [
+        "RunStarted", "CasesPlanned", "PricesRecorded", "RunPaused", "RunResumed", "RunCompleted",
+    ]  # fmt: skip
 
 
 def test_a_key_that_a_model_echoes_in_pieces_reaches_no_callback(
