@@ -22,7 +22,7 @@ quickstart: .venv/weights
 
 test: lint .venv/weights
 	@echo "make: pytest"
-	@$(BIN)/python -m pytest -q --ignore=tests/benchmarks
+	@$(BIN)/python -m pytest -q -n logical --maxprocesses=8 --dist loadfile --ignore=tests/benchmarks
 
 search: .venv/dev .venv/weights
 	@echo "make: pytest, properties only, random examples"
