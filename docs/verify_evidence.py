@@ -130,12 +130,11 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
-def plain(value: Any) -> bool:
-    """Whether it is written in one way only: no fractions in it."""
-    if type(value) is dict:
-        return all(map(plain, value.values()))
-    if type(value) is list:
-        return all(map(plain, value))
+def plain(value: Any, levels: int = 10) -> bool:
+    """Whether it is written in one way only (no fractions in it), and no deeper than any is."""
+    if type(value) in (dict, list):
+        inner = value.values() if type(value) is dict else value
+        return levels > 0 and all(plain(each, levels - 1) for each in inner)
     return type(value) in (str, int, bool, type(None))
 
 

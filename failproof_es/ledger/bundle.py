@@ -30,6 +30,8 @@ _BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
 """The format's versions: what attempts are counted by is what the run recorded."""
 
 _EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
+_MOST_LEVELS = 10
+"""Of lists and objects in the manifest or the summary."""
 _SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
 _HASH_BYTES = 32
 
@@ -132,12 +134,11 @@ def read(data: bytes) -> Bundle:
     )
 
 
-def _plain(value: Any) -> bool:
-    """Whether it is written in one way only: no fractions in it."""
-    if type(value) is dict:
-        return all(map(_plain, value.values()))
-    if type(value) is list:
-        return all(map(_plain, value))
+def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
+    """Whether it is written in one way only (no fractions in it), and no deeper than any is."""
+    if type(value) in (dict, list):
+        inner = value.values() if type(value) is dict else value
+        return levels > 0 and all(_plain(each, levels - 1) for each in inner)
     return type(value) in (str, int, bool, NoneType)
 
 

@@ -423,7 +423,7 @@ def test_what_is_integrated_while_the_rows_are_verified_is_no_change_of_the_tree
             found = list(ledger.leaf_rows(*arguments))
             write(administrator, 300)
             sign_checkpoint(meanwhile, key, None)
-            return iter(found)
+            return (row for row in found)
 
         monkeypatch.setattr(ledger, "leaf_rows", leaf_rows)
         assert verify_log(connection, key.public).findings == []

@@ -11,12 +11,12 @@ import pytest
 from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.assurance.verification import verify_log
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger, migration
 from failproof_es.store.definitions import differences
 from failproof_es.store.installation import WRITER, SchemaState, install, schema_state
 from failproof_es.store.recorder import query
 from failproof_es.store.store import Store
+from tests.integration.store.test_ledger_upgrade import sign_as_then
 
 EVERY_BYTE = "SELECT e::text FROM failproof.events AS e ORDER BY notification_id"
 UNCHECKED = 6
@@ -45,9 +45,8 @@ def test_a_signed_log_of_an_older_version_is_upgraded_and_gone_on_with(
         with monkeypatch.context() as patched:
             patched.setattr(migration, "migrations", lambda: older)
             migration.migrate(connection)
-        key = SigningKey.generate(ledger.origin(connection))
         append_rows(connection, 300)
-        sign_checkpoint(connection, key, None)
+        key = sign_as_then(connection)
         append_rows(connection, 10)
         if hostile:
             connection.execute(
