@@ -41,8 +41,9 @@ def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
         text = _read(place)
         return None if text is None else checkpoint.opened(note.parse(text), key)
     except (OSError, UnicodeDecodeError, NoteError, *UNUSABLE) as error:
+        why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
-            f"the checkpoint kept in {place} cannot be used: {error}",
+            f"the checkpoint kept in {place} cannot be used: {why}",
             remedy="if nobody changed it, the log's key is another one now; ask why",
         ) from None
 
