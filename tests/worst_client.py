@@ -21,7 +21,7 @@ from failproof_es.engine.attempt_events import Stamp, error_recorded, response_r
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived
-from failproof_es.models import ModelError, create_provider
+from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.store.mapper import decode, encode
 
 KEY = "sk-worst-0123456789-worst-key/+="
@@ -34,48 +34,53 @@ def peak_mib() -> float:
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1024
 
 
-async def outcome(url: str, timeout_s: float) -> ResponseReceived | ErrorRecorded:
-    """What is recorded of the attempt, as the engine makes it."""
-    stream = "stream" in sys.argv
-    model = Model(
-        provider="openai", model="worst", base_url=url, api_key_env="WORST_KEY", stream=stream
-    )
+async def outcome(url: str, timeout_s: float) -> Answer | ModelError:
+    model = Model(provider="openai", model="worst", base_url=url, api_key_env="WORST_KEY")
     provider = create_provider(model, timeout_ms=int(timeout_s * 1000), connections=1)
     request = provider.prepare([Turn(role="user", content="hello")])
-    sent = RequestSent(
-        **STAMP(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
-        endpoint=url, body=request.body.decode(), body_sha256="",
-    )  # fmt: skip
-    state = evolve(Evaluation(), sent)
-    redactor = Redactor(["WORST_KEY"])
     try:
-        answer = await provider.send(request, redactor.streaming(lambda text: None).piece)
+        return await provider.send(
+            request, Redactor(["WORST_KEY"]).streaming(lambda text: None).piece
+        )
     except ModelError as error:
-        return error_recorded(STAMP, state, sent, error, redactor)
+        return error
     finally:
         await provider.close()
-    return response_received(STAMP, state, sent, answer, redactor)
+
+
+def recorded(outcome: Answer | ModelError) -> ResponseReceived | ErrorRecorded:
+    """What the engine makes of it."""
+    redactor = Redactor(["WORST_KEY"])
+    sent = RequestSent(
+        **STAMP(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
+        endpoint="", body="", body_sha256="",
+    )  # fmt: skip
+    state = evolve(Evaluation(), sent)
+    if isinstance(outcome, ModelError):
+        return error_recorded(STAMP, state, sent, outcome, redactor)
+    return response_received(STAMP, state, sent, outcome, redactor)
 
 
 def main() -> None:
     os.environ["WORST_KEY"] = KEY
     began = time.monotonic()
-    event = asyncio.run(outcome(sys.argv[1], float(sys.argv[2])))
-    elapsed = time.monotonic() - began
-    asking = peak_mib()
+    came = asyncio.run(outcome(sys.argv[1], float(sys.argv[2])))
+    asked = time.monotonic()
+    working = time.process_time()
+    event = recorded(came)
+    del came
     state = encode(event)
-    assert decode(type(event).__name__, state, event.originator_id, event.originator_version)
     said = {
         "event": type(event).__name__,
         "kind": getattr(event, "kind", None),
         "message": getattr(event, "message", "")[:200],
-        "elapsed_s": round(elapsed, 2),
-        "asking_mib": round(asking),
-        "peak_mib": round(peak_mib()),
+        "asking_s": asked - began,
+        "recording_cpu_s": time.process_time() - working,
         "event_bytes": len(state),
-        "redacted": bool(event.redactions),
     }
-    print(orjson.dumps(said).decode())
+    again = decode(type(event).__name__, state, event.originator_id, event.originator_version)
+    assert again == event
+    print(orjson.dumps({**said, "peak_mib": peak_mib()}).decode())
 
 
 if __name__ == "__main__":

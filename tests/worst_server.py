@@ -14,10 +14,10 @@ MIB = 2**20
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 JSON = OK + b"Content-Type: application/json\r\n"
 STREAM = OK + b"Content-Type: text/event-stream\r\n"
-LONG = 17 * MIB
+LONG = 9 * MIB
 """More than is read of any reply."""
-NUMBERS = range(600_000)
-MOST = 16 * MIB - 4096
+NUMBERS = range(300_000)
+MOST = 8 * MIB - 4096
 """Nearly all that is read."""
 
 
@@ -108,7 +108,8 @@ KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "a text of emoji": lambda: whole(saying("\U0001f600".encode())),
     "the longest text": lambda: whole(saying("\U0001f600".encode(), 4 * MIB)),
     "the longest text, and as much beside it": lambda: whole(
-        saying("a\U0001f600".encode(), 4 * MIB)[:-1] + filled(b',"x":"', b"a", b'"}', 11 * MIB)
+        saying("a\U0001f600".encode(), 4 * MIB)[:-1]
+        + filled(b',"x":"', b"a", b'"}', 4 * MIB - 4096)
     ),
     "a long model name": lambda: whole(
         filled(b'{"choices":[{"message":{"content":"x"}}],"model":"', b"m", b'"}')
@@ -160,7 +161,7 @@ KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "less than it said": lambda: iter([JSON + b"Content-Length: 1000000000\r\n\r\n{"]),
     "a reset in the middle": lambda: iter([JSON + b"Content-Length: 99\r\n\r\n{", b""]),
     "a million events, and then nothing": lambda: streamed(
-        *chunks(b'{"content":"x"}'), most=15 * MIB, end=False
+        *chunks(b'{"content":"x"}'), most=7 * MIB, end=False
     ),
     "nearly the key again and again": lambda: whole(saying(b"sk-worst-0123456789-worst-key-")),
     "nothing but backslashes": lambda: whole(saying(rb"\\")),
@@ -169,6 +170,11 @@ KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
 SLOW = {"one byte after the other", "its head one byte after the other"}
 SILENT = {"less than it said", "a million events, and then nothing"}
 RESET = {"a reset in the middle"}
+ENDLESS = {
+    *SLOW, *SILENT, "interim replies without end",
+    "chunks of one byte without end", "events that are cut after every byte",
+}  # fmt: skip
+"""Those that only a time-out ends."""
 
 
 class WorstServer:
@@ -179,6 +185,7 @@ class WorstServer:
         KINDS[kind]()  # what takes long to pack is packed before anybody waits for it
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._serving: set[asyncio.Task[None]] = set()
         self.url = ""
 
     def __enter__(self) -> WorstServer:
@@ -197,13 +204,16 @@ class WorstServer:
 
     async def _stop(self) -> None:
         self._server.close()
-        serving = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-        for task in serving:
+        for task in self._serving:
             task.cancel()
-        await asyncio.gather(*serving, return_exceptions=True)
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        if (task := asyncio.current_task()) is not None:
+            self._serving.add(task)
+        with contextlib.suppress(
+            ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+        ):
             await reader.readuntil(b"\r\n\r\n")
             async for piece in self._pieces():
                 writer.write(piece)

@@ -175,15 +175,16 @@ def _read(place: str, key: PublicKey) -> Kept:
             return Kept(place, key)
         signed = note.parse(content.decode())
         return Kept(place, key, signed, checkpoint.opened(signed, key))
-    except (OSError, *UNUSABLE) as error:
-        raise InvalidInput.because(
-            f"the checkpoint kept in {place} cannot be read: {error}",
-            remedy="name a file, a folder or an URL that can be",
-        ) from None
     except (UnicodeDecodeError, NoteError) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be used: {error}",
             remedy="if nobody changed it, the log's key is another one now; ask why",
+        ) from None
+    except (OSError, *UNUSABLE) as error:
+        why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
+        raise InvalidInput.because(
+            f"the checkpoint kept in {place} cannot be read: {why}",
+            remedy="name a file, a folder or an URL that can be",
         ) from None
 
 

@@ -163,7 +163,7 @@ def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
     """What the event says in a few words, for the table only."""
     payload = row.payload()
     facts = [(name, payload.get(name)) for name in _TOLD]
-    told = [f"{name}={_told(value)}" for name, value in facts if value not in (None, "")]
+    told = [f"{name}={_told(value)[:width]}" for name, value in facts if value not in (None, "")]
     return shortened(one_line(", ".join(told)), width)
 
 

@@ -16,7 +16,6 @@ from failproof_es.web.bounded_json import read_json
 _MOST_FIELDS = 1_000
 """Those beyond are put together as one, in the order in which they come."""
 _DEEPEST = 64
-_PIECE_BYTES = 2**16
 _Path = tuple[str | int, ...]
 
 
@@ -31,8 +30,7 @@ def joined_fields(body: bytes) -> list[str]:
 def _events(body: bytes) -> Iterator[str]:
     """The data of each event, of the one that nothing ended, too."""
     stream = EventStream(errors="replace")
-    for start in range(0, len(body), _PIECE_BYTES):
-        yield from stream.feed(body[start : start + _PIECE_BYTES])
+    yield from stream.feed(body)
     yield stream.pending
 
 

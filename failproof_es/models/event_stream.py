@@ -12,6 +12,8 @@ import io
 from collections.abc import Iterator
 from typing import Literal
 
+_STEP_BYTES = 2**16
+
 
 class EventStream:
     """Feed bytes, get the data of every event that they complete.
@@ -33,12 +35,13 @@ class EventStream:
 
         Raises `UnicodeDecodeError`.
         """
-        for line in self._lines(self._decoder.decode(piece)):
-            if line:
-                self._field(line)
-            elif self._data is not None:
-                data, self._data = self._data.getvalue(), None
-                yield data
+        for start in range(0, len(piece), _STEP_BYTES):  # a line takes twenty times its length
+            for line in self._lines(self._decoder.decode(piece[start : start + _STEP_BYTES])):
+                if line:
+                    self._field(line)
+                elif self._data is not None:
+                    data, self._data = self._data.getvalue(), None
+                    yield data
 
     @property
     def pending(self) -> str:

@@ -31,8 +31,11 @@ from failproof_es.web.bounded_json import read_json
 from failproof_es.web.client import LOST, Body, TooLong, fetch, open_client, reason, timed_out
 from failproof_es.web.coding import Undecodable
 
-LONGEST_REPLY_BYTES = 2**24
-"""Unpacked, and packed. A stream of fifty thousand tokens is shorter, and so is any document."""
+LONGEST_REPLY_BYTES = 2**23
+"""Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
+
+A streamed answer of 25,000 tokens is shorter, and so is any that comes whole.
+"""
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
 _SHOWN_CHARACTERS = 80

@@ -113,7 +113,8 @@ class EventMapper(Mapper[UUID]):
 def encode(event: Event) -> bytes:
     """The exact bytes stored for `event`."""
     payload = event.__pydantic_serializer__.to_json(event, exclude=_COLUMNS)
-    return b'{"schema_version":%d,%b' % (event.schema_version, payload[1:])
+    head = b'{"schema_version":%d,' % event.schema_version
+    return b"".join((head, memoryview(payload)[1:]))  # a long event is copied once
 
 
 def upcast(

@@ -17,6 +17,7 @@ _ALWAYS_READ_BYTES = 2**18
 _WEIGHTS = {b"{": 80, b"[": 80, b":": 90, b",": 40}
 """What an object, a list, an entry and a value take with CPython's own overhead, in bytes."""
 _STRING = 56
+_PIECE_BYTES = 2**18
 
 
 class TooComplex(ValueError):
@@ -41,8 +42,12 @@ def _structure_bytes(data: bytes) -> int:
     strings = plain.count(b'"') // 2
     if strings * _STRING > _MOST_STRUCTURE_BYTES:
         return strings * _STRING
-    outside = b"".join(plain.split(b'"')[::2])
-    return _weight(outside) + _STRING * strings
+    weight, inside = _STRING * strings, 0
+    for start in range(0, len(plain), _PIECE_BYTES):
+        parts = plain[start : start + _PIECE_BYTES].split(b'"')
+        weight += _weight(b"".join(parts[inside::2]))
+        inside ^= (len(parts) - 1) % 2
+    return weight
 
 
 def _weight(structure: bytes) -> int:

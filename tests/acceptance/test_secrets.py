@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import orjson
 import psycopg
@@ -127,3 +132,99 @@ def test_a_careless_client_class_does_not_give_the_key_away(
     assert not leaks(whole_database(store.url))
     said = done.stderr if model == "unmade" else whole_database(store.url).decode(errors="replace")
     assert "is not accepted" in said
+
+
+def test_an_echo_in_any_form_that_nobody_reads_is_found_nowhere(
+    store: Store, tmp_path: Path
+) -> None:
+    """The judge's key, echoed by the server of the model under test."""
+    judge_key = "sk-judge/77aa+00bb=="
+    echoes = [
+        "".join(f"\\u{ord(sign):04x}" for sign in KEY).encode(),
+        base64.b64encode(f"Bearer {judge_key}".encode()),
+        KEY.encode().hex().encode(),
+        quote(judge_key, safe="").encode(),
+    ]
+    bodies = [
+        b'{"model":"mock","debug":{"%b":"%b"},"choices":[{"message":{"content":"hello"}}]}'
+        % (echo, echo)
+        for echo in echoes
+    ]
+    replies = iter([b'{"data":[]}', b'{"data":[]}', *bodies])
+
+    def answer(body: bytes) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (
+            len(body), body,
+        )  # fmt: skip
+
+    cases = [{"case_id": f"c{n}", "suite_id": "s", "prompt": f"p{n}"} for n in range(len(bodies))]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    with serving(lambda: answer(next(replies))) as url:
+        model = {"provider": "openai", "base_url": url, "model": "mock", "api_key_env": "A_KEY"}
+        write_configuration(
+            tmp_path, url, models=[model], judge={**model, "api_key_env": "B_KEY"},
+            execution={"parallel_workers": 1, "retry_attempts": 0},
+        )  # fmt: skip
+        keys = {"A_KEY": KEY, "B_KEY": judge_key}
+        done = invoke(store.url, "start", "run.yaml", cwd=tmp_path, **keys)
+    assert done.exit_code == 0, done.output
+    database = whole_database(store.url).lower()
+    assert [echo for echo in echoes if echo.lower() in database] == []
+    assert database.count(b'"why":"secret"') >= len(echoes)
+
+
+def test_a_listing_of_models_that_repeats_the_key_is_shown_without_it(
+    store: Store, tmp_path: Path
+) -> None:
+    listing = orjson.dumps({"data": [{"id": f"not {KEY}"}]})
+    reply = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(listing)
+    (tmp_path / "suite.jsonl").write_text('{"case_id": "a", "suite_id": "s", "prompt": "p"}')
+    with serving(lambda: reply + listing) as url:
+        model = {"provider": "openai", "base_url": url, "model": "mock"}
+        write_configuration(tmp_path, url, models=[{**model, "api_key_env": "CANARY_KEY"}])
+        done = invoke(store.url, "validate", "run.yaml", cwd=tmp_path, CANARY_KEY=KEY)
+    assert "it lists: not [redacted:CANARY_KEY]" in done.output
+    assert not leaks(done.output.encode())
+
+
+def test_a_stand_in_for_a_key_alters_no_answer_and_is_warned_of(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    case = {"case_id": "a", "suite_id": "s", "prompt": "say the word test"}
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps({**case, "expected_response": "test"}))
+    model = {"provider": "openai", "base_url": mock_url, "model": "mock", "api_key_env": "A_KEY"}
+    write_configuration(tmp_path, mock_url, models=[model])
+    warning = "warning: the environment variable A_KEY holds fewer than 16 characters"
+    checked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path, A_KEY="test")
+    assert warning in checked.stderr
+    started = invoke(store.url, "start", "run.yaml", "--json", cwd=tmp_path, A_KEY="test")
+    assert warning in started.stderr
+    [row] = map(
+        orjson.loads,
+        invoke(store.url, "log", "--type", "Classified", "--format", "jsonl", cwd=tmp_path)
+        .stdout.splitlines(),
+    )  # fmt: skip
+    assert row["payload"]["primary"] == "pass"
+
+
+@contextlib.contextmanager
+def serving(reply: Callable[[], bytes]) -> Iterator[str]:
+    """A server on loopback that answers each request with these bytes; yields its base URL."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            length = 0
+            while (line := self.rfile.readline()) not in (b"\r\n", b""):
+                if line.lower().startswith(b"content-length:"):
+                    length = int(line.partition(b":")[2])
+            self.rfile.read(length)
+            self.wfile.write(reply())
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()

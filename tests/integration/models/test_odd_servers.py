@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
@@ -130,3 +131,75 @@ def test_no_cookie_ties_a_request_to_the_one_before() -> None:
     heads = against(script, work)
     assert len(heads) == 3
     assert not any(b"cookie" in head.lower() for head in heads)
+
+
+COMPLETION = b'{"choices": [{"message": {"content": "hello"}}]}'
+EVENTS = (
+    b'data: {"choices":[{"delta":{"content":"hello"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+)
+
+
+@pytest.mark.parametrize("size", [1, 5, 10_000])
+@pytest.mark.parametrize(
+    ("kind", "body"), [(b"application/json", COMPLETION), (b"text/event-stream", EVENTS)]
+)
+@pytest.mark.parametrize("coding", [b"gzip", b"deflate"])
+def test_a_packed_reply_is_read_and_recorded_unpacked(
+    coding: bytes, kind: bytes, body: bytes, size: int
+) -> None:
+    packed = gzip.compress(body) if coding == b"gzip" else zlib.compress(body)
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: %b\r\n" % kind
+        yield b"content-encoding: %b\r\n\r\n" % coding
+        for at in range(0, len(packed), size):
+            yield packed[at : at + size]
+
+    async def work(provider: Provider) -> None:
+        answer = await provider.send(provider.prepare([Turn(role="user", content="hello")]))
+        assert (answer.text, answer.body) == ("hello", body)
+
+    [head] = against(script, work)
+    assert b"accept-encoding: gzip, deflate\r\n" in head.lower()
+
+
+@pytest.mark.parametrize(
+    ("codings", "disposition"), [(b"gzip, gzip", "transient"), (b"br", "transient")]
+)
+def test_a_reply_that_is_packed_in_another_way_is_an_error_that_keeps_its_bytes(
+    codings: bytes, disposition: str
+) -> None:
+    packed = gzip.compress(gzip.compress(COMPLETION))
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: %b\r\n\r\n" % codings
+        yield packed
+
+    async def work(provider: Provider) -> None:
+        with pytest.raises(ModelError) as caught:
+            await asked(provider)
+        assert (caught.value.kind, caught.value.disposition) == ("malformed_response", disposition)
+        assert caught.value.body == packed
+
+    against(script, work)
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+@pytest.mark.parametrize("coding", [b"identity", b"gzip"])
+def test_a_reply_is_read_up_to_the_limit_and_not_a_byte_more(coding: bytes, more: int) -> None:
+    length = http.LONGEST_REPLY_BYTES + more
+    body = COMPLETION + b" " * (length - len(COMPLETION))
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-encoding: %b\r\n\r\n" % coding
+        yield gzip.compress(body) if coding == b"gzip" else body
+
+    async def work(provider: Provider) -> None:
+        if more <= 0:
+            await asked(provider)
+            return
+        with pytest.raises(ModelError, match="not read beyond 8 MiB") as caught:
+            await asked(provider)
+        assert len(caught.value.body or b"") == http.LONGEST_REPLY_BYTES
+
+    against(script, work)

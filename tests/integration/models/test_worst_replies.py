@@ -1,0 +1,53 @@
+"""The worst replies there are cost little memory and little time, and are on record in bounds.
+
+Each is asked for through the real client, in a process of its own that says what it took.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.body import MOST_OF_AN_ERROR
+from failproof_es.models.http import LONGEST_REPLY_BYTES
+from tests.worst_server import ENDLESS, KINDS, WorstServer
+
+ROOT = Path(__file__).parents[3]
+PEAK_MIB = 300
+LATE_S = 2.0
+
+
+def asked(kind: str, timeout_s: float) -> dict[str, Any]:
+    with WorstServer(kind) as server:
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.worst_client", server.url, str(timeout_s)],
+            cwd=ROOT, capture_output=True, check=False, timeout=timeout_s + 60,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    found: dict[str, Any] = orjson.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
+    """What comes after the time-out is counted in processor time: other tests run beside it."""
+    timeout_s = 3.0 if kind in ENDLESS else 30.0
+    found = asked(kind, timeout_s)
+    assert found["peak_mib"] < PEAK_MIB, found
+    late_s = max(0.0, found["asking_s"] - timeout_s)
+    assert late_s + found["recording_cpu_s"] < LATE_S, found
+    if found["event"] == "ErrorRecorded":
+        assert found["event_bytes"] < 20 * MOST_OF_AN_ERROR, found
+        assert (found["kind"] == "timeout") == (kind in ENDLESS), found
+    else:
+        assert found["event_bytes"] < LONGEST_REPLY_BYTES * 7 / 3, found
+
+
+def test_every_kind_stands_in_the_guarantees() -> None:
+    page = " ".join((ROOT / "docs" / "guarantees.md").read_text().split())
+    assert [kind for kind in KINDS if kind not in page] == []
