@@ -264,16 +264,15 @@ def test_the_whole_table_loaded_anew_without_the_failed_run_is_named(log: Attack
 def test_rows_rewritten_by_alter_using_are_named(log: Attacked) -> None:
     """`ALTER TABLE ... USING` puts new bytes into every row and fires no row trigger."""
     state = FORGED.format("'\"accuracy\":0.0'", "'\"accuracy\":1.0'")
-    views = ("event_log", "stored_events")
-    definitions = {
-        view: log.fetch(f"SELECT pg_get_viewdef('failproof.{view}'::regclass)")[0][0]
-        for view in views
-    }
+    views = log.fetch(
+        "SELECT relname, pg_get_viewdef(oid) FROM pg_class "
+        "WHERE relnamespace = 'failproof'::regnamespace AND relkind = 'v' ORDER BY oid"
+    )
     log.tamper(
-        "DROP VIEW failproof.event_log, failproof.stored_events CASCADE",
+        "DROP VIEW failproof.event_log, failproof.stored_events, failproof.readable_log CASCADE",
         f"ALTER TABLE failproof.events ALTER COLUMN state TYPE bytea USING {state}",
-        *(f"CREATE VIEW failproof.{view} AS {definitions[view]}" for view in views),
-        *(f"ALTER VIEW failproof.{view} OWNER TO failproof_owner" for view in views),
+        *(f"CREATE OR REPLACE VIEW failproof.{view} AS {definition}" for view, definition in views),
+        *(f"ALTER VIEW failproof.{view} OWNER TO failproof_owner" for view, _ in views),
         "GRANT SELECT ON failproof.stored_events TO failproof_auditor, failproof_writer",
     )
     named = first(log.verify(), ROW_CHANGED)
