@@ -17,7 +17,7 @@ from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
-from failproof_es.ledger.note import Note, NoteError
+from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.experiments import runs_alike
@@ -25,15 +25,21 @@ from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.recorder import query
 
 
-def evidence(connection: Connection, run_id: UUID, size: int | None = None) -> Iterator[bytes]:
+def evidence(
+    connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
+) -> Iterator[bytes]:
     """The lines of the run's evidence bundle, as of one checkpoint: that of `size`, or the newest.
+
+    With the log's public `key`, a checkpoint that it did not sign is taken only where it signed
+    none: the engine's login can put such a one into the database.
 
     What was committed behind that checkpoint is left out: later attempts, later reviews.
     Raises `NotProvenYet` when the run is not sealed, or its seal is not under that checkpoint;
     `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
     checkpoint of that size.
     """
-    signed, size = _checkpoint(connection, size)
+    stored = _notes(connection, key)
+    signed, size = _checkpoint(stored, size)
     try:
         tree = _TreeAsOf(connection, size)
         own = list(_own_rows(connection, run_id))
@@ -45,39 +51,48 @@ def evidence(connection: Connection, run_id: UUID, size: int | None = None) -> I
         raise EvidenceError(f"the tree of {size} events cannot be read: tiles are gone") from None
     except (InvalidProof, LedgerBroken) as error:
         raise EvidenceError(f"the tree of {size} events cannot be read: {error}") from None
-    yield from bundle.write(run_id, events, proof, _with_cosignatures(connection, signed))
+    yield from bundle.write(run_id, events, proof, _with_cosignatures(stored, signed))
 
 
 # -- which checkpoint --------------------------------------------------------------------------
 
 
-def _checkpoint(connection: Connection, size: int | None) -> tuple[Note, int]:
-    """The newest checkpoint that is one, or that of a size; and its size."""
-    sizes = []
-    for stored in reversed(ledger.checkpoints(connection)):
+def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, int]]:
+    """The checkpoints that are some, the largest last, and their sizes.
+
+    Those that `key` signed, if there are any. What is passed over is for `verify` to name.
+    """
+    found: list[tuple[Note, int]] = []
+    good: list[tuple[Note, int]] = []
+    for stored in ledger.checkpoints(connection):
         try:
             signed = note.parse(stored.note)
-            found = checkpoint.parse(signed.text).size
+            found.append((signed, checkpoint.parse(signed.text).size))
+            if key is not None:
+                checkpoint.opened(signed, key)
+                good.append(found[-1])
         except NoteError:
-            continue  # it is for `verify` to name
+            continue
+    return good or found
+
+
+def _checkpoint(stored: Sequence[tuple[Note, int]], size: int | None) -> tuple[Note, int]:
+    """The newest one, or that of a size; and its size."""
+    if not stored:
+        raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
+    for signed, found in reversed(stored):
         if size in (None, found):
             return signed, found
-        sizes.append(found)
-    if size is None or not sizes:
-        raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
+    sizes = sorted({found for _, found in stored})[-10:]
     raise InvalidInput.because(
         f"the log has no checkpoint of {size} events",
-        remedy=f"there are checkpoints of {', '.join(map(str, sorted(set(sizes))[-10:]))} events",
+        remedy=f"there are checkpoints of {', '.join(map(str, sizes))} events",
     )
 
 
-def _with_cosignatures(connection: Connection, signed: Note) -> Note:
-    """The note with every signature that the database holds for the same text."""
-    for stored in ledger.checkpoints(connection):
-        try:
-            other = note.parse(stored.note)
-        except NoteError:
-            continue
+def _with_cosignatures(stored: Sequence[tuple[Note, int]], signed: Note) -> Note:
+    """The note with every signature that is stored for the same text."""
+    for other, _ in stored:
         if other.text == signed.text:
             signed = signed.signed(*other.signatures)
     return signed

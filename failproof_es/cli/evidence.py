@@ -8,7 +8,7 @@ import click
 
 from failproof_es.assurance.export import evidence as lines_of
 from failproof_es.assurance.keeper import checkpoint_and_keep
-from failproof_es.assurance.signing_key import read_public_key
+from failproof_es.assurance.signing_key import own_public_key, read_public_key
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import say
@@ -20,6 +20,7 @@ from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.note import COSIGNATURE, ED25519
+from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.reader import resolve_run
 
@@ -60,7 +61,8 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
                 checkpoint_and_keep(connection)
         with connect(store.auditor_url) as connection:
             try:
-                lines = lines_of(connection, run_id, size)
+                own = own_public_key(ledger.origin(connection))
+                lines = lines_of(connection, run_id, size, own)
                 written = write_recorded(store, [run_id], "evidence", output, lines)
             except NotProvenYet as error:
                 say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")

@@ -165,7 +165,8 @@ def _verify_run(
             "without the log's public key a run cannot be proven", remedy="give it with --key"
         )
     try:
-        made = bundle.read(b"".join(evidence(connection, resolve_run(connection, run))))
+        lines = evidence(connection, resolve_run(connection, run), key=public)
+        made = bundle.read(b"".join(lines))
         proven = bundle.verify(made, public)
     except EvidenceError as error:
         yet = isinstance(error, NotProvenYet)

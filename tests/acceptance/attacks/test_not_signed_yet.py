@@ -6,6 +6,7 @@ A run is proven as of a checkpoint; exit code 1 is for what was changed.
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from typing import Any
 from uuid import UUID
 
@@ -15,10 +16,11 @@ from failproof_es.assurance import export
 from failproof_es.assurance.export import evidence
 from failproof_es.case import review_id
 from failproof_es.events import Reviewed, RunResumed
-from failproof_es.ledger import bundle
+from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import Verdict
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
 from tests.acceptance.attacks.conftest import Attacked
 from tests.acceptance.attacks.statements import insert
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED, Author, cases
@@ -194,3 +196,22 @@ def test_a_checkpoint_that_is_none_does_not_stand_in_the_way_of_the_good_ones(
 ) -> None:
     log.tamper("INSERT INTO failproof.ledger_checkpoints (tree_size, note) VALUES (99999, 'none')")
     assert log.evidence(PASSED).checkpoint.size == log.recorded.sizes.other
+
+
+def test_a_checkpoint_with_a_bad_signature_stands_in_no_evidence_s_way(log: Attacked) -> None:
+    """The engine's login can put one there: this tree, and a signature that is none."""
+    key = log.recorded.key.public
+    with log.engine() as store, store.connect() as connection:
+        newest = ledger.newest_checkpoint(connection)
+        assert newest is not None
+        genuine = checkpoint.opened(note.parse(newest.note), key)
+        head, _, line = newest.note.rstrip("\n").rpartition(" ")
+        signature = bytearray(b64decode(line))
+        signature[-1] ^= 1
+        forged = f"{head} {b64encode(signature).decode()}\n"
+        ledger.add_checkpoint(connection, genuine.size, forged)
+    with log.auditor() as connection:
+        made = bundle.read(b"".join(evidence(connection, PASSED, key=key)))
+    assert bundle.verify(made, key).checkpoint == genuine
+    code, said, _ = verify(log, "2")
+    assert code == 0, said
