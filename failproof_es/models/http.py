@@ -148,10 +148,14 @@ class HttpProvider(ABC):
                         if on_text is not None:
                             on_text(text)
             except TooLong:
+                came.body = came.body or body.packed
                 raise _too_long() from None
             except Undecodable as error:
                 came.body = body.packed
                 raise Flaw("malformed_response", str(error), "transient") from None
+            except BaseException:  # a time-out, too: what came is kept
+                came.body = came.body or body.packed
+                raise
 
     async def check(self, *, offline: bool = False) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?"""

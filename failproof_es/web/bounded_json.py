@@ -1,7 +1,7 @@
 """Reading JSON that anybody may have sent: what it would take in memory is reckoned first. Pure.
 
-Text takes what it is long. Structure takes up to thirty times that: sixteen megabytes of
-`{"":0},` would be half a gigabyte of objects.
+Text takes what it is long. Structure takes up to thirty times that: eight megabytes of
+`{"":0},` would be a quarter of a gigabyte of objects.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 _MOST_STRUCTURE_BYTES = 96 * 2**20
-"""A reply with the twenty likeliest tokens at each of its four thousand has less."""
+"""A reply with the twenty likeliest tokens at each of two thousand has less."""
 _ALWAYS_READ_BYTES = 2**18
 """So little JSON can't take more than that."""
 _WEIGHTS = {b"{": 80, b"[": 80, b":": 90, b",": 40}

@@ -27,7 +27,9 @@ ODD = {
 
 
 def against(
-    script: Callable[[], AsyncIterator[bytes]], work: Callable[[Provider], Awaitable[None]]
+    script: Callable[[], AsyncIterator[bytes]],
+    work: Callable[[Provider], Awaitable[None]],
+    timeout_ms: int = 5_000,
 ) -> list[bytes]:
     """Do the work with a provider whose server writes these bytes, whatever it is asked.
 
@@ -50,7 +52,7 @@ def against(
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             model = Model(provider="openai", model="odd", base_url=f"http://localhost:{port}/v1")
-            provider = create_provider(model, timeout_ms=5_000, connections=1)
+            provider = create_provider(model, timeout_ms=timeout_ms, connections=1)
             try:
                 await work(provider)
             finally:
@@ -203,3 +205,21 @@ def test_a_reply_is_read_up_to_the_limit_and_not_a_byte_more(coding: bytes, more
         assert len(caught.value.body or b"") == http.LONGEST_REPLY_BYTES
 
     against(script, work)
+
+
+@pytest.mark.parametrize("codings", [b"br", b"gzip"])
+def test_a_packed_reply_that_never_ends_leaves_its_bytes(codings: bytes) -> None:
+    begun = gzip.compress(COMPLETION)[:10]
+
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 200 OK\r\ncontent-encoding: %b\r\n\r\n" % codings
+        yield begun
+        await asyncio.sleep(2)
+
+    async def work(provider: Provider) -> None:
+        with pytest.raises(ModelError) as caught:
+            await asked(provider)
+        assert caught.value.kind == "timeout"
+        assert caught.value.body == begun
+
+    against(script, work, timeout_ms=500)
