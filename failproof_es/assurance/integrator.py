@@ -13,9 +13,8 @@ from contextlib import closing, contextmanager
 import psycopg
 
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import check_continues, read_kept
+from failproof_es.assurance.trusted import check_continues, newest_signed, read_kept
 from failproof_es.ledger import checkpoint as checkpoints
-from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Edge, InvalidTree, Tile
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
@@ -115,7 +114,12 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:
     """Check that the tree continues the newest checkpoint; that one, if nothing was added."""
-    signed = _newest_signed(connection, key)
+    try:
+        signed = newest_signed(connection, key.public)
+    except NoteError as error:
+        raise LedgerBroken(
+            f"the newest checkpoint in the database is not of this key: {error}"
+        ) from None
     if signed is None:
         return None
     newest = checkpoints.opened(signed, key.public)
@@ -131,23 +135,3 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
             f"the tree of {edge.size} events does not continue the checkpoint of {newest.size}"
         ) from None
     return signed if newest.size == edge.size else None
-
-
-def _newest_signed(connection: Connection, key: SigningKey) -> Note | None:
-    """The newest checkpoint with a good signature of this key, None where there is none at all.
-
-    The database cannot check signatures, so that the engine's login can put a bad one there: it
-    is passed over, and `verify` names it. Raises `LedgerBroken` when every one is another's.
-    """
-    refused = ""
-    for stored in ledger.newest_checkpoints(connection):
-        try:
-            signed = note.parse(stored.note)
-            checkpoints.opened(signed, key.public)
-        except NoteError as error:
-            refused = refused or f"(size {stored.tree_size}) is not of this key: {error}"
-        else:
-            return signed
-    if refused:
-        raise LedgerBroken(f"the newest checkpoint in the database {refused}")
-    return None

@@ -102,7 +102,7 @@ def hold(connection: Connection, place: str, key: PublicKey) -> tuple[Checkpoint
     with keeping(place, key) as kept:
         # Read behind what is kept: what was kept meanwhile had been signed before.
         try:
-            stored = newest_note(connection)
+            stored = newest_note(connection, key)
             newest = checkpoint.opened(stored, key)
         except NoteError as error:
             raise Forked(
@@ -115,17 +115,37 @@ def hold(connection: Connection, place: str, key: PublicKey) -> tuple[Checkpoint
     return newest, None if before is None else before.size
 
 
-def newest_note(connection: Connection) -> Note:
-    """The newest checkpoint in the database, unverified.
+def newest_note(connection: Connection, key: PublicKey) -> Note:
+    """The newest checkpoint in the database that `key` signed.
 
-    Raises `InvalidInput` when there is none, and `NoteError` when it is no signed note.
+    Raises `InvalidInput` when there is none, and `NoteError` when every one is another's.
     """
-    stored = ledger.newest_checkpoint(connection)
-    if stored is None:
+    signed = newest_signed(connection, key)
+    if signed is None:
         raise InvalidInput.because(
             "the log has no checkpoint", remedy="run `failproof-es ledger checkpoint`"
         )
-    return note.parse(stored.note)
+    return signed
+
+
+def newest_signed(connection: Connection, key: PublicKey) -> Note | None:
+    """The same, `None` where there is no checkpoint at all.
+
+    The database cannot check signatures, so that the engine's login can put a bad one there: it
+    is passed over, and `verify` names it. Raises `NoteError` when every one is another's.
+    """
+    refused: NoteError | None = None
+    for stored in ledger.newest_checkpoints(connection):
+        try:
+            signed = note.parse(stored.note)
+            checkpoint.opened(signed, key)
+        except NoteError as error:
+            refused = refused or NoteError(f"(size {stored.tree_size}) {error}")
+        else:
+            return signed
+    if refused is not None:
+        raise refused
+    return None
 
 
 def check_continues(connection: Connection, kept: Checkpoint, newest: Checkpoint) -> None:

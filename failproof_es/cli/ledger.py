@@ -90,7 +90,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
             text = _add_cosignatures(connection, add)
         else:
             checkpoint_and_keep(connection)
-            newest = newest_note(connection)
+            newest = newest_note(connection, _public_key(None, tables.origin(connection)))
             text = str(newest if since is None else _with_proof(connection, newest, since))
     if output is not None:
         write_file(output, [text.encode()])
@@ -207,6 +207,6 @@ def _add_cosignatures(connection: Connection, file: Path) -> str:
             f"{file} is no cosigned checkpoint of this log: {error}",
             remedy="give it what `ledger cosign` printed",
         ) from None
-    check_continues(connection, added, checkpoints.opened(newest_note(connection), public))
+    check_continues(connection, added, checkpoints.opened(newest_note(connection, public), public))
     tables.add_checkpoint(connection, added.size, str(cosigned))
     return str(cosigned)

@@ -26,8 +26,8 @@ def parameters_of(url: str) -> dict[str, str]:
     except psycopg.ProgrammingError:
         raise InvalidInput.because(
             "the database URL cannot be read",
-            remedy="write it like postgresql://user@host:5432/name; in a password, a space is "
-            "%20, an @ is %40, a % is %25",
+            remedy="write it like postgresql://user@host:5432/name and, in a password, a space as "
+            "%20, an @ as %40, a % as %25",
         ) from None
 
 

@@ -56,7 +56,8 @@ _READ_POSITIONS = sql.SQL(
     "ORDER BY notification_id"
 ).format(_COLUMNS)
 _STREAM_BYTES = sql.SQL(
-    "SELECT originator_id, sum(octet_length(state))::bigint FROM failproof.stored_events "
+    "SELECT originator_id, coalesce(sum(octet_length(state)), 0)::bigint "
+    "FROM failproof.stored_events "
     "WHERE originator_id = ANY (%b) GROUP BY originator_id"
 )
 _MOST_BYTES = 2**23
@@ -209,7 +210,8 @@ def find(
     ]
     where = sql.SQL(" AND ").join([sql.SQL("true"), *(text for text, _ in filters)])
     statement = sql.SQL(
-        "SELECT notification_id, octet_length(state)::bigint FROM failproof.stored_events "
+        "SELECT notification_id, coalesce(octet_length(state), 0)::bigint "
+        "FROM failproof.stored_events "
         "WHERE {} ORDER BY notification_id {} LIMIT {}"
     ).format(
         where,

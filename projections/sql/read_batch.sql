@@ -9,7 +9,7 @@ FROM (
         topic,
         run_id::text AS run_id,
         CASE WHEN topic = ANY (%(topics)s) THEN state END AS state,
-        sum(octet_length(state)) OVER (
+        sum(coalesce(octet_length(state), 0)) OVER (
             ORDER BY notification_id ROWS UNBOUNDED PRECEDING
         ) AS bytes_so_far,
         row_number() OVER (ORDER BY notification_id) AS place

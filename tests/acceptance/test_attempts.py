@@ -306,7 +306,7 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     said("evidence", "export", "3", "-o", "run.evidence")
     first = said("evidence", "verify", "run.evidence", "--key", "log.pub")
     second = subprocess.run(
-        [sys.executable, "-I", VERIFIER, "run.evidence", "log.pub"],
+        [sys.executable, "-I", VERIFIER, "run.evidence", "--key", "log.pub"],
         cwd=folder, capture_output=True, text=True, check=True, timeout=60,
     ).stdout  # fmt: skip
     for verdict in (first, second):

@@ -440,10 +440,16 @@ DATABASES = {
     "nobody listens": (f"postgresql://me:{CANARY}@127.0.0.1:1/log", ["refused"]),
     "no such host": (f"postgresql://me:{CANARY}@nowhere.invalid/log", ["nowhere.invalid"]),
     "a port that is none": (f"postgresql://me:{CANARY}@127.0.0.1:x/log", ["port"]),
-    "another kind of database": (f"mysql://me:{CANARY}@127.0.0.1/log", ["postgresql://"]),
-    "not a URL": ("nonsense", ["postgresql://"]),
     "no such socket": (f"host=/nowhere password={CANARY}", ["/nowhere"]),
 }
+
+
+@pytest.mark.parametrize("url", [f"mysql://me:{CANARY}@127.0.0.1/log", "nonsense"])
+def test_a_database_url_that_cannot_be_read_is_not_quoted(url: str, tmp_path: Path) -> None:
+    done = invoke(url, "runs", cwd=tmp_path)
+    remedy = "write it like postgresql://user@host:5432/name and"
+    check_paragraph(done, 2, "the database URL cannot be read", remedy)
+    assert url not in done.stderr
 
 
 @pytest.mark.parametrize("name", DATABASES)

@@ -263,8 +263,8 @@ def test_a_run_is_exported_under_the_checkpoint_that_was_cosigned(
     said = does(*verify, "--replay").stdout
     assert "cosigned by w.example" in said
     assert "attempt 1 of 1" in said and f"of {size} events" in said
-    refused = does("evidence", "export", "2", "-o", "2.evidence", "--checkpoint", size, code=2)
-    assert f"not whole under the checkpoint of {size} events" in refused.stderr
+    refused = does("evidence", "export", "2", "-o", "2.evidence", "--checkpoint", size, code=3)
+    assert f"behind the checkpoint of {size} events" in refused.stderr
     refused = does("evidence", "export", "1", "-o", "2.evidence", "--checkpoint", 1, code=2)
     assert "the log has no checkpoint of 1 events" in refused.stderr
     assert not (tmp_path / "2.evidence").exists()

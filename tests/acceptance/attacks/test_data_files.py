@@ -149,11 +149,11 @@ def test_a_byte_flipped_in_a_data_file_with_fitting_checksums_is_named(files: Fi
     result = files.verify()
     named = first(result, ROW_CHANGED)
     assert (found(result), named.topic, named.version) == ({ROW_CHANGED}, "ResponseReceived", 2)
-    assert named.index == 42 + 4 * 7 + 1
+    assert named.index == 43 + 4 * 7 + 1
 
 
 def test_a_row_made_dead_in_a_data_file_with_fitting_checksums_is_named(files: Files) -> None:
     files.change(without_ending, checksums=True)
     result = files.verify()
     assert found(result) == {ROW_MISSING}
-    assert first(result, ROW_MISSING).index == 42 + 4 * 40
+    assert first(result, ROW_MISSING).index == 43 + 4 * 40

@@ -99,7 +99,7 @@ def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) ->
     log.old_pub.write_text(f"{key.public}\n")
     author = Author(store, key)
     begin(author)
-    author.store_prompts([*cases("filler"), *cases("more")[:12]])
+    author.store_prompts([*cases("filler"), *cases("more")[:11]])
     author.sign()
     with store.connect() as connection:
         assert read_edge(connection).size == 256

@@ -54,7 +54,7 @@ def test_a_forged_log_is_refused_before_anything_is_signed(forged: Attacked, com
     assert "Nothing was signed" in done.output
     assert_nothing_is_signed(forged)
     unsigned = engine(forged, "evidence", "export", "2", "-o", "run.evidence", "--no-checkpoint")
-    assert (unsigned.exit_code, (forged.folder / "run.evidence").exists()) == (2, False)
+    assert (unsigned.exit_code, (forged.folder / "run.evidence").exists()) == (3, False)
 
 
 def test_a_run_on_a_forged_log_ends_with_exit_code_1_and_signs_nothing(
@@ -130,3 +130,23 @@ def test_what_is_signed_goes_through_the_one_function_that_compares() -> None:
     for call, modules in calls.items():
         assert {name for name, text in sources.items() if call in text} == modules
     assert len(re.findall(r"ledger\.add_checkpoint\(", sources["integrator"])) == 1
+
+
+def test_a_checkpoint_that_the_engine_s_login_forged_stops_no_signing_and_no_watching(
+    log: Attacked,
+) -> None:
+    """Of the same tree, with a signature that is none, and longer than the one beside it."""
+    assert engine(log, "ledger", "checkpoint").exit_code == 0
+    with log.engine() as store, store.connect() as connection:
+        newest = ledger.newest_checkpoint(connection)
+        assert newest is not None
+        signed = newest.note.rstrip("\n")
+        head, _, signature = signed.rpartition(" ")
+        broken = f"{head} {signature[:6]}{'A' * (len(signature) - 8)}=="
+        forged = f"{broken}\n\u2014 somebody {signature}\n"
+        ledger.add_checkpoint(connection, newest.tree_size, forged)
+        again = ledger.newest_checkpoint(connection)
+        assert again is not None and again.note == forged
+    for command in ("checkpoint", "watch"):
+        done = engine(log, "ledger", command)
+        assert done.exit_code == 0, done.output
