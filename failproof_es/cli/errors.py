@@ -74,6 +74,13 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
                 "`failproof-es resume latest`."
             )
             return ExitCode.FAILED
+        case psycopg.errors.ReadOnlySqlTransaction():
+            say(
+                "error: the database takes no writes: it is a standby, or the sessions of this "
+                "user or database are set to be read-only (`failproof-es db status` names such a "
+                "setting). Nothing that was recorded is lost."
+            )
+            return ExitCode.FAILED
         case psycopg.OperationalError():
             say(
                 f"error: the database went away: {_text(error)}. Nothing that was recorded is "

@@ -15,6 +15,19 @@ _OWN_NAMES = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp',
 `pg_catalog`: its functions would then answer in the place of the server's own."""
 
 
+_OWN_SETTINGS = """
+SELECT set_config(own.name, own.value, false)
+FROM pg_settings
+JOIN (VALUES
+    ('bytea_output', 'hex'), ('client_encoding', 'UTF8'), ('DateStyle', 'ISO'),
+    ('statement_timeout', '0'), ('transaction_timeout', '0'), ('lock_timeout', '0'),
+    ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0')
+) AS own (name, value) USING (name)
+"""
+"""A role can be given, and give itself, settings with which every answer is written otherwise or
+comes too late. `verify` names them; they change nothing on a connection of ours."""
+
+
 def parameters_of(url: str) -> dict[str, str]:
     """What a URL or a connection string says, by parameter.
 
@@ -51,5 +64,9 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
 
 
 def use_own_names(connection: psycopg.Connection[Any]) -> None:
-    """Do that to a connection that somebody else opened, outside of a transaction."""
+    """Do that to a connection that somebody else opened, outside of a transaction.
+
+    No setting that its user begins with delays or changes an answer, either.
+    """
     connection.execute(_OWN_NAMES)
+    connection.execute(_OWN_SETTINGS)

@@ -23,7 +23,8 @@ AND (
             'search_path', 'role', 'session_authorization', 'session_replication_role',
             'event_triggers', 'row_security', 'session_preload_libraries',
             'local_preload_libraries', 'transform_null_equals', 'standard_conforming_strings',
-            'backslash_quote', 'quote_all_identifiers'
+            'backslash_quote', 'quote_all_identifiers', 'bytea_output', 'client_encoding',
+            'default_transaction_read_only'
         )
     )
     OR (

@@ -147,6 +147,10 @@ def test_every_connection_of_ours_looks_nowhere_but_in_the_servers_own_schema(
         ("ALTER DATABASE {} SET session_replication_role = replica", "of every role"),
         ("ALTER ROLE failproof_auditor IN DATABASE {} SET row_security = off", AUDITOR),
         ("ALTER ROLE failproof_writer IN DATABASE {} SET role = failproof_projector", WRITER),
+        (
+            "ALTER ROLE failproof_writer IN DATABASE {} SET default_transaction_read_only = on",
+            WRITER,
+        ),
     ],
 )
 def test_a_setting_that_makes_the_server_answer_otherwise_is_named(
@@ -156,6 +160,28 @@ def test_a_setting_that_makes_the_server_answer_otherwise_is_named(
     log.superuser.execute(sql.SQL(statement).format(name))
     [found] = differences(log.superuser)
     assert "setting " in found.what and named in found.what
+
+
+@pytest.mark.usefixtures("given")
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "bytea_output = escape", "client_encoding = LATIN1", "statement_timeout = 10",
+        "transaction_timeout = 10", "idle_in_transaction_session_timeout = 10",
+        "DateStyle = 'German'",
+    ],
+)  # fmt: skip
+def test_no_setting_that_an_auditor_gives_itself_spoils_a_verification(
+    setting: str, log: Attacked
+) -> None:
+    """Any role may set its own defaults, and they outlive its session."""
+    auditor = log.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+    with psycopg.connect(auditor, autocommit=True) as connection:
+        connection.execute(f"ALTER ROLE {AUDITOR} SET {setting}".encode())
+    said = log.command("verify", "--key", log.public_key, "--json", url=auditor)
+    findings = json.loads(said.stdout)["findings"]
+    assert [each for each in findings if "setting" not in each["message"]] == []
+    assert said.exit_code == (1 if findings else 0), said.output
 
 
 def test_a_setting_that_changes_no_answer_is_nobodys_business(log: Attacked) -> None:

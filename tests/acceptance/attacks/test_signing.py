@@ -133,10 +133,12 @@ def test_what_is_signed_goes_through_the_one_function_that_compares() -> None:
 
 
 def test_a_checkpoint_that_the_engine_s_login_forged_stops_no_signing_and_no_watching(
-    log: Attacked,
+    log: Attacked, home: Path
 ) -> None:
     """Of the same tree, with a signature that is none, and longer than the one beside it."""
-    assert engine(log, "ledger", "checkpoint").exit_code == 0
+    shutil.copytree(log.recorded.home, home, dirs_exist_ok=True)
+    done = engine(log, "ledger", "checkpoint")
+    assert done.exit_code == 0, done.output
     with log.engine() as store, store.connect() as connection:
         newest = ledger.newest_checkpoint(connection)
         assert newest is not None
