@@ -30,6 +30,7 @@ _TILES_AT_ONCE = 1_000
 _LEVELS = 8
 """Levels of tiles in a tree of 2^63 events."""
 _LONGEST_ORIGIN = 200
+"""In bytes: it is part of a file's name."""
 _LONGEST_NOTE = 1 << 20
 
 
@@ -84,8 +85,8 @@ def _log_tree(number: int, origin: bytes | None) -> LogTree:
     if not origin:
         why = "the database does not say which log it holds: its origin was taken away"
         return LogTree(number, "", why)
-    named = bytes(origin).decode(errors="backslashreplace")
-    if named.isprintable() and len(named) <= _LONGEST_ORIGIN:
+    named = origin.decode(errors="backslashreplace")
+    if named.encode() == origin and named.isprintable() and len(origin) <= _LONGEST_ORIGIN:
         return LogTree(number, named)
     shown = shortened(named, _LONGEST_ORIGIN)
     why = f"the database says that its log is {shown!r}: no log has such a name"
