@@ -85,7 +85,8 @@ def check_tree(
 ) -> Checked:
     """Hold the log to what was signed over the old tree; tell `found` what does not agree.
 
-    `tiles` are all of its tiles of leaves by number and width: where somebody added a wrong one,
+    `tiles` are all of its tiles of leaves by number and width, each of them one that a tree can
+    have: where somebody added a wrong one,
     the right one may stand beside it. They are read to their end.
     """
     return _Check(signed, log, found).of(tiles)
@@ -120,8 +121,8 @@ class _Check:
 
     def of(self, tiles: Iterable[Tile]) -> Checked:
         for number, group in groupby(tiles, key=lambda tile: tile.tile):
-            variants = [tile for tile in group if tile.positions]
-            if variants and number << TILE_LEVELS == self._whole.size:
+            variants = list(group)
+            if number << TILE_LEVELS == self._whole.size:
                 self._tile(number, variants)
         for left in self._due.values():
             for each in left:
@@ -130,7 +131,7 @@ class _Check:
         while place >= 0:
             position = self._log.position(place)
             message = (
-                f"the event at position {position} is in no signed part of the replaced tree, "
+                f"the event at position {position} is in no signed part of the old tree, "
                 "which goes on behind it"
             )
             self._say(message, None, position)
@@ -186,13 +187,13 @@ class _Check:
             self._named.add((index, position))
             message = (
                 f"the event at position {position} is not in the log as it was signed: it was "
-                f"event {index} of the replaced tree"
+                f"event {index} of the old tree"
             )
             self._say(message, index, position)
 
     def _refuse(self, signed: Signed) -> None:
         message = (
-            f"{signed.said_by} signs {signed.size} events, and what is kept of the replaced tree "
+            f"{signed.said_by} signs {signed.size} events, and what is kept of the old tree "
             "does not give its root"
         )
         self._say(message, None, None)

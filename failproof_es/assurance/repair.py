@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from failproof_es.assurance.findings import Finding, Verification
-from failproof_es.assurance.integrator import LedgerBroken
 from failproof_es.assurance.old_tree import Leaves, check_tree
-from failproof_es.assurance.replaced import kept_outside, signed_in_database
+from failproof_es.assurance.replaced import kept_outside, not_left_behind, signed_in_database
 from failproof_es.assurance.signing_key import (
     create_key,
     key_path,
@@ -61,13 +60,15 @@ def repair(
     """Record the repair and begin the new tree; signing the log then fills it.
 
     Raises `InvalidInput` when the tree needs no repair, or a repair would not heal it, unless
-    `force` says to go on; and when the old key is not here, unless `without_old_key`. Raises
-    `LedgerBroken` at an event that is not what its writer recorded.
+    `force` says to go on; when the old key is not here, unless `without_old_key`; and when another
+    repair is faster. Raises `LedgerBroken` at an event that is not what its writer recorded, and
+    for a log without a name.
     """
     if not reason.text.strip():
         raise InvalidInput.because(
             "a repair is recorded with its reason", remedy="say why with --reason"
         )
+    ledger.origin(connection)  # a log without a name has no tree that an event could replace
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)
     public = own_public_key(old.origin) if old_key is None else old_key.public
@@ -79,7 +80,7 @@ def repair(
             "the tree is as it was recorded: nothing is to be repaired",
             remedy="--force begins a new tree all the same",
         )
-    size, wrong = _what_is_left(connection, old, public, trusted)
+    size, wrong = _what_is_left(connection, old, public, trusted, found)
     if wrong and not force:
         raise InvalidInput.because(
             f"a new tree would not heal this log: {wrong[0].message} ({len(wrong)} such)",
@@ -111,7 +112,11 @@ def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey 
 
 
 def _what_is_left(
-    connection: Connection, old: LogTree, key: PublicKey | None, trusted: Sequence[Checkpoint]
+    connection: Connection,
+    old: LogTree,
+    key: PublicKey | None,
+    trusted: Sequence[Checkpoint],
+    found: Verification,
 ) -> tuple[int, list[Finding]]:
     """How many events the old tree holds, and what a verification would say of it from now on."""
     log = Leaves()
@@ -120,7 +125,10 @@ def _what_is_left(
             log.add(row.position, checked_leaf(row))
     wrong: list[Finding] = []
     signed = [*signed_in_database(connection, old, key, []), *map(kept_outside, trusted)]
-    checked = check_tree(ledger.leaf_tiles(connection, old.number), signed, log, wrong.append)
+    no_tiles: list[str] = []
+    tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
+    checked = check_tree(tiles, signed, log, wrong.append)
+    wrong += not_left_behind(no_tiles, found.findings, old.origin)
     return checked.events, wrong
 
 
@@ -140,7 +148,10 @@ def _begin(
     with connection.transaction():
         ledger.lock(connection)
         if ledger.trees(connection)[-1] != old:
-            raise LedgerBroken("somebody else repaired the ledger meanwhile")
+            raise InvalidInput.because(
+                "another repair began a new tree meanwhile: this one began none",
+                remedy="run `failproof-es verify`",
+            )
         newest = ledger.newest_checkpoint(connection)
         before = sum(1 for _ in ledger.stream_rows(connection, [ledger_id()]))
         event = LedgerRepaired(

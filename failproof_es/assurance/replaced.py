@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import struct
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from failproof_es.assurance.findings import (
     HISTORY_FORKED,
     REPLACED_TREE,
+    TREE_CHANGED,
     Finding,
     Replaced,
     Verification,
 )
 from failproof_es.assurance.old_tree import Checked, Leaves, Signed, check_tree
 from failproof_es.assurance.trees import Trees
-from failproof_es.events import LedgerRepaired
+from failproof_es.events import LedgerFinding, LedgerRepaired
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.handover import successor
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LogTree
+from failproof_es.store.ledger import Connection, LedgerBroken, LogTree
 
 
 def verify_replaced(
@@ -47,8 +48,15 @@ def verify_replaced(
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
             *(kept_outside(each) for each in trusted if each.origin == old.origin),
         ]
-        checked = check_tree(ledger.leaf_tiles(connection, old.number), signed, log, result.add)
-        intact = checked.intact and _is_all_there(repair, checked, result)
+        no_tiles: list[str] = []
+        tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
+        checked = check_tree(tiles, signed, log, result.add)
+        unknown = not_left_behind(no_tiles, repair.findings, old.origin)
+        for finding in unknown:
+            result.add(finding)
+        if no_tiles and not unknown:
+            remarks.append(f"left out of it: {no_tiles[0]} ({len(no_tiles)} such)")
+        intact = checked.intact and not unknown and _is_all_there(repair, checked, result)
         if checked.events > checked.signed_size:
             behind = checked.events - checked.signed_size
             remarks.append(f"the last {behind:,} of its events were never signed under it")
@@ -104,16 +112,30 @@ def signed_in_database(
 def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
     log = Leaves()
     last = 0
-    for tile in ledger.tiles(connection, 0):
-        for position, leaf in zip(tile.positions or (), split(tile.hashes), strict=False):
-            log.add(position, leaf)
-            last = position
+    # Where the tree has no tile any more, which was found already, the rows stand for the leaves.
+    with contextlib.suppress(LedgerBroken):
+        for tile in ledger.tiles(connection, 0):
+            for position, leaf in zip(tile.positions or (), split(tile.hashes), strict=False):
+                log.add(position, leaf)
+                last = position
     for row in ledger.leaf_rows(connection, last):
-        try:
-            log.add(row.position, leaf_hash(row.stream_id, row.version, row.topic, row.state))
-        except struct.error:
-            continue  # no leaf says what this row says
+        # A row that no event has was found already, and was never signed.
+        with contextlib.suppress(NoLeaf):
+            log.add(row.position, row.leaf())
     return log
+
+
+def not_left_behind(
+    no_tiles: Sequence[str], known: Iterable[Finding | LedgerFinding], origin: str
+) -> list[Finding]:
+    """The findings of what stands in an old tree and is no tile.
+
+    `known` is what its repair found. Where that names a changed tile, the tree was replaced for
+    such a thing, which is left behind; where it does not, nobody has accounted for it.
+    """
+    if any(each.kind == TREE_CHANGED for each in known):
+        return []
+    return [Finding(REPLACED_TREE, f"{each}; in the old tree {origin}") for each in no_tiles]
 
 
 def _vouched_for(

@@ -86,7 +86,7 @@ def refuse_replaced(trees: Trees, own: PublicKey, place: str) -> None:
 def read_trees(connection: Connection) -> Trees:
     """Every tree of the log. What does not fit together is in `problems`."""
     trees = ledger.trees(connection)
-    problems: list[str] = []
+    problems = [tree.unnamed for tree in trees if tree.unnamed]
     repairs: list[LedgerRepaired] = []
     for row in ledger.stream_rows(connection, [ledger_id()]):
         if row.topic != LedgerRepaired.__name__.encode():
@@ -98,8 +98,6 @@ def read_trees(connection: Connection) -> Trees:
             repairs.append(event)
         except MapperDeserialisationError as error:
             problems.append(f"a repair on record cannot be read: {error}")
-    if not trees[0].origin:
-        problems.append("the log does not say which one it is: its origin was taken away")
     if [tree.number for tree in trees] != list(range(len(trees))):
         problems.append("the trees of the log are not numbered one after the other")
     for place, new in enumerate(trees[1:]):

@@ -47,8 +47,8 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
     return ExitCode.FAILED
 
 
-def report(error: BaseException, *, debug: bool) -> ExitCode:
-    """Say on stderr what went wrong and what to do next; return the exit code."""
+def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
+    """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
     if debug:
         sys.stderr.write(lines(masked("".join(traceback.format_exception(error)))))
     match error:
@@ -56,6 +56,9 @@ def report(error: BaseException, *, debug: bool) -> ExitCode:
             _say_problems(error)
             return ExitCode.USAGE
         case RunBusy():
+            say(f"error: {_text(error)}")
+            return ExitCode.FAILED
+        case LedgerBroken() | Forked() | NoteError() | UnreadableEvent() if command == "verify":
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
         case LedgerBroken() | Forked() | NoteError():

@@ -117,4 +117,5 @@ class Program(Group):
             except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
                 raise
             except (Exception, KeyboardInterrupt) as error:
-                context.exit(report(error, debug=context.ensure_object(Session).debug))
+                debug = context.ensure_object(Session).debug
+                context.exit(report(error, debug=debug, command=context.invoked_subcommand))

@@ -218,7 +218,8 @@ def _print(result: Verification) -> None:
         click.echo(f"{kind}: {count:,} more")
     for replaced in result.replaced:
         _print_replaced(replaced)
-    click.echo(f"{counted(result.events, 'event')} of {result.origin}: {_SAID[result.verdict]}")
+    log = result.origin or "a log without a name"
+    click.echo(f"{counted(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
     if result.signatures is not Signatures.CHECKED:
         say(_why_unsigned(result))
     tail = result.tree_size - result.anchored_size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import LiteralString
 from uuid import UUID
@@ -30,6 +30,7 @@ _TILES_AT_ONCE = 1_000
 _LEVELS = 8
 """Levels of tiles in a tree of 2^63 events."""
 _LONGEST_ORIGIN = 200
+"""In bytes: it is part of a file's name."""
 _LONGEST_NOTE = 1 << 20
 
 
@@ -39,6 +40,9 @@ class LogTree:
 
     number: int
     origin: str
+    """Empty where the database gives it no name that a log can have."""
+    unnamed: str = ""
+    """Why it has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,43 +60,48 @@ def trees(connection: Connection) -> list[LogTree]:
     """Every tree that the log ever had, the log's own last.
 
     One for each number; an attacker's second one under a number is for `verify` to notice. A log
-    whose trees were taken off the list has one without a name. Raises `LedgerBroken` for a name
-    that no log has.
+    whose trees were taken off the list has one without a name.
     """
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
             "SELECT DISTINCT ON (tree) tree, textsend(origin) FROM failproof.ledger_origin "
             "ORDER BY tree, created_at"
         ).fetchall()
-    return [LogTree(number, _name(origin)) for number, origin in rows] or [LogTree(0, "")]
+    return [_log_tree(number, origin) for number, origin in rows or [(0, None)]]
 
 
 def origin(connection: Connection) -> str:
     """Which log this is: the name that its checkpoints are signed for.
 
-    Raises `LedgerBroken` where the database names none.
+    Raises `LedgerBroken` where the database names none, or one that no log has.
     """
-    named = trees(connection)[-1].origin
-    if not named:
-        raise LedgerBroken("the database does not say which log it holds: no origin is there")
-    return named
+    newest = trees(connection)[-1]
+    if newest.unnamed:
+        raise LedgerBroken(newest.unnamed)
+    return newest.origin
 
 
-def _name(origin: bytes | None) -> str:
-    named = bytes(origin or b"").decode(errors="backslashreplace")
-    if not named.isprintable() or len(named) > _LONGEST_ORIGIN:
-        raise LedgerBroken(
-            f"the database says that its log is {shortened(named, _LONGEST_ORIGIN)!r}: "
-            "no log has such a name"
-        )
-    return named
+def _log_tree(number: int, origin: bytes | None) -> LogTree:
+    if not origin:
+        why = "the database does not say which log it holds: its origin was taken away"
+        return LogTree(number, "", why)
+    named = origin.decode(errors="backslashreplace")
+    if named.encode() == origin and named.isprintable() and len(origin) <= _LONGEST_ORIGIN:
+        return LogTree(number, named)
+    shown = shortened(named, _LONGEST_ORIGIN)
+    why = f"the database says that its log is {shown!r}: no log has such a name"
+    return LogTree(number, "", why)
 
 
 def _checked(tile: Tile) -> Tile:
     """The tile, if it is one. Raises `LedgerBroken` for what no tree has."""
     if why := _why_none(tile):
-        raise LedgerBroken(f"tile {tile.tile} of level {tile.level} is no tile: {why}")
+        raise LedgerBroken(_no_tile(tile, why))
     return tile
+
+
+def _no_tile(tile: Tile, why: str) -> str:
+    return f"tile {tile.tile} of level {tile.level} is no tile: {why}"
 
 
 def _why_none(tile: Tile) -> str | None:
@@ -144,14 +153,22 @@ def no_tiles(connection: Connection) -> list[Tile]:
         ).fetchall()
 
 
-def leaf_tiles(connection: Connection, tree: int) -> Iterator[Tile]:
-    """Stream every tile of leaves of a tree, the narrower ones of a place first."""
+def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]) -> Iterator[Tile]:
+    """Stream every tile of leaves of a tree, the narrower ones of a place first.
+
+    What stands at a place of the tree and is no tile is told to `no_tile` and left out.
+    """
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
-        yield from cursor.stream(
+        found = cursor.stream(
             "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
-            "WHERE tree = %s AND level = 0 ORDER BY tile, width",
+            "WHERE tree = %s AND level = 0 AND tile >= 0 ORDER BY tile, width",
             (tree,),
         )
+        for each in found:
+            if why := _why_none(each):
+                no_tile(_no_tile(each, why))
+            else:
+                yield each
 
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:

@@ -11,7 +11,8 @@ import orjson
 import psycopg
 import pytest
 
-from failproof_es.assurance.signing_key import KEY_FILE, key_path, log_key, own_file
+from failproof_es.assurance.findings import IN_BETWEEN, REPLACED_TREE, ROW_IMPOSSIBLE, TREE_CHANGED
+from failproof_es.assurance.signing_key import KEY_FILE, create_key, key_path, log_key, own_file
 from failproof_es.assurance.tree import read_edge
 from failproof_es.case import ledger_id
 from failproof_es.events import LedgerRepaired
@@ -26,7 +27,9 @@ from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.recorder import append_parameters, query
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.conftest import tamper
+from tests.acceptance.attacks.deadline import within_seconds
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
+from tests.acceptance.attacks.test_impossible_rows import unconstrained
 from tests.acceptance.attacks.world import FAILED, PASSED, Author, begin, cases, go_on
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
@@ -99,7 +102,9 @@ def log(store: Store, administrator: psycopg.Connection[Any], tmp_path: Path) ->
     log.old_pub.write_text(f"{key.public}\n")
     author = Author(store, key)
     begin(author)
-    author.store_prompts([*cases("filler"), *cases("more")[:11]])
+    with store.connect() as connection:
+        left = 256 - ledger.count_events(connection)
+    author.store_prompts([*cases("filler"), *cases("more")][:left])
     author.sign()
     with store.connect() as connection:
         assert read_edge(connection).size == 256
@@ -432,3 +437,120 @@ def test_the_database_begins_no_tree_that_the_log_does_not_tell_of(hurt: Log) ->
         pytest.raises(psycopg.Error, match="no event on record replaces the tree"),
     ):
         ledger.begin_tree(connection, ledger_id(), 1)
+
+
+def test_a_repair_that_another_one_overtakes_begins_no_tree(
+    hurt: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*arguments: Any) -> SigningKey:
+        recorded(hurt, SigningKey.generate("failproof-es/faster"), hurt.key)
+        return create_key(*arguments)
+
+    monkeypatch.setattr("failproof_es.assurance.repair.create_key", slowly)
+    said = hurt.does(*REPAIR, code=2)
+    assert "another repair began a new tree meanwhile" in said
+    assert "run `failproof-es verify`" in said
+    with hurt.store.connect() as connection:
+        assert ledger.origin(connection) == "failproof-es/faster"
+
+
+# -- what neither an event nor a tile can be -----------------------------------------------------
+
+
+def plant(log: Log, table: str, statement: str) -> None:
+    """Change something that no constraint would let through."""
+    log.tamper(*unconstrained(log.administrator, table), statement)
+
+
+def put_no_tile(log: Log, tree: int, **columns: str) -> None:
+    """Put something among the tiles that is none."""
+    row = {
+        "tree": str(tree), "level": "0", "tile": "1", "width": "200", "hashes": r"'\x00'",
+        "positions": "'{1}'", **columns,
+    }  # fmt: skip
+    plant(
+        log, "ledger_tiles", f"INSERT INTO failproof.ledger_tiles ({', '.join(row)}) "
+        f"VALUES ({', '.join(row.values())})",
+    )  # fmt: skip
+
+
+def about_the_log(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The findings, without those of the constraints that were taken away."""
+    return [each for each in found["findings"] if each["kind"] != IN_BETWEEN]
+
+
+@pytest.fixture
+def repaired(log: Log) -> Log:
+    """A whole log with a new tree all the same."""
+    log.does("ledger", "checkpoint")
+    log.does(*REPAIR, "--force")
+    assert "genuine" in log.does("verify")
+    return log
+
+
+@pytest.mark.parametrize(("version", "topic"), [("-5", "'Scored'"), ("1", "repeat('x', 70000)")])
+def test_a_row_that_no_event_has_is_named_behind_a_repair_and_stops_the_next_one(
+    repaired: Log, version: str, topic: str
+) -> None:
+    plant(
+        repaired, "events", "INSERT INTO failproof.events (originator_id, originator_version, "
+        f"topic, state) VALUES (gen_random_uuid(), {version}, {topic}, '{{}}')",
+    )  # fmt: skip
+    for arguments in (("verify",), ("verify", "--incremental")):
+        with within_seconds(60):
+            said = repaired.does(*arguments, code=1)
+        assert ROW_IMPOSSIBLE in said and "error:" not in said and "NOT as it was recorded" in said
+    assert "is no event" in repaired.does(*REPAIR, code=1)
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["first tree", "repaired before"])
+def test_a_tree_with_a_tile_that_is_none_is_named_and_replaced(log: Log, before: int) -> None:
+    log.does("ledger", "checkpoint")
+    with log.store.connect() as connection:
+        size = read_edge(connection).size
+    if before:
+        log.does(*REPAIR, "--force")
+        size += 1
+    number, width = divmod(size, 256)
+    assert width < 200
+    put_no_tile(log, before, tile=str(number))
+    said = log.does("verify", code=1)
+    assert TREE_CHANGED in said and "error:" not in said
+    assert "old_tree_size" in log.does(*REPAIR, "--format", "json")
+    with log.store.connect() as connection:
+        *_, row = ledger.stream_rows(connection, [ledger_id()])
+    assert orjson.loads(row.state)["old_tree_size"] == size
+    found = log.verified("--key", log.old_pub, code=1)
+    assert found["replaced"][-1]["intact"] and not about_the_log(found)
+    assert f"tile {number} of level 0 is no tile" in found["replaced"][-1]["remarks"][-1]
+
+
+NO_TILES = {
+    "hashes short": {},
+    "hashes none": {"hashes": "NULL"},
+    "number none": {"tile": "NULL"},
+    "number -1": {"tile": "-1"},
+    "level none": {"level": "NULL"},
+    "width none": {"width": "NULL"},
+    "width 300": {"width": "300", "hashes": "decode(repeat('00', 9600), 'hex')"},
+    "width 0": {"width": "0", "hashes": "''"},
+    "positions none": {"positions": "NULL"},
+    "positions in rows": {"positions": "'{{1,2},{3,4}}'"},
+    "a position none": {
+        "width": "1", "hashes": "sha256('')", "positions": "ARRAY[NULL]::bigint[]",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", NO_TILES.values(), ids=NO_TILES.keys())
+def test_what_is_no_tile_and_was_put_into_a_replaced_tree_is_named(
+    repaired: Log, columns: dict[str, str]
+) -> None:
+    put_no_tile(repaired, 0, **columns)
+    with within_seconds(60):
+        found = repaired.verified("--key", repaired.old_pub, code=1)
+    [named] = about_the_log(found)
+    assert named["kind"] in (REPLACED_TREE, TREE_CHANGED)
+    assert "no tile" in named["message"]
+    [replaced] = found["replaced"]
+    assert replaced["events"] == replaced["signed_size"]
