@@ -42,6 +42,26 @@ def without(body: bytes, placeholder: str) -> dict[str, Any]:
     return {"body": placeholder, "body_encoding": "utf-8", "withheld": _withheld("secret", body)}
 
 
+def without_unsearchable(body: bytes) -> dict[str, Any]:
+    """The fields that hold a remark, where no key can be looked for in the body."""
+    return {
+        "body": "[not recorded: no UTF-8 text in which keys can be looked for]",
+        "body_encoding": "utf-8",
+        "withheld": _withheld("unsearchable", body),
+    }
+
+
+def is_text(body: bytes) -> bool:
+    """Whether it is UTF-8 without NULs, such as UTF-16 has. Its last character may be cut."""
+    if 0 in body:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(body)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def raw_body(event: ResponseReceived | ErrorRecorded) -> bytes | None:
     """The bytes that are recorded, to the last one."""
     if event.body is None:
@@ -78,5 +98,5 @@ def _escaped_length(body: bytes) -> int:
     return length + doubled + 5 * sixfold
 
 
-def _withheld(why: Literal["long", "secret"], body: bytes) -> Withheld:
+def _withheld(why: Literal["long", "secret", "unsearchable"], body: bytes) -> Withheld:
     return Withheld(why=why, length=len(body), sha256=hashlib.sha256(body).hexdigest())

@@ -506,9 +506,10 @@ class Withheld(Record):
     """Not all of a reply's body is recorded. How long it was, and its SHA-256 (hexadecimal).
 
     `long`: `body` holds its beginning. `secret`: a key stands in it, and `body` says whose.
+    `unsearchable`: it is no text in which the run's keys can be looked for, and `body` says so.
     """
 
-    why: Literal["long", "secret"]
+    why: Literal["long", "secret", "unsearchable"]
     length: int
     sha256: str
 

@@ -166,6 +166,7 @@ KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
     "nearly the key again and again": lambda: whole(saying(b"sk-worst-0123456789-worst-key-")),
     "nothing but backslashes": lambda: whole(saying(rb"\\")),
     "escapes of every character": lambda: whole(saying(rb"\u0073")),
+    "references to every character": lambda: whole(saying(b"&#65")),
 }
 SLOW = {"one byte after the other", "its head one byte after the other"}
 SILENT = {"less than it said", "a million events, and then nothing"}

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from failproof_es.body import MOST_OF_AN_ERROR, beginning, whole, without
+from failproof_es.body import (
+    MOST_OF_AN_ERROR,
+    beginning,
+    is_text,
+    whole,
+    without,
+    without_unsearchable,
+)
 from failproof_es.engine.redaction import Redactor, Scrubbing
 from failproof_es.evaluation import Evaluation, EvaluationKey
 from failproof_es.events import (
@@ -60,12 +68,11 @@ def response_received(
         "model": scrub.optional("model", answer.model),
         "provider_request_id": scrub.optional("provider_request_id", answer.provider_request_id),
     }
-    placeholder = scrub.body("body", answer.body)
     return ResponseReceived(
         **stamp(state),
         **_asked(request),
         **read,
-        **(whole(answer.body) if placeholder is None else without(answer.body, placeholder)),
+        **_body(scrub, answer.body, whole),
         status=answer.status,
         headers=scrub.values("headers", answer.headers),
         usage=answer.usage,
@@ -93,7 +100,7 @@ def error_recorded(
         stack_trace=stack_trace,
         status=error.status,
         headers=scrub.values("headers", error.headers),
-        **_error_body(scrub, error.body),
+        **({} if error.body is None else _body(scrub, error.body, beginning)),
         retry_after_s=error.retry_after_s,
         latency_ms=error.latency_ms,
         redactions=scrub.record(),
@@ -124,11 +131,14 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _error_body(scrub: Scrubbing, body: bytes | None) -> dict[str, Any]:
-    if body is None:
-        return {}
+def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
+    """What is `kept` of a body, if it is known that no key stands in it."""
     placeholder = scrub.body("body", body)
-    return beginning(body) if placeholder is None else without(body, placeholder)
+    if placeholder is not None:
+        return without(body, placeholder)
+    if scrub.has_keys and not is_text(body):
+        return without_unsearchable(body)
+    return kept(body)
 
 
 def _short(text: str) -> str:

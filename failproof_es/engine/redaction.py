@@ -2,18 +2,20 @@
 
 What was replaced is itself on record: in which field, the value of which variable, how often.
 A key is looked for as it is, upper case or lower, and in the forms that programs give to what
-they repeat: escaped for JSON, HTML or a URL, in base64 wherever it stands there, in hexadecimal.
+they repeat: escaped for JSON, HTML or a URL, in base64 wherever it stands there, in hexadecimal,
+with white space in between.
 """
 
 from __future__ import annotations
 
 import html
+import html.entities
 import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
@@ -27,7 +29,21 @@ SHORTEST_KEY = 16
 _ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
 """What JSON may write for any printable character, in lower case."""
 _PIECE_BYTES = 2**20
-_ESCAPED = {b"%02x" % code: bytes([code]) for code in range(0x20, 0x80)}
+_ESCAPED = {b"%02x" % code: bytes([code]).lower() for code in range(0x20, 0x80)}
+_NAMED = {
+    name.rstrip(";").lower().encode(): sign.encode()
+    for name, sign in html.entities.html5.items()
+    if len(sign) == 1 and "!" <= sign <= "~"
+}
+_REFERENCES = re.compile(
+    rb"%([2-7][0-9a-f])|&#x0{0,6}([2-7][0-9a-f]);?|&#0{0,6}(3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-7]);?|&("
+    + b"|".join(_NAMED)
+    + rb");"
+)
+"""What a URL and HTML may write for any printable character, in lower case."""
+_LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
+_WHITE_SPACE = b" \t\r\n\v\f"
+_ESCAPED_WHITE_SPACE = (rb"\n", rb"\r", rb"\t", rb"\u000a", rb"\u000d", rb"\u0009", rb"\u0020")
 
 
 class Redactor:
@@ -84,11 +100,14 @@ class _Secrets:
         )
 
     def in_data(self, data: bytes) -> set[str]:
-        """Whose keys stand in the data, escaped for JSON or not, however often escaped."""
+        """Whose keys stand in the data: escaped for JSON however often, character by character
+        for HTML or a URL, or with white space in between."""
         if not self.forms:
             return set()
-        data = _unescaped(data.lower())
-        return {variable for form, variable in self.unescaped if form in data}
+        found: set[str] = set()
+        for view in _views(data.lower()):
+            found.update(variable for form, variable in self.unescaped if form in view)
+        return found
 
     def in_text(self, text: str) -> set[str]:
         """The same for text."""
@@ -102,6 +121,11 @@ class Scrubbing:
         self._secrets = secrets
         self._found: Counter[tuple[str, str]] = Counter()
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is any key to look for."""
+        return bool(self._secrets.forms)
+
     def text(self, field: str, text: str) -> str:
         """`text` with every key replaced by the name of its variable."""
         lower = _lower(text)
@@ -111,7 +135,7 @@ class Scrubbing:
                 self._found[field, variable] += len(pieces) - 1
                 text = _placeholder(variable).join(pieces)
                 lower = _lower(text)
-        if "\\" in text and (variables := self._secrets.in_text(text)):
+        if variables := self._secrets.in_text(text):
             # In escapes. Which of the characters they are is not worth finding out.
             self._found.update((field, variable) for variable in variables)
             text = _placeholders(variables)
@@ -122,8 +146,13 @@ class Scrubbing:
         return None if text is None else self.text(field, text)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """The same for every value of a mapping."""
-        return {name: self.text(f"{field}.{name}", value) for name, value in headers.items()}
+        """The same for every name and every value of a mapping."""
+        kept: dict[str, str] = {}
+        for name, value in headers.items():
+            name = self.text(field, name)
+            value = self.text(f"{field}.{name}", value)
+            kept[name] = f"{kept[name]}, {value}" if name in kept else value
+        return kept
 
     def body(self, field: str, body: bytes) -> str | None:
         """What to put in the place of a body that a key stands in; `None` for any other.
@@ -231,6 +260,49 @@ def _split(text: str, lower: str, form: str) -> list[str]:
         pieces.append(text[at:found])
         at = found + len(form)
     return [*pieces, text[at:]]
+
+
+def _views(data: bytes) -> Iterator[bytes]:
+    """Lower-case data as different readers would see it, each view that differs."""
+    unescaped = _unescaped(data)
+    yield unescaped
+    if b"%" in unescaped or b"&" in unescaped:
+        resolved = _resolved(unescaped)
+        if len(resolved) < len(unescaped):
+            yield resolved
+    dense = _dense(data)
+    if len(dense) < len(unescaped):
+        yield dense
+
+
+def _resolved(data: bytes) -> bytes:
+    """Lower-case data with what HTML and URLs write for a character resolved."""
+    pieces, at = [], 0
+    while at < len(data):
+        end = at + _PIECE_BYTES
+        tail = max(at + 1, end - _LONGEST_REFERENCE)
+        cut = max(data.rfind(b"%", end - 2, end), data.rfind(b"&", tail, end))
+        end = end if cut <= at else cut  # no reference is cut in two
+        pieces.append(_REFERENCES.sub(_character, data[at:end]))
+        at = end
+    return b"".join(pieces)
+
+
+def _character(reference: re.Match[bytes]) -> bytes:
+    in_hex = reference[1] or reference[2]
+    if in_hex:
+        return _ESCAPED[in_hex]
+    return bytes([int(reference[3])]).lower() if reference[3] else _NAMED[reference[4]]
+
+
+def _dense(data: bytes) -> bytes:
+    """Lower-case data without escapes and without white space, escaped or not."""
+    while b"\\\\" in data:
+        data = data.replace(b"\\\\", b"\\")
+    if b"\\" in data:
+        for escape in _ESCAPED_WHITE_SPACE:
+            data = data.replace(escape, b"")
+    return _unescaped(data).translate(None, _WHITE_SPACE)
 
 
 def _unescaped(data: bytes) -> bytes:

@@ -229,7 +229,7 @@ class HttpProvider(ABC):
             return f"{self._base_url} does not list its models: {name} was not looked up"
         if name in listed:
             return None
-        shown = ", ".join(str(entry)[:_SHOWN_CHARACTERS] for entry in listed[:_SHOWN_MODELS])
+        shown = ", ".join(_shown(str(entry)) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
@@ -241,6 +241,11 @@ def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
             yield body[start : start + _PIECE_BYTES]
 
     return body if len(body) <= _PIECE_BYTES else pieces()
+
+
+def _shown(name: str) -> str:
+    """A listed name. None is cut: in a piece of a key nobody would find the key."""
+    return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 
 def _too_long() -> Flaw:

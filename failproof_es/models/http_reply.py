@@ -198,24 +198,22 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
 
 
 def document_of(text: bytes | str) -> Any:
-    """What the JSON of a reply says; `None` for what is no JSON. Raises `Flaw`."""
+    """What the JSON of a reply says. Raises `Flaw`."""
     try:
         return read_json(text)
     except TooComplex as error:
         raise Flaw("malformed_response", f"the reply was not read: {error}", "final") from None
-    except ValueError:
-        return None
+    except ValueError as error:
+        message = f"the reply is not JSON that can be read: {error}"
+        raise Flaw("malformed_response", message, "transient") from None
 
 
 def _error_message(document: Any) -> str | None:
-    """What an error object says. More than twice what is recorded of it serves nobody.
-
-    Twice: secrets are looked for first, and one may stand where the record ends.
-    """
+    """All that an error object says: it is cut where it is recorded, once no key stands in it."""
     error = document.get("error") if isinstance(document, dict) else None
     if isinstance(error, dict):
         error = error.get("message")
-    return error[: 2 * MOST_OF_AN_ERROR] if isinstance(error, str) else None
+    return error if isinstance(error, str) else None
 
 
 def _error_field(document: dict[str, Any], name: str) -> str | None:

@@ -31,9 +31,9 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
     """The first field that was read otherwise than the raw bytes say; `None` when none was.
 
     Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
-    reply in which a secret was replaced.
+    reply in which a secret was replaced, or whose bytes are not all recorded.
     """
-    if provider not in _OVER_HTTP or response.redactions:
+    if provider not in _OVER_HTTP or response.redactions or response.withheld is not None:
         return None
     try:
         answer = _read_again(provider, response)

@@ -187,6 +187,21 @@ def test_a_listing_of_models_that_repeats_the_key_is_shown_without_it(
     assert not leaks(done.output.encode())
 
 
+def test_a_listed_name_that_is_too_long_to_show_shows_no_piece_of_the_key(
+    store: Store, tmp_path: Path
+) -> None:
+    name = "x" * (80 - len(KEY) + 1) + KEY
+    listing = orjson.dumps({"data": [{"id": name}]})
+    reply = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(listing)
+    (tmp_path / "suite.jsonl").write_text('{"case_id": "a", "suite_id": "s", "prompt": "p"}')
+    with serving(lambda: reply + listing) as url:
+        model = {"provider": "openai", "base_url": url, "model": "mock"}
+        write_configuration(tmp_path, url, models=[{**model, "api_key_env": "CANARY_KEY"}])
+        done = invoke(store.url, "validate", "run.yaml", cwd=tmp_path, CANARY_KEY=KEY)
+    assert KEY[:-1] not in done.output
+    assert "it lists: (a name of 81 characters)" in done.output
+
+
 def test_a_stand_in_for_a_key_alters_no_answer_and_is_warned_of(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
+import zlib
 from base64 import b64encode
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
@@ -14,6 +18,7 @@ from failproof_es.engine.attempt_events import Stamp, error_recorded, response_r
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Withheld
+from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
 
@@ -52,7 +57,7 @@ def failed(error: ModelError, redactor: Redactor) -> ErrorRecorded:
     return event
 
 
-def of(body: bytes, why: Literal["long", "secret"]) -> Withheld:
+def of(body: bytes, why: Literal["long", "secret", "unsearchable"]) -> Withheld:
     return Withheld(why=why, length=len(body), sha256=hashlib.sha256(body).hexdigest())
 
 
@@ -112,9 +117,68 @@ def test_the_body_of_an_error_is_recorded_up_to_a_bound_and_the_event_says_so(
     )
     assert (raw_body(short), short.withheld) == (LONG[:MOST_OF_AN_ERROR], None)
     binary = bytes(range(256)) * 1000
-    event = failed(ModelError("server_error", "HTTP 500", "transient", body=binary), redactor)
+    event = failed(ModelError("server_error", "HTTP 500", "transient", body=binary), Redactor([]))
     assert raw_body(event) == binary[:MOST_OF_AN_ERROR]
     assert failed(ModelError("timeout", "late", "transient"), redactor).body is None
+
+
+SAID = f'{{"error": {{"message": "{KEY} is bad"}}}}'
+UNSEARCHABLE = {
+    "gzip": gzip.compress(SAID.encode()),
+    "gzip, cut off": gzip.compress(SAID.encode())[:-8],
+    "gzip of gzip": gzip.compress(gzip.compress(SAID.encode())),
+    "zlib": zlib.compress(SAID.encode()),
+    "zlib, stored": zlib.compress(SAID.encode(), 0),
+    "UTF-16": SAID.encode("utf-16"),
+    "UTF-16 without a mark": SAID.encode("utf-16-le"),
+    "UTF-32": SAID.encode("utf-32-be"),
+    "Latin-1": b"\xe9t\xe9",
+}
+
+
+@pytest.mark.parametrize("how", UNSEARCHABLE)
+def test_a_body_in_which_no_key_can_be_looked_for_is_not_recorded_where_there_are_keys(
+    how: str, redactor: Redactor
+) -> None:
+    body = UNSEARCHABLE[how]
+    for event in (
+        failed(ModelError("server_error", "HTTP 500", "transient", body=body), redactor),
+        answered(Answer(200, {}, body, "a", 1.0), redactor),
+    ):
+        if event.withheld != of(body, "secret"):  # of the stored one: it stands there as it is
+            assert event.withheld == of(body, "unsearchable")
+            assert event.body == "[not recorded: no UTF-8 text in which keys can be looked for]"
+            assert event.redactions == ()
+    error = ModelError("server_error", "HTTP 500", "transient", body=body)
+    event = failed(error, Redactor([]))
+    assert (raw_body(event), event.withheld) == (body, None)
+
+
+def test_a_text_that_is_cut_within_a_character_is_recorded_with_its_bytes(
+    redactor: Redactor,
+) -> None:
+    body = "caf\xe9".encode()[:-1]
+    event = failed(ModelError("connection", "reset", "transient", body=body), redactor)
+    assert (raw_body(event), event.withheld) == (body, None)
+
+
+@pytest.mark.parametrize("earlier", [0, 1, 1_000])
+@pytest.mark.parametrize("cut", [1, 8, 79])
+def test_no_part_of_a_key_is_left_of_a_long_message_whatever_is_replaced_before(
+    earlier: int, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The placeholder is shorter than a long key: what comes later moves forward."""
+    key = f"sk-{'canary-0123' * 7}"
+    monkeypatch.setenv("K", key)
+    many = f"{key} " * earlier
+    for length in (MOST_OF_AN_ERROR, 2 * MOST_OF_AN_ERROR):
+        said = many + "x" * (length - len(many) - cut) + key + "y" * 100
+        body = json.dumps({"error": {"message": said}}).encode()
+        reply = HttpReply(400, {}, body, 1.0, datetime.now(UTC))
+        with pytest.raises(ModelError) as caught:
+            read_document(reply, lambda _: pytest.fail("an error was read"))
+        event = failed(caught.value, Redactor(["K"]))
+        assert b"sk" not in encode(event) and b"xs" not in encode(event)
 
 
 def test_an_answer_is_recorded_whole_however_long_it_is(redactor: Redactor) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,17 @@ IN_PIECES = {
     "escaped in part": KEY.replace('"', r"\u0022").replace("a", r"\u0061"),
     "escaped twice": "".join(f"\\\\u{ord(sign):04x}" for sign in KEY),
     "in JSON in JSON": json.dumps(json.dumps(json.dumps(KEY))),
+}
+SPELT = {
+    "in decimal entities": "".join(f"&#{ord(sign)};" for sign in KEY),
+    "in hexadecimal entities": "".join(f"&#x{ord(sign):02X};" for sign in KEY),
+    "in entities with zeros": "".join(f"&#000{ord(sign)};" for sign in KEY),
+    "in HTML, in part": KEY.replace("/", "&sol;").replace("k", "&#107;").replace("+", "&plus;"),
+    "in a URL, in part": KEY.replace("k", "%6b").replace("c", "%63"),
+    "in URL-encoded base64": "".join(f"%{sign:02X}" for sign in b64encode(f"x{KEY}".encode())),
+    "in base64 in lines": "\r\n".join(re.findall(".{1,10}", b64encode(KEY.encode()).decode())),
+    "in base64 in lines in JSON": json.dumps("\n".join(b64encode(KEY.encode()).decode())),
+    "in hexadecimal with spaces": KEY.encode().hex(" "),
 }
 WITHIN_BASE64 = [f"{'x' * n}Bearer {KEY}{'y' * m}" for n in range(3) for m in range(3)]
 
@@ -83,6 +95,47 @@ def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
 ) -> None:
     said = redactor.scrubbed(f"kéy {IN_PIECES[how]} is bad")
     assert said in ("[redacted:CANARY_KEY]", 'kéy "\\"[redacted:CANARY_KEY]\\"" is bad')
+
+
+@pytest.mark.parametrize("how", SPELT)
+def test_a_key_that_is_spelt_character_by_character_is_found(how: str, redactor: Redactor) -> None:
+    echo = SPELT[how]
+    assert redactor.scrubbed(f"kéy {echo} is bad") == "[redacted:CANARY_KEY]"
+    for before in (b"", b"\\", b"%41 " * 2**18, b"&#65;" * 2**18, b"x" * (2**20 - 9)):
+        body = before + f"kéy {echo} is bad".encode()
+        assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+
+
+@pytest.mark.parametrize("spelt", ["\\u{:04x}", "\\\\u{:04X}", "%{:02x}", "&#{};", "&#x{:x};"])
+@pytest.mark.parametrize("encode", [bytes, b64encode])
+def test_a_key_with_capitals_is_found_however_it_is_spelt(
+    spelt: str, encode: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-CANARY-Proj-0123"
+    monkeypatch.setenv("CANARY_KEY", key)
+    scrub = Redactor(["CANARY_KEY"]).scrubbing()
+    echo = "".join(map(spelt.format, encode(key.encode())))
+    assert scrub.body("body", echo.encode()) == "[redacted:CANARY_KEY]"
+    assert scrub.text("text", echo) == "[redacted:CANARY_KEY]"
+
+
+def test_a_text_with_references_and_white_space_but_no_key_stays_as_it_is(
+    redactor: Redactor,
+) -> None:
+    text = f"100%41 &#115; &amp; {KEY[:-1]} &#x2d \\n \\\\ 50 %"
+    assert redactor.scrubbed(text) == text
+
+
+def test_a_key_in_the_name_of_a_header_is_replaced_and_that_is_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key = "sk-Canary-0123456789"
+    monkeypatch.setenv("CANARY_KEY", key)
+    scrub = Redactor(["CANARY_KEY"]).scrubbing()
+    headers = {f"x-ratelimit-{key.lower()}": "5", f"x-ratelimit-{key.encode().hex()}": "6"}
+    assert scrub.values("headers", headers) == {"x-ratelimit-[redacted:CANARY_KEY]": "5, 6"}
+    assert scrub.record() == (Redaction(field="headers", variable="CANARY_KEY", count=2),)
+    assert scrub.body("body", b"an answer") is None
 
 
 @pytest.mark.parametrize("said", WITHIN_BASE64)

@@ -35,6 +35,21 @@ def failure(body: bytes, status: int = 200, headers: dict[str, str] | None = Non
     return caught.value
 
 
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"<html>", "the reply is not JSON that can be read: "),
+        (rb'{"a": "\ud800"}', "the reply is not JSON that can be read: "),
+        (b'{"a": ' + b"9" * 5_000 + b"}", "the reply is not JSON that can be read: "),
+        (b"[1]", "the reply is not a JSON object"),
+    ],
+)
+def test_json_that_cannot_be_read_is_told_from_json_that_is_no_object(
+    body: bytes, why: str
+) -> None:
+    assert failure(body).message.startswith(why)
+
+
 def test_an_answer_with_all_that_came_with_it() -> None:
     usage = {
         "prompt_tokens": 3,
