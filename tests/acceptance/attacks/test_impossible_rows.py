@@ -28,6 +28,7 @@ from failproof_es.assurance.findings import (
 )
 from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.keeper import Keeper
+from failproof_es.cli.errors import report
 from failproof_es.engine.sealing import seal_of
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.store import ledger
@@ -355,6 +356,14 @@ def test_a_log_that_does_not_say_which_it_is_is_verified_all_the_same(
         assert "error:" not in said and "Nothing was signed" not in said
     refused = log.command("ledger", "repair", "--reason", "r", "--force", url=log.url)
     assert refused.exit_code in (1, 2) and "Error:" not in refused.output
+
+
+def test_what_ends_a_verification_is_not_said_to_be_found_by_verifying(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for command, refers in (("start", True), ("verify", False)):
+        report(LedgerBroken("it broke"), debug=False, command=command)
+        assert ("`failproof-es verify`" in capsys.readouterr().err) is refers
 
 
 # -- whoever else reads such rows ------------------------------------------------------------------
