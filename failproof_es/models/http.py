@@ -28,7 +28,16 @@ from failproof_es.models.protocol import (
 )
 from failproof_es.problems import InvalidInput
 from failproof_es.web.bounded_json import read_json
-from failproof_es.web.client import LOST, Body, TooLong, fetch, open_client, reason, timed_out
+from failproof_es.web.client import (
+    LOST,
+    Body,
+    TooLong,
+    fetch,
+    open_client,
+    quotes_in_part,
+    reason,
+    timed_out,
+)
 from failproof_es.web.coding import Undecodable
 
 LONGEST_REPLY_BYTES = 2**23
@@ -117,7 +126,7 @@ class HttpProvider(ABC):
             raise ModelError(
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=_ms_since(began),
-            ) from error  # fmt: skip
+            ) from (None if quotes_in_part(error) else error)  # fmt: skip
         reply = came.reply(_ms_since(began))
         return require_short(self._read(reply, came.stream))
 

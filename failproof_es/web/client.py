@@ -14,6 +14,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import aiohttp
 import httpx
+from aiohttp.http_exceptions import LineTooLong
 from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.web.coding import ACCEPTED, Undecodable, Unpacking
@@ -137,7 +138,18 @@ def timed_out(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """What happened to the connection, by the name of the error that it met first."""
+    if quotes_in_part(error):
+        return "a line of the reply's head is too long"
     return f"{type(error.__cause__ or error).__name__}: {error}"
+
+
+def quotes_in_part(error: BaseException | None) -> bool:
+    """Whether the error repeats the beginning of a line: nobody would find a key that it cuts."""
+    while error is not None:
+        if isinstance(error, LineTooLong):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _transport(connections: int) -> AiohttpTransport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import socketserver
 import threading
 from collections.abc import Callable, Iterator
@@ -171,6 +172,40 @@ def test_an_echo_in_any_form_that_nobody_reads_is_found_nowhere(
     database = whole_database(store.url).lower()
     assert [echo for echo in echoes if echo.lower() in database] == []
     assert database.count(b'"why":"secret"') >= len(echoes)
+
+
+def test_a_key_in_a_head_or_in_a_packed_error_is_found_nowhere(
+    store: Store, tmp_path: Path
+) -> None:
+    """A header's name, a line that the client's own error cuts, bytes that are not unpacked."""
+    token = "sk-canary-5d2e-f0a1"  # what a header's name can be
+    packed = gzip.compress(token.encode())
+    end = b"content-length: 2\r\nconnection: close\r\n\r\n{}"
+    answers = iter(
+        [
+            b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n" + b'{"data":[]}',
+            b"HTTP/1.1 200 OK\r\nx-ratelimit-%b: 5\r\n%b" % (token.encode(), end),
+            b"HTTP/1.1 200 OK\r\nx: %b%b%b\r\n" % (b"x" * 85, token.encode(), b"y" * 9000) + end,
+            b"HTTP/1.1 500 No\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
+            % (len(packed), packed),
+        ]
+    )
+    cases = [{"case_id": f"c{n}", "suite_id": "s", "prompt": f"p{n}"} for n in range(3)]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    with serving(lambda: next(answers)) as url:
+        model = {"provider": "openai", "base_url": url, "model": "mock", "api_key_env": "A_KEY"}
+        write_configuration(
+            tmp_path, url, models=[model],
+            execution={"parallel_workers": 1, "retry_attempts": 0},
+        )  # fmt: skip
+        done = invoke(store.url, "start", "run.yaml", cwd=tmp_path, A_KEY=token)
+    database = whole_database(store.url)
+    assert b"a line of the reply's head is too long" in database, done.output
+    assert b"x-ratelimit-[redacted:A_KEY]" in database
+    assert b'"why":"unsearchable"' in database
+    for found in (database, done.output.encode()):
+        assert token[:8].encode() not in found
+        assert base64.b64encode(packed)[:16] not in found
 
 
 def test_a_listing_of_models_that_repeats_the_key_is_shown_without_it(
