@@ -178,7 +178,10 @@ def test_no_setting_that_an_auditor_gives_itself_spoils_a_verification(
     auditor = log.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
     with psycopg.connect(auditor, autocommit=True) as connection:
         connection.execute(f"ALTER ROLE {AUDITOR} SET {setting}".encode())
-    said = log.command("verify", "--key", log.public_key, "--json", url=auditor)
+    home = str(log.folder)  # nothing is kept there
+    said = log.command(
+        "verify", "--key", log.public_key, "--json", url=auditor, FAILPROOF_ES_HOME=home
+    )
     findings = json.loads(said.stdout)["findings"]
     assert [each for each in findings if "setting" not in each["message"]] == []
     assert said.exit_code == (1 if findings else 0), said.output

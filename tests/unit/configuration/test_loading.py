@@ -338,8 +338,8 @@ def test_no_error_repeats_what_stands_in_a_price_file(
     """The configuration may name any file: its owner may not be who sees the error."""
     (tmp_path / "p.yaml").write_text(content)
     problems = problems_of(tmp_path, f"{GOOD}prices: {{file: p.yaml}}\n")
-    text = "\n".join(map(str, problems))
-    assert expected in text.replace(f"{tmp_path}/", "")
+    text = "\n".join(map(str, problems)).replace(f"{tmp_path}/", "")
+    assert expected in text
     assert SECRET not in text and "root" not in text and "hunter" not in text
 
 
