@@ -8,6 +8,7 @@ far less than it says.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -174,21 +175,24 @@ def bca(
 ) -> Interval | None:
     """The bootstrap interval of a skewed mean or a quantile; `None` where nothing varies.
 
-    BCa; of more than five thousand values percentiles, in memory that does not grow with them.
+    BCa; percentiles where its acceleration is not defined (without any one value the statistic is
+    the same), and of more than five thousand values, in memory that does not grow with them.
     """
     sample = np.asarray(values, dtype=float)
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
-    many = len(sample) > MANY
-    found = stats.bootstrap(
-        (sample,), statistic, confidence_level=confidence, vectorized=True,
-        method="percentile" if many else "BCa", n_resamples=_fitting(len(sample)),
-        batch=max(1, AT_ONCE // len(sample)), rng=np.random.default_rng(SEED),
-    ).confidence_interval  # fmt: skip
-    if not (np.isfinite(found.low) and np.isfinite(found.high)):
-        return None
-    method: Method = "percentile bootstrap" if many else "BCa bootstrap"
-    return Interval(float(found.low), float(found.high), method, confidence)
+    methods: tuple[Method, ...] = ("BCa bootstrap", "percentile bootstrap")
+    for method in methods[len(sample) > MANY :]:
+        with np.errstate(invalid="ignore", divide="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # it is looked at below
+            found = stats.bootstrap(
+                (sample,), statistic, confidence_level=confidence, vectorized=True,
+                method=method.removesuffix(" bootstrap"), n_resamples=_fitting(len(sample)),
+                batch=max(1, AT_ONCE // len(sample)), rng=np.random.default_rng(SEED),
+            ).confidence_interval  # fmt: skip
+        if np.isfinite(found.low) and np.isfinite(found.high):
+            return Interval(float(found.low), float(found.high), method, confidence)
+    return None
 
 
 def _fitting(size: int) -> int:

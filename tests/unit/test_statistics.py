@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from math import comb, sqrt
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,6 +212,15 @@ def test_bca_covers_a_mean_about_as_often_as_it_says() -> None:
         assert found is not None
         covered += found.low <= 1.0 <= found.high
     assert 0.88 <= covered / 150 <= 0.99
+
+
+def test_a_median_that_no_single_value_moves_has_percentiles_for_an_interval() -> None:
+    def median(values: np.typing.NDArray[np.float64], axis: int) -> Any:
+        return np.median(values, axis=axis)
+
+    found = bca([1.0, 2.0, 2.0, 2.0, 3.0], median)
+    assert found is not None and found.method == "percentile bootstrap"
+    assert 1.0 <= found.low <= 2.0 <= found.high <= 3.0
 
 
 def test_bca_of_a_median_holds_the_order_statistics_near_it() -> None:
