@@ -19,7 +19,7 @@ class CommandResults:
     """What an `EvaluationResult` is made of: cases, judged commands, totals by category."""
 
     name: LiteralString = "command_results"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "command_cases"),
         Relation("TABLE", "command_results"),
@@ -92,6 +92,8 @@ def _judged(fact: Fact) -> tuple[Any, ...]:
         payload["primary"] == "pass",
         _json(details.get("command", "")),
         None if reason is None else _json(reason),
+        payload["primary"] != "error",
+        not details.get("safety", {"safe": True})["safe"],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,9 @@ import orjson
 
 from failproof_es.cli.progress_state import ModelProgress, ProgressState, RateLimit, share
 from failproof_es.cli.sanitise import json_text
+
+ERROR_GROUPS = 20
+"""So many, most frequent first: a line a second should stay short."""
 
 
 def json_line(state: ProgressState) -> str:
@@ -29,14 +33,17 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
         "details": {
             "run_number": state.run_number,
             "name": state.name,
-            "planned": sum(model.planned for model in models),
-            "finished": sum(model.finished for model in models),
+            "phase": state.phase,
+            "elapsed_s": round(state.elapsed_s, 3),
+            "planned": state.planned,
+            "finished": state.finished,
             "scored": scored,
             "errors": abandoned,
             "error_rate": share(abandoned, scored + abandoned),
             "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
-            "seconds_left": _most_or_none([row["seconds_left"] for row in rows]),
+            "seconds_left": state.seconds_left,
             "models": rows,
+            "error_groups": [asdict(group) for group in state.errors.most_frequent(ERROR_GROUPS)],
             "judges": [
                 {"judge": key.removeprefix("judge:"), **_limit(limit)}
                 for key, limit in state.judge_limits().items()
@@ -73,9 +80,3 @@ def _limit(limit: RateLimit) -> dict[str, Any]:
 def _sum_or_none(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None
-
-
-def _most_or_none(values: list[float | None]) -> float | None:
-    """The models go side by side: the run ends with the last of them."""
-    known = [value for value in values if value is not None]
-    return max(known) if values and len(known) == len(values) else None

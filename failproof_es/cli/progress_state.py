@@ -7,8 +7,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import UUID
 
+from failproof_es.cli.error_groups import ErrorGroups
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -19,9 +21,19 @@ from failproof_es.events import (
     LimitChanged,
     RequestSent,
     ResponseReceived,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
     RunStarted,
+    RunValidated,
     Scored,
 )
+
+Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
+"""What a drive is at: cases are checked and stored; models are asked; the record is read again;
+it is sealed; how it ended."""
 
 RATE_WINDOW_S = 30.0
 """The rate is that of the last half minute, so that it follows a provider's mood; of a
@@ -42,6 +54,8 @@ OBSERVED = tuple(
         Scored,
         EvaluationAbandoned,
         LimitChanged,
+        RunCompleted,
+        RunFailed,
     )
 )
 """The topics that say something about progress."""
@@ -115,6 +129,8 @@ class ProgressState:
         self.run_id: UUID | None = None
         self.run_number: int | None = None
         self.name: str | None = None
+        self.phase: Phase = "planning"
+        self.errors = ErrorGroups()
         self._pricing = pricing
         self._price: Price | None = None
         self._clock = clock
@@ -123,6 +139,8 @@ class ProgressState:
         self._limits: dict[str, LimitChanged] = {}
         """By the key of each model and judge that the server serves."""
         self._samples: dict[str, deque[tuple[float, int]]] = {}
+        self._ended: RunCompleted | RunFailed | None = None
+        self._began = clock()
 
     def observe(self, event: Event) -> None:
         """Count one event. Events that say nothing about progress are passed over."""
@@ -135,7 +153,10 @@ class ProgressState:
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
                 self._charge(model, event)
-            case ErrorRecorded() | AttemptLost():
+            case ErrorRecorded():
+                self._model(event.model_key).in_flight.discard(event.originator_id)
+                self.errors.add(event)
+            case AttemptLost():
                 self._model(event.model_key).in_flight.discard(event.originator_id)
             case Classified():
                 self._model(event.model_key).refused += event.primary == "refusal"
@@ -152,6 +173,38 @@ class ProgressState:
                 self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
             case RunStarted():
                 self._begin(event)
+            case RunResumed():
+                self.phase = "evaluating"
+            case RunCompleted() | RunFailed():
+                self.phase, self._ended = "validating", event
+            case RunValidated():
+                self.phase = "sealing"
+            case RunSealed():
+                self.phase = "failed" if isinstance(self._ended, RunFailed) else "completed"
+            case RunPaused():
+                self.phase = "paused"
+
+    @property
+    def planned(self) -> int:
+        """Evaluations of all models."""
+        return sum(model.planned for model in list(self.models.values()))
+
+    @property
+    def finished(self) -> int:
+        """Those of them that have their one final result."""
+        return sum(model.finished for model in list(self.models.values()))
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this drive began."""
+        return self._clock() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the last model is done: they go side by side. `None` while one is not known."""
+        left = [self.pace(key).seconds_left for key in list(self.models)]
+        known = [each for each in left if each is not None]
+        return max(known) if left and len(known) == len(left) else None
 
     def pace(self, key: str) -> Pace:
         """The model's pace now. Each call takes a sample, so call it at every repaint."""
@@ -194,6 +247,7 @@ class ProgressState:
 
     def _begin(self, event: RunStarted) -> None:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
+        self.phase = "evaluating"
         self._ceiling = event.configuration.get("execution", {}).get("parallel_workers")
         self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:

@@ -47,7 +47,8 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
     table shows the first line of each answer. A shape of whole runs, such as
-    evaluation-result of the command dialect, gives one object for each model, or a summary.
+    evaluation-result of the command dialect, gives one object for each model, or a summary;
+    as JSON a list, or that object where there is one alone.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
@@ -62,6 +63,9 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
                     click.echo(one_line(line))
         elif output_format is Format.TABLE:
             print_table(_table_rows(recorded), _COLUMNS)
+        elif output_format is Format.JSON and whole is not None:
+            summed_up = list(result_rows(recorded, shape))
+            print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
         elif output_format is Format.JSON:
             print_json_list(result_rows(recorded, shape))
         else:

@@ -276,7 +276,11 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 
 
 def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
-    print_suites(facts, title=f"run {outcome.run_number} {outcome.name}: {outcome.status}")
+    title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
+    counts = outcome.counts
+    if counts.finished < counts.planned:
+        title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
+    print_suites(facts, title=title)
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:

@@ -16,6 +16,8 @@ CREATE TABLE command_results (
     agreed boolean NOT NULL,
     actual json NOT NULL,
     reason json,
+    answered boolean NOT NULL,
+    dangerous boolean NOT NULL,
     passed boolean,
     finished_at timestamptz
 );
@@ -28,7 +30,11 @@ SELECT
     category,
     count(*) AS total,
     count(*) FILTER (WHERE passed) AS passed,
-    count(*) FILTER (WHERE passed)::double precision / count(*) AS rate
+    count(*) FILTER (WHERE passed)::double precision / count(*) AS rate,
+    count(*) FILTER (WHERE answered) AS answers,
+    count(*) FILTER (WHERE dangerous) AS dangerous,
+    count(*) FILTER (WHERE answered AND NOT dangerous)::double precision
+        / nullif(count(*) FILTER (WHERE answered), 0) AS safe_answer_rate
 FROM command_results
 WHERE passed IS NOT NULL
 GROUP BY run_id, model_key, category;
@@ -52,6 +58,9 @@ COMMENT ON COLUMN command_results.actual IS
     'The command that was judged, as a JSON string; empty when none came.';
 COMMENT ON COLUMN command_results.reason IS
     'Why it failed, as the specification''s tagged FailureReason; null when it passed.';
+COMMENT ON COLUMN command_results.answered IS 'Whether the model answered.';
+COMMENT ON COLUMN command_results.dangerous IS
+    'Whether the answer holds a command that the safety checker calls unsafe.';
 COMMENT ON COLUMN command_results.passed IS 'Whether it passed; null until it is finished.';
 COMMENT ON COLUMN command_results.finished_at IS 'When it was scored or abandoned.';
 
@@ -63,3 +72,9 @@ COMMENT ON COLUMN command_totals.category IS 'correctness, safety or posix.';
 COMMENT ON COLUMN command_totals.total IS 'Finished evaluations.';
 COMMENT ON COLUMN command_totals.passed IS 'Those of them that passed.';
 COMMENT ON COLUMN command_totals.rate IS 'passed divided by total, unrounded.';
+COMMENT ON COLUMN command_totals.answers IS 'Evaluations that were answered.';
+COMMENT ON COLUMN command_totals.dangerous IS
+    'Answers that hold a command that the safety checker calls unsafe.';
+COMMENT ON COLUMN command_totals.safe_answer_rate IS
+    'The share of answers that hold no dangerous command: what the model emitted, whatever the '
+    'labels say; null where nothing was answered.';

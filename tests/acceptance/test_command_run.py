@@ -73,18 +73,19 @@ def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
     assert summary["counts"]["finished"] == 3 * CASES
 
     summed_up = ("results", "latest", "--shape", "evaluation-result")
-    (document,) = json.loads(invoke(store.url, *summed_up, "--json", cwd=work).output)
+    document = json.loads(invoke(store.url, *summed_up, "--json", cwd=work).output)
     Draft202012Validator(json.loads(schema_json())).validate(document)
     result = EvaluationResult.model_validate(document)
     assert result.backend == "llama.cpp"
     assert counts_of(result) == counted_in_sql(store) == counted_in_events(store)
+    assert document["answer_safety_per_category"] == answer_safety_in_sql(store)
     check_the_rates(result)
     check_the_failures(result, store)
     check_the_gates(result, summary)
     replayed = invoke(store.url, "replay", "latest", cwd=work)
     assert replayed.exit_code == 0, replayed.output
     read = invoke(store.url, *summed_up, cwd=work).output
-    assert f"command success rate  {result.csr:.1%}" in read
+    assert f"command success rate    {result.csr:.1%}" in read
 
 
 def counts_of(result: EvaluationResult) -> dict[str, tuple[int, int]]:
@@ -98,6 +99,17 @@ def counted_in_sql(store: Store) -> dict[str, tuple[int, int]]:
         "WHERE model_key = 'smollm2'",
     )
     return {category: (total, passed) for category, total, passed in rows}
+
+
+def answer_safety_in_sql(store: Store) -> dict[str, dict[str, Any]]:
+    rows = asked(
+        store,
+        "SELECT category, answers, dangerous, safe_answer_rate FROM projections.command_totals",
+    )
+    return {
+        category: {"answers": answers, "dangerous": dangerous, "rate": rate}
+        for category, answers, dangerous, rate in rows
+    }
 
 
 def counted_in_events(store: Store) -> dict[str, tuple[int, int]]:

@@ -1,29 +1,37 @@
-"""An `EvaluationResult` for people: a few lines of text."""
+"""A `ModelResult` for people: a few lines of text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from failproof_es.dialects.command.models import BASELINE_CSR, WARNING_CSR, EvaluationResult
+from failproof_es.counting import counted
+from failproof_es.dialects.command.models import (
+    BASELINE_CSR,
+    WARNING_CSR,
+    CategoryResult,
+    ModelResult,
+)
 
 _SHOWN_FAILURES = 20
+_LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
+"""What the rates of these categories are: our verdict on the answer against the label."""
 
 
 def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
     """What the specification calls the human-readable output, line by line, unsanitised."""
-    result = EvaluationResult.model_validate(evaluation_result)
+    result = ModelResult.model_validate(evaluation_result)
     total = sum(each.total for each in result.per_category.values())
     passed = sum(each.passed for each in result.per_category.values())
-    yield f"command success rate  {result.csr:.1%}  ({passed} of {total})  {_standing(result)}"
-    for name, rate in (
-        ("safety", result.safety_accuracy),
-        ("posix", result.posix_compliance_rate),
-    ):
-        shown = f"{rate:.1%}" if name in result.per_category else "no such case"
-        yield f"{'safety accuracy' if name == 'safety' else 'POSIX compliance':<20}  {shown}"
+    yield f"model {result.model_id}"
+    yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {_standing(result)}"
+    yield from _answer_safety(result)
+    for name, words in _LABELS.items():
+        category = result.per_category.get(name)
+        yield f"{words:<22}  {_rate(category) if category else 'no such case'}"
+    yield "by category"
     for name, each in result.per_category.items():
-        yield f"  {name:<18}  {each.rate:.1%}  ({each.passed} of {each.total})"
+        yield f"  {name:<20}  {_rate(each)}"
     yield f"backend {result.backend}, program {result.caro_version}, {result.timestamp}"
     if result.failed_cases:
         yield f"failed cases: {len(result.failed_cases)}"
@@ -35,7 +43,21 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
         yield f"  … and {more} more: --format json prints them all"
 
 
-def _standing(result: EvaluationResult) -> str:
+def _answer_safety(result: ModelResult) -> Iterator[str]:
+    """Whether what the model emitted is safe: in all, and where safety is what the case asks."""
+    asked = result.answer_safety_per_category.get("safety")
+    for words, each in (("safe answers", result.answer_safety), ("  in safety cases", asked)):
+        if each is not None:
+            rate = "nothing answered" if each.rate is None else f"{each.rate:.1%}"
+            dangerous = f"{each.dangerous} of {counted(each.answers, 'answer')} dangerous"
+            yield f"{words:<22}  {rate}  ({dangerous})"
+
+
+def _rate(result: CategoryResult) -> str:
+    return f"{result.rate:.1%}  ({result.passed} of {result.total})"
+
+
+def _standing(result: ModelResult) -> str:
     if result.meets_baseline():
         return f"meets the baseline of {BASELINE_CSR:.1%}"
     if result.is_warning():

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from failproof_es.case import Case
 from failproof_es.dialects.command.models import (
+    AnswerSafety,
     BackendError,
     Category,
     CategoryResult,
     EvaluationResult,
     FailedCase,
+    ModelResult,
+    iso_8601,
 )
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ModelSnapshot, RunStarted
@@ -40,7 +43,7 @@ def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "suite_id": case.suite_id,
         "run_id": str(evaluation.run_id),
         "model_id": evaluation.model_key,
-        "timestamp": _iso_8601(evaluation.started_at),
+        "timestamp": iso_8601(evaluation.started_at),
         "raw_response": evaluation.replies[-1].text if evaluation.replies else None,
         "removed": details.get("removed", []),
         **verdicts,
@@ -51,7 +54,7 @@ def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 def evaluation_results(
     started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
 ) -> Iterator[dict[str, Any]]:
-    """One `EvaluationResult`, as JSON, for each model of a run, over its finished evaluations.
+    """One `ModelResult`, as JSON, for each model of a run, over its finished evaluations.
 
     A category without a case is not listed. An evaluation that was never answered counts as
     failed, with a `backend_error`. `failed_cases` are in plan order.
@@ -71,12 +74,16 @@ class _Sum:
     model: ModelSnapshot
     totals: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
     passed: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
+    answers: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
+    dangerous: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
     failed: list[FailedCase] = field(default_factory=list)
     last: datetime | None = None
 
     def add(self, case: Case, evaluation: Evaluation) -> None:
         category = Category(str(case.category))
         self.totals[category] += 1
+        self.answers[category] += _answered(evaluation)
+        self.dangerous[category] += _dangerous(evaluation)
         if evaluation.finished_at is not None:
             self.last = max(self.last or evaluation.finished_at, evaluation.finished_at)
         if _passed(evaluation):
@@ -85,8 +92,8 @@ class _Sum:
         one = case_result(case, evaluation)
         self.failed.append(FailedCase.model_validate(one))
 
-    def result(self, started: RunStarted) -> EvaluationResult:
-        return EvaluationResult.new(
+    def result(self, started: RunStarted) -> ModelResult:
+        counted = EvaluationResult.new(
             backend=str(self.model.settings.get("backend") or self.model.provider),
             total_tests=sum(self.totals.values()),
             passed_tests=sum(self.passed.values()),
@@ -96,8 +103,20 @@ class _Sum:
                 if total
             },
             failed_cases=self.failed,
-            timestamp=_iso_8601(self.last or started.timestamp),
+            timestamp=iso_8601(self.last or started.timestamp),
             caro_version=started.code_version,
+        )
+        return ModelResult(
+            **dict(counted),
+            model_id=self.model.key,
+            answer_safety=AnswerSafety.new(
+                sum(self.answers.values()), sum(self.dangerous.values())
+            ),
+            answer_safety_per_category={
+                str(category): AnswerSafety.new(self.answers[category], self.dangerous[category])
+                for category, total in self.totals.items()
+                if total
+            },
         )
 
 
@@ -109,13 +128,21 @@ def _passed(evaluation: Evaluation) -> bool:
     )
 
 
+def _answered(evaluation: Evaluation) -> bool:
+    return evaluation.classification is not None and evaluation.classification.primary != "error"
+
+
+def _dangerous(evaluation: Evaluation) -> bool:
+    """Whether the answer holds a command that the safety checker calls unsafe."""
+    if evaluation.classification is None:
+        return False
+    verdict = evaluation.classification.details.get("safety")
+    return verdict is not None and not verdict["safe"]
+
+
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:
     """Why it failed, in the specification's JSON: what ended it comes before how it was classed."""
     if evaluation.abandoned is not None:
         return BackendError(message=evaluation.abandoned.reason).model_dump(mode="json")
     classification = evaluation.classification
     return classification.details.get("reason") if classification else None
-
-
-def _iso_8601(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"

@@ -105,7 +105,7 @@ def test_commands_planted_everywhere_leave_no_trace(
     do("results", "latest", "--json")
     do("results", "latest")
     do("results", "latest", "--shape", "evaluation-result")
-    result = json.loads(do("results", "latest", "--shape", "evaluation-result", "--json"))[0]
+    result = json.loads(do("results", "latest", "--shape", "evaluation-result", "--json"))
     do("show", "latest")
     do("log", "latest")
     do("projections", "rebuild")

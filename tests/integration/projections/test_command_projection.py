@@ -39,6 +39,7 @@ def test_what_never_came_says_why(store: Store, followed: Rows) -> None:
 def test_totals_count_what_is_finished(store: Store, followed: Rows) -> None:
     with store.connect() as connection:
         totals = connection.execute(
-            "SELECT model_key, category, total, passed, rate FROM projections.command_totals"
+            "SELECT model_key, category, total, passed, rate, answers, dangerous, "
+            "safe_answer_rate FROM projections.command_totals"
         ).fetchall()
-    assert totals == [("small", "safety", 3, 1, 1 / 3)]
+    assert totals == [("small", "safety", 3, 1, 1 / 3, 2, 1, 0.5)]

@@ -180,9 +180,13 @@ class World:
             self._add(PromptStored, prompt, None, digest=case.digest(), case=case)
             stream = EvaluationKey(RUN, prompt, "small").evaluation_id
             identity = {"prompt_id": prompt, "model_key": "small", "repetition": 1}
-            details = {"category": "safety", "reason": reason, "command": "ls \x00"}
+            details = {
+                "category": "safety", "reason": reason, "command": "ls \x00",
+                "safety": {"safe": number != 0},
+            }  # fmt: skip
+            primary = "error" if number == 2 else "fail" if reason else "pass"
             self._add(
-                Classified, stream, RUN, **identity, primary="fail" if reason else "pass",
+                Classified, stream, RUN, **identity, primary=primary,
                 details=details, classifier="command.classifier", classifier_version="1",
             )  # fmt: skip
             if number == 2:

@@ -8,12 +8,27 @@ from uuid import UUID
 import orjson
 import pytest
 
-from failproof_es.cli.progress import duration, limit_text, plain_line, progress_table
+from failproof_es.cli.error_groups import MOST_GROUPS, OTHERS, ErrorGroups
+from failproof_es.cli.progress import plain_line
 from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
-from failproof_es.events import CarriedOver, EvaluationEvent, Event
+from failproof_es.cli.progress_text import duration, error_lines, judges_line, limit_text
+from failproof_es.events import (
+    CarriedOver,
+    Counts,
+    ErrorRecorded,
+    EvaluationEvent,
+    Event,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
+    RunValidated,
+)
 from tests.unit.cli.samples import (
     NOON,
+    RUN,
     abandoned,
     answered,
     classified,
@@ -165,11 +180,7 @@ def test_durations_read_like_a_clock(seconds: float, shown: str) -> None:
 def test_a_plain_line_holds_no_control_sequence_whatever_the_model_is_called() -> None:
     line = plain_line(after([started("evil\x1b[2J\u202e", planned=1)]))
     assert "\x1b" not in line and "\u202e" not in line
-    assert "evil\\x1b[2J\\u202e: 0/1 done" in line
-
-
-def test_the_table_has_a_row_per_model() -> None:
-    assert progress_table(after([started("a", "b", planned=2)])).row_count == 2
+    assert "evil\\x1b[2J\\u202e: 0 of 1 done" in line
 
 
 def test_the_limit_of_a_server_is_shown_at_each_model_that_it_serves() -> None:
@@ -187,10 +198,10 @@ def test_a_hold_that_is_over_is_not_shown_although_no_event_says_so() -> None:
 
 def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> None:
     state = after([started("a", planned=2)])
-    assert progress_table(state).caption is None
+    assert judges_line(state) == ""
     state.observe(limited("judge:j", allowed=1, held_s=61, server="http://there/v1"))
     assert plain_line(state).endswith("; judge:j: limit 1/100, held 1:01")
-    assert "judge:j" in str(progress_table(state).caption)
+    assert judges_line(state) == "judge:j: limit 1/100, held 1:01"
     assert progress_object(state)["details"]["judges"][0]["judge"] == "j"
 
 
@@ -201,6 +212,65 @@ def test_the_error_rate_is_of_what_this_run_itself_finished() -> None:
     assert row(after([started("a", planned=9)])).error_rate is None
 
 
+def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock)
+    clock.now += 3
+    assert plain_line(state) == "new run: checking cases and models, 0:03 elapsed"
+    stamp = {"originator_id": RUN, "originator_version": 9, "run_id": RUN, "timestamp": NOON}
+    counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
+    for event, said in (
+        (started("a", planned=1), "run 3 smoke: evaluating, 0 of 1 (0 %)"),
+        (scored(1, 1), "run 3 smoke: evaluating, 1 of 1 (100 %)"),
+        (RunCompleted(**stamp, counts=counts), "run 3 smoke: validating the record, 1 of 1"),
+        (
+            RunValidated(**stamp, passed=True, findings=()),
+            "run 3 smoke: sealing the record, 1 of 1",
+        ),
+        (RunSealed(**stamp, streams=1, events=1, root="00"), "run 3 smoke: completed, 1 of 1"),
+        (RunFailed(**stamp, counts=counts, reason="r"), "run 3 smoke: validating the record"),
+        (RunSealed(**stamp, streams=1, events=1, root="00"), "run 3 smoke: failed, 1 of 1"),
+        (RunPaused(**stamp, counts=counts, reason="r"), "run 3 smoke: paused, 1 of 1"),
+        (RunResumed(**stamp, who="w", where="h", code_version="1"), "run 3 smoke: evaluating"),
+    ):
+        state.observe(event)
+        assert plain_line(state).startswith(said)
+
+
+def test_what_is_not_all_done_is_not_100_percent() -> None:
+    events = [started("a", planned=2000), *(scored(n, 1) for n in range(1999))]
+    assert plain_line(after(events)).startswith("run 3 smoke: evaluating, 1,999 of 2,000 (99 %)")
+
+
+def test_errors_are_grouped_by_their_first_line_and_counted() -> None:
+    def an_error(case: int, message: str, status: int | None = None) -> ErrorRecorded:
+        return failed(case).model_copy(update={"message": message, "status": status})
+
+    state = after(
+        [
+            started("a", planned=9),
+            an_error(1, "too slow"),
+            *(an_error(n, "\n bad\x1b[2J key \nrequest 7", 401) for n in range(2, 5)),
+            an_error(5, ""),
+        ]
+    )
+    assert error_lines(state, 2) == [
+        "3x a: 401: bad\\x1b[2J key",
+        "1x a: timeout: too slow",
+        "and 1 other kind of error",
+    ]
+    assert error_lines(state, 3)[2] == "1x a: timeout"
+
+
+def test_messages_without_end_are_counted_together_from_some_number_on() -> None:
+    groups = ErrorGroups()
+    for number in range(MOST_GROUPS + 57):
+        groups.add(failed(1).model_copy(update={"message": f"request {number}"}))
+    assert groups.groups == MOST_GROUPS + 1
+    first = groups.most_frequent(1)[0]
+    assert (first.count, first.message) == (57, OTHERS)
+
+
 def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
     carried = CarriedOver(
         **scored(1, 1).model_dump(include=set(EvaluationEvent.model_fields)),
@@ -208,7 +278,7 @@ def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
         source_sha256="0" * 64,
     )  # fmt: skip
     state = after([started("a", planned=9), carried, scored(2, 1)])
-    assert "a: 2/9 done (1 carried over), pass 1" in plain_line(state)
+    assert "a: 2 of 9 done (1 carried over), pass 1" in plain_line(state)
     assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 
@@ -221,6 +291,8 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
     assert (said["event"], said["test_run_id"]) == ("progress", str(state.run_id))
     assert said["timestamp"].endswith("Z")
     details = said["details"]
+    assert (details["phase"], details["elapsed_s"]) == ("evaluating", 0.0)
+    assert details["error_groups"] == [{"count": 1, "model": "a", "message": "timeout: too slow"}]
     assert (details["planned"], details["finished"], details["errors"]) == (4, 1, 1)
     assert details["error_rate"] == 1.0 and details["seconds_left"] is None
     assert details["models"][0] == {

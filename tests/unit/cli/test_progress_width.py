@@ -5,25 +5,69 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
-from failproof_es.cli.progress import fitting
+from failproof_es.cli.progress_live import progress_view
 from failproof_es.cli.progress_state import ProgressState
-from tests.unit.cli.samples import scored, sent, started
+from tests.unit.cli.samples import abandoned, classified, failed, scored, sent, started
+
+WIDTHS = (20, 40, 59, 60, 61, 79, 80, 100, 120, 121, 200)
 
 
-@pytest.mark.parametrize(("width", "headed"), [(200, True), (80, True), (40, False)])
-def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(
-    width: int, headed: bool
-) -> None:
+def shown(state: ProgressState, width: int) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, highlight=False, force_terminal=True)
+    console.print(progress_view(state, width))
+    return Text.from_ansi(file.getvalue()).plain
+
+
+def a_run(*models: str) -> ProgressState:
     state = ProgressState()
-    for event in (started("a", planned=1000), sent(1), scored(1, 1)):
-        state.observe(event)
-    shown = io.StringIO()
-    console = Console(file=shown, width=width, highlight=False)
-    console.print(fitting(state, console))
-    text = shown.getvalue()
-    assert "1/1000" in text and "…" not in text
+    state.observe(started(*models, planned=1000 * len(models)))
+    for model in models:
+        for event in (
+            sent(1, model), failed(1, model), sent(1, model, attempt=2), scored(1, 1, model),
+            classified(2, "refusal", model), abandoned(3, model),
+        ):  # fmt: skip
+            state.observe(event)
+    return state
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int) -> None:
+    text = shown(a_run("a"), width)
     assert all(len(line) <= width for line in text.splitlines())
-    assert ("retries" in text.splitlines()[2]) == headed
-    assert ("retries 0" in " ".join(text.split())) == (not headed)
+    said = " ".join(text.split())
+    assert "2 of 1,000 (0 %)" in said
+    assert "2/1,000 0 %" in said
+    for fact in ("pass", "refused", "errors", "retries", "in flight"):
+        assert fact in said
+    assert "1 (50.0%)" in said
+
+
+@pytest.mark.parametrize(("width", "lines_of_a_model"), [(60, 3), (160, 1)])
+def test_each_model_has_a_bar_and_all_together_one(width: int, lines_of_a_model: int) -> None:
+    text = shown(a_run("one", "another"), width)
+    bars = [line for line in text.splitlines() if "━" in line]
+    assert [line.split()[0] for line in bars] == ["one", "another", "total"]
+    assert "4/2,000 0 %" in bars[-1]
+    lines = text.splitlines()
+    first, second = (lines.index(bar) for bar in bars[:2])
+    assert second - first <= lines_of_a_model
+
+
+def test_before_there_is_a_run_it_says_what_it_does() -> None:
+    assert shown(ProgressState(), 60) == "new run: checking cases and models, 0:00 elapsed\n"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["m" * 300, "模" * 50, "\x1b[2J"])
+def test_a_name_or_message_of_any_length_and_kind_breaks_nothing(width: int, name: str) -> None:
+    state = a_run(name)
+    state.observe(failed(4, name).model_copy(update={"message": "e\x1b[2J\u202e" * 100}))
+    text = shown(state, width)
+    assert all(cell_len(line) <= width for line in text.splitlines())
+    assert "\x1b" not in text and "\u202e" not in text
+    assert "2/1,000" in text

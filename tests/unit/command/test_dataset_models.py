@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +74,74 @@ def test_a_case_reads_and_writes_the_specifications_fields() -> None:
     assert CASE.items() <= case.model_dump(mode="json").items()
     assert TestCase.model_validate({**CASE, "unknown": 1}) == case
     assert TestCase.model_validate({k: v for k, v in CASE.items() if k != "notes"}).notes is None
+
+
+def test_a_category_says_its_name() -> None:
+    assert [each.as_str() for each in Category] == ["correctness", "safety", "posix"]
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("id", "Test ID cannot be empty"),
+        ("prompt", "Prompt cannot be empty for test list_all_files_01"),
+        ("expected_command", "Expected command cannot be empty for test list_all_files_01"),
+    ],
+)
+def test_a_case_that_was_changed_by_hand_is_validated_again(field: str, said: str) -> None:
+    case = TestCase.model_validate(CASE)
+    case.validate()
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        case.model_copy(update={field: ""}).validate()
+
+
+TOML = """version = "1.0.0"
+
+[[test_cases]]
+id = "a"
+prompt = "list all files"
+expected_command = "ls -la"
+category = "correctness"
+safe = true
+posix_compliant = true
+"""
+
+
+def test_a_dataset_is_read_from_toml(tmp_path: Path) -> None:
+    path = tmp_path / "cases.toml"
+    path.write_text(TOML)
+    dataset = TestDataset.from_toml(path)
+    assert dataset.version == "1.0.0"
+    assert [case.expected_command for case in dataset.test_cases] == ["ls -la"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "Failed to read .*cases.toml"),
+        (b"\xff", "Failed to read .*cases.toml"),
+        (b"version = x", "Failed to parse TOML: .*cases.toml: .*line 1"),
+        (b'version = "1.0.0"\ntest_cases = []', "cases.toml: test_cases: "),
+        (TOML.replace("ls -la", " ").encode(), "test_cases.0.expected_command: cannot be empty"),
+        ((TOML + TOML[18:]).encode(), "cases.toml: test_cases: .*duplicate test id: a"),
+    ],
+)
+def test_a_file_that_is_no_dataset_is_refused_by_its_name(
+    tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    path = tmp_path / "cases.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        TestDataset.from_toml(path)
+
+
+def test_a_result_is_made_from_counts_alone_as_the_specification_makes_it() -> None:
+    before = datetime.now(UTC)
+    made = EvaluationResult.new("mlx", 2, 1, {"safety": CategoryResult.new(2, 1)}, [])
+    assert before <= datetime.fromisoformat(made.timestamp) <= datetime.now(UTC)
+    assert made.caro_version == version("failproof-es")
+    assert (made.csr, made.safety_accuracy, made.posix_compliance_rate) == (0.5, 0.5, 1.0)
 
 
 def test_a_dataset_gives_its_cases_by_category() -> None:

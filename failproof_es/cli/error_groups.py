@@ -1,0 +1,56 @@
+"""Errors of a run grouped by what they say, counted as they come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from failproof_es.events import ErrorRecorded
+
+MOST_GROUPS = 200
+"""What more there is counts as one more group: a server may say something else each time."""
+OTHERS = "(other messages)"
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """So many failed attempts of a model, or a judge, that said the same."""
+
+    count: int
+    model: str
+    message: str
+    """The first line of the message that says anything, as it came: not safe to show."""
+
+
+@dataclass(slots=True)
+class ErrorGroups:
+    """Failed attempts by model and by the first line of their message."""
+
+    _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, error: ErrorRecorded) -> None:
+        """Count one failed attempt."""
+        key = (error.judge or error.model_key, first_line(error))
+        if key not in self._counts and len(self._counts) >= MOST_GROUPS:
+            key = (key[0], OTHERS)
+        self._counts[key] += 1
+
+    def most_frequent(self, limit: int | None = None) -> list[ErrorGroup]:
+        """The groups, most frequent first; those as frequent in the order in which they came."""
+        found = list(self._counts.copy().items())  # who shows it does so from another thread
+        found.sort(key=lambda each: -each[1])
+        return [ErrorGroup(count, *key) for key, count in found[:limit]]
+
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return len(self._counts)
+
+
+def first_line(error: ErrorRecorded) -> str:
+    """What an error says in one line: its status or kind, and the first line of its message."""
+    line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
+    head = str(error.status) if error.status is not None else error.kind
+    said = line if not line or line.startswith((head, f"HTTP {head}")) else f"{head}: {line}"
+    return (said or head)[:_LONGEST]
