@@ -181,7 +181,7 @@ class _Histories:
         if stream == event.run_id or stream in self._broken:
             return
         try:
-            state = evolve(self._open.pop(stream, None) or Evaluation(), event)
+            state = evolve(self._open.pop(stream, Evaluation()), event)
         except ImpossibleHistory as error:
             self.found.append(error)
             self._broken.add(stream)

@@ -337,7 +337,7 @@ def test_damage_to_a_runs_own_stream_is_found(kinds: tuple[str, ...], data: st.D
     at = data.draw(st.integers(0, len(events) - 1))
     to = data.draw(st.integers(0, len(events)))
     damage = data.draw(st.sampled_from(DAMAGES))
-    damaged: list[Event] = damage(events, at, to)  # type: ignore[arg-type]
+    damaged: Sequence[Event] = damage(events, at, to)  # type: ignore[arg-type]
     try:
         fold_run(damaged)
     except ImpossibleHistory as error:
