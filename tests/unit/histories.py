@@ -220,15 +220,21 @@ class PlainDialect:
 
 
 def lived(
-    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: Sequence[str], *, retries: int
+    turns: tuple[str, ...],
+    judges: tuple[str, ...],
+    outcomes: Sequence[str],
+    *,
+    retries: int,
+    readings: int = 2,
 ) -> list[EvaluationEvent]:
     """The events of an evaluation that meets these outcomes, request by request.
 
-    It is as the engine would record it, and unfinished where more requests are needed.
+    It is as the engine would record it, and unfinished where more requests are needed. A judge
+    gives at most so many `readings`.
     """
     history = History()
     world = iter(outcomes)
-    dialect, judging = PlainDialect(judged=bool(judges)), Judging(judges, attempts=2)
+    dialect, judging = PlainDialect(judged=bool(judges)), Judging(judges, attempts=readings)
     while True:
         state = fold(history.events)
         action = next_action(
