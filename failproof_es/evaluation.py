@@ -5,34 +5,22 @@
 
 Starting, resuming after a crash and replaying are the same loop entered with a different
 prefix of events. Nothing here does I/O, reads a clock or draws a random number.
+`failproof_es.evolution` holds the first half, which is used by its names here.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, reduce
-from typing import Any, NamedTuple, Protocol
-from uuid import UUID
+from typing import Protocol
 
-from failproof_es.case import Case, Turn, digest_uuid
-from failproof_es.events import (
-    AttemptLost,
-    CarriedOver,
-    Classified,
-    ErrorRecorded,
-    EvaluationAbandoned,
-    EvaluationEvent,
-    Event,
-    Judged,
-    Purpose,
-    RequestSent,
-    ResponseReceived,
-    Scored,
-    Usage,
-)
+from failproof_es.case import Case, Turn
+from failproof_es.events import ErrorRecorded, Purpose, RequestSent
+from failproof_es.evolution import Evaluation as Evaluation
+from failproof_es.evolution import EvaluationKey as EvaluationKey
+from failproof_es.evolution import evolve as evolve
+from failproof_es.evolution import fold as fold
+from failproof_es.history import ImpossibleHistory as ImpossibleHistory
 from failproof_es.transcript import NO_JUDGES as NO_JUDGES
 from failproof_es.transcript import Classification as Classification
 from failproof_es.transcript import Failure as Failure
@@ -43,207 +31,6 @@ from failproof_es.transcript import Reply as Reply
 from failproof_es.transcript import Rule as Rule
 from failproof_es.transcript import Score as Score
 from failproof_es.transcript import Transcript as Transcript
-
-# -- what an evaluation is -------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class EvaluationKey:
-    """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
-
-    run_id: UUID
-    prompt_id: UUID
-    model_key: str
-    repetition: int = 1
-
-    @cached_property
-    def evaluation_id(self) -> UUID:
-        """The evaluation's stream: the same for the same key, on every machine."""
-        text = f"{self.run_id}\n{self.prompt_id}\n{self.model_key}\n{self.repetition}"
-        return digest_uuid(hashlib.sha256(text.encode()).digest())
-
-
-class Evaluation(NamedTuple):
-    """Everything that an evaluation's events say, folded. A tuple, because it is copied often."""
-
-    version: int = 0
-    run_id: UUID | None = None
-    prompt_id: UUID | None = None
-    model_key: str | None = None
-    repetition: int | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    in_flight: RequestSent | None = None
-    attempts: int = 0
-    """Requests sent for the current turn, or to the current judge, lost ones included."""
-    failures: int = 0
-    """Transient errors of the current question: these use up the retry bound."""
-    deferrals: int = 0
-    """How often the server turned the current question away for now."""
-    deferred_since: datetime | None = None
-    """When it did so first."""
-    last_error: ErrorRecorded | None = None
-    request: RequestSent | None = None
-    """The last one that was sent to the target."""
-    response: ResponseReceived | None = None
-    """The last one that the target gave."""
-    replies: tuple[Reply, ...] = ()
-    judge_reply: Reply | None = None
-    """The last reply of a judge, until it is read."""
-    verdicts: tuple[JudgeVerdict, ...] = ()
-    """Of every judge that is done, in the order in which they were asked."""
-    unread: int = 0
-    """Replies of the judge asked now that held no verdict."""
-    latency_ms: float = 0.0
-    usage: Usage = Usage()
-    classification: Classification | None = None
-    score: Score | None = None
-    abandoned: EvaluationAbandoned | None = None
-    carried_over: CarriedOver | None = None
-    """Where its events are, when they are those of another run's evaluation."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether the evaluation has its one final result, its own or one carried over."""
-        return any(end is not None for end in (self.score, self.abandoned, self.carried_over))
-
-
-# -- evolve ----------------------------------------------------------------------------------
-
-
-class ImpossibleHistory(Exception):
-    """The log holds an event that cannot follow the ones before it."""
-
-
-def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
-    """The state after `events`. Raises `ImpossibleHistory` where they cannot be true."""
-    return reduce(evolve, events, start or Evaluation())
-
-
-def evolve(state: Evaluation, event: Event) -> Evaluation:
-    """The state after one more event. Raises `ImpossibleHistory` where it cannot follow."""
-    if not isinstance(event, EvaluationEvent):
-        raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
-    if event.originator_version != state.version + 1:
-        raise ImpossibleHistory(
-            f"stream {event.originator_id}: expected version {state.version + 1}, "
-            f"found {event.originator_version}"
-        )
-    if state.finished:
-        raise ImpossibleHistory(f"stream {event.originator_id}: an event follows the final one")
-    if state.version == 0:
-        state = Evaluation(
-            run_id=event.run_id,
-            prompt_id=event.prompt_id,
-            model_key=event.model_key,
-            repetition=event.repetition,
-            started_at=event.timestamp,
-        )
-    return state._replace(version=event.originator_version, **_changes(state, event))
-
-
-def _changes(state: Evaluation, event: EvaluationEvent) -> dict[str, Any]:
-    """The fields that the event gives another value."""
-    match event:
-        case RequestSent():
-            if state.in_flight is not None:
-                raise ImpossibleHistory(f"stream {event.originator_id}: two requests in flight")
-            asked = {"request": event} if event.purpose == "target" else {}
-            return {"in_flight": event, "attempts": event.attempt, **asked}
-        case ResponseReceived():
-            _require_in_flight(state, event)
-            return _answered(state, event)
-        case ErrorRecorded():
-            return {"in_flight": None, "last_error": event, **_counted(state, event)}
-        case AttemptLost():
-            _require_in_flight(state, event)
-            return {"in_flight": None}
-        case Classified():
-            classification = Classification(
-                event.primary, event.details, event.classifier, event.classifier_version
-            )
-            return {**_NO_ERRORS, "attempts": 0, "classification": classification}
-        case Judged():
-            return _judged(state, event)
-        case Scored():
-            score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
-            return {"score": score, "finished_at": event.timestamp}
-        case EvaluationAbandoned():
-            return {"abandoned": event, "finished_at": event.timestamp}
-        case CarriedOver():
-            if event.originator_version != 1:
-                raise ImpossibleHistory(
-                    f"stream {event.originator_id}: what has begun here cannot be carried over"
-                )
-            return {"carried_over": event, "finished_at": event.timestamp}
-        case _:
-            raise ImpossibleHistory(f"{type(event).__name__} does not belong to an evaluation")
-
-
-_NO_ERRORS: dict[str, Any] = {"failures": 0, "deferrals": 0, "deferred_since": None}
-"""Another question begins."""
-
-
-def _counted(state: Evaluation, error: ErrorRecorded) -> dict[str, Any]:
-    """What counts the errors of the current question."""
-    if error.disposition == "transient":
-        return {"failures": state.failures + 1}
-    if error.disposition == "deferred":
-        since = state.deferred_since or error.timestamp
-        return {"deferrals": state.deferrals + 1, "deferred_since": since}
-    return {}
-
-
-def _require_in_flight(state: Evaluation, event: EvaluationEvent) -> None:
-    if state.in_flight is None:
-        raise ImpossibleHistory(
-            f"stream {event.originator_id}: {type(event).__name__} without a request in flight"
-        )
-
-
-def _answered(state: Evaluation, event: ResponseReceived) -> dict[str, Any]:
-    reply = Reply(
-        event.turn,
-        event.text,
-        event.finish_reason,
-        event.refusal,
-        event.model,
-        event.tool_calls,
-        state.in_flight.tools if state.in_flight else (),
-    )
-    cleared = {**_NO_ERRORS, "in_flight": None, "last_error": None}
-    if event.purpose == "judge":
-        return {**cleared, "judge_reply": reply}
-    return {
-        **cleared,
-        "attempts": 0,
-        "response": event,
-        "replies": (*state.replies, reply),
-        "latency_ms": state.latency_ms + event.latency_ms,
-        "usage": _add(state.usage, event.usage),
-    }
-
-
-def _judged(state: Evaluation, event: Judged) -> dict[str, Any]:
-    read = {**_NO_ERRORS, "judge_reply": None, "last_error": None}
-    if not event.final:
-        return {**read, "unread": state.unread + 1}
-    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
-    return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
-
-
-def _add(left: Usage, right: Usage) -> Usage:
-    def total(a: int | None, b: int | None) -> int | None:
-        return None if a is None and b is None else (a or 0) + (b or 0)
-
-    return Usage(
-        input_tokens=total(left.input_tokens, right.input_tokens),
-        output_tokens=total(left.output_tokens, right.output_tokens),
-        cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
-        cache_write_tokens=total(left.cache_write_tokens, right.cache_write_tokens),
-        cache_write_1h_tokens=total(left.cache_write_1h_tokens, right.cache_write_1h_tokens),
-    )
-
 
 # -- decide ----------------------------------------------------------------------------------
 

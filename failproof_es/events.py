@@ -584,6 +584,11 @@ VOIDS_ANSWER = "model_mismatch"
 gave it. Any other error is what came in place of an answer."""
 
 
+ONLY_JUDGE = "judge"
+"""The key of the one judge that a run could have, where older versions named none. What was read
+from its reply was no event of its own then."""
+
+
 class AttemptLost(EvaluationEvent):
     """A request was sent and no outcome is on record: the process died in between."""
 

@@ -6,6 +6,7 @@ limit, what was measured, of how many, whether it is met, and why not where that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +14,8 @@ from typing import Any
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.counting import counted
-from failproof_es.tally import Group, Tally
+from failproof_es.tally import Group, OfModel, Tally
+from failproof_es.visible import shortened
 
 Gate = dict[str, Any]
 """`limit`, `measured`, `of`, `met`, and what else there is to say of it."""
@@ -72,9 +74,13 @@ def judge_gates(
     spent: Spent | None = None,
     changes: Sequence[Change] = (),
 ) -> dict[str, Gate]:
-    """Each configured gate by its name. `spent` and `changes` are read for gates on them only."""
+    """Each configured gate by its name, and those on what was lost.
+
+    `spent` and `changes` are read for gates on them only.
+    """
     judged: dict[str, Gate] = {}
     judged.update(_accuracies(limits, tally))
+    judged.update(_losses(limits, tally.models))
     if limits.max_error_rate is not None:
         judged["max_error_rate"] = _error_rate(limits.max_error_rate, tally)
     if limits.no_failures_at is not None:
@@ -128,6 +134,47 @@ def _error_rate(limit: float, tally: Tally) -> Gate:
         return gate | {"met": False, "why": "nothing was planned"}
     rate = tally.abandoned / tally.planned
     return gate | {"measured": rate, "met": rate <= limit}
+
+
+MOST_LOST = 0.1
+"""The share of a model's evaluations that may be lost where no gate says another."""
+_LONGEST_REASON = 200
+
+
+def _losses(limits: Gates, models: Mapping[str, OfModel]) -> Iterator[tuple[str, Gate]]:
+    """For each model whether enough of its evaluations were answered.
+
+    Judged without being asked for, too, where something was lost: a result over what is left
+    may be another than the one over everything. Who allows more errors allows more losses.
+    """
+    limit = limits.max_lost_rate
+    if limit is None:
+        limit = max(MOST_LOST, limits.max_error_rate or 0.0)
+    for key, model in sorted(models.items()):
+        lost = model.lost.total()
+        if not lost and limits.max_lost_rate is None:
+            continue
+        share = lost / model.finished
+        nothing = lost > 0 and not model.scored and limit < 1
+        gate: Gate = {"limit": limit, "measured": share, "of": model.finished}
+        gate["met"] = share <= limit and not nothing
+        if lost:
+            gate["why"] = f"model {key}: {lost_told(model)}"
+        yield f"max_lost_rate.{key}", gate
+
+
+def lost_told(model: OfModel) -> str:
+    """How many evaluations of a model were lost, and why: `8 of 12 evaluations lost: ... (8)`."""
+    by_kind: dict[str, Counter[str]] = {}
+    for (kind, reason), count in model.lost.items():
+        by_kind.setdefault(kind, Counter())[reason] += count
+    why = []
+    for kind, reasons in sorted(by_kind.items(), key=lambda each: -each[1].total()):
+        told = shortened(next(iter(reasons)), _LONGEST_REASON) if len(reasons) == 1 else kind
+        why.append(f"{told or kind} ({reasons.total():,})")
+    of = counted(model.finished, "evaluation")
+    nothing = "" if model.scored else "; nothing was scored"
+    return f"{model.lost.total():,} of {of} lost: {', '.join(why)}{nothing}"
 
 
 def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:

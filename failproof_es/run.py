@@ -10,7 +10,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from failproof_es.case import prompt_id
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
@@ -27,6 +27,7 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
+from failproof_es.history import ImpossibleHistory, require
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 
@@ -40,7 +41,11 @@ class Run:
 
     version: int = 0
     manifest: RunStarted | None = None
+    last: type[Event] | None = None
+    """The kind of event that came last."""
     chunks: int = 0
+    planned_cases: int = 0
+    """Those of the chunks so far."""
     skipped: int = 0
     """Defects that kept cases out of the plan."""
     prices: Mapping[str, ModelPrices] | None = None
@@ -78,18 +83,20 @@ def fold_run(events: Iterable[Event]) -> Run:
 
 
 def evolve_run(run: Run, event: Event) -> Run:
-    """The run after one more event of its stream."""
+    """The run after one more event of its stream. Raises `ImpossibleHistory`."""
     if event.originator_version != run.version + 1:
-        raise ImpossibleHistory(
-            f"run {event.originator_id}: expected version {run.version + 1}, "
-            f"found {event.originator_version}"
-        )
-    run = replace(run, version=event.originator_version)
+        raise ImpossibleHistory(f"event {run.version + 1} of its stream is missing", event)
+    if event.run_id != event.originator_id:
+        raise ImpossibleHistory(f"it belongs to run {event.run_id}, and stands in another", event)
+    if run.manifest is not None and event.originator_id != run.manifest.originator_id:
+        raise ImpossibleHistory(f"the run is {run.manifest.originator_id}", event)
+    _require_place(run, event)
+    run = replace(run, version=event.originator_version, last=type(event))
     match event:
         case RunStarted():
             return replace(run, manifest=event, status="running")
         case CasesPlanned():
-            return replace(run, chunks=run.chunks + 1)
+            return replace(run, chunks=run.chunks + 1, planned_cases=_planned(run, event))
         case RunPaused():
             return replace(run, status="paused", reason=event.reason, counts=event.counts)
         case RunResumed():
@@ -106,12 +113,63 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, limits={**run.limits, event.server: event})
         case CaseSkipped():
             return replace(run, skipped=run.skipped + 1)
-        case PricesRecorded() if run.prices is None:
-            return replace(run, prices={each.model_key: each for each in event.models})
         case PricesRecorded():
-            raise ImpossibleHistory(f"run {event.originator_id}: its prices stand twice")
+            return replace(run, prices={each.model_key: each for each in event.models})
         case _:
-            raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run")
+            raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run", event)
+
+
+def _planned(run: Run, event: CasesPlanned) -> int:
+    cases = run.planned_cases + len(event.digests)
+    most = run.started.planned_cases
+    require(event.chunk == run.chunks, event, f"its chunk is {event.chunk}, not {run.chunks}")
+    require(cases <= most, event, f"it plans more than the {most} cases of the run")
+    return cases
+
+
+_PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded)
+"""What is appended with the run's first event, in this order."""
+_ENDINGS = (RunCompleted, RunFailed)
+_IN_A_DRIVE = (RunPaused, LimitChanged, *_ENDINGS)
+
+
+def _require_place(run: Run, event: Event) -> None:
+    """Raise `ImpossibleHistory` unless this kind of event can come now."""
+    kind = type(event)
+    require(not run.sealed, event, "the run is sealed: nothing follows")
+    if kind is RunStarted:
+        require(run.manifest is None, event, "the run has started already")
+        return
+    require(run.manifest is not None, event, "the run has not started")
+    if kind in _PLAN:
+        said = "the plan of the run is recorded already"
+        planning = run.last in _PLAN and _PLAN.index(run.last) <= _PLAN.index(kind)
+        once = kind is not PricesRecorded or run.prices is None
+        require(once, event, "its prices stand twice")
+        require(planning, event, said)
+    elif run.last in _PLAN and run.planned_cases < run.started.planned_cases:
+        planned = f"{run.planned_cases} of {run.started.planned_cases} cases"
+        raise ImpossibleHistory(f"the plan that it follows has {planned}", event)
+    if kind is RunSealed or kind is RunValidated:
+        require(run.ended, event, "the run has not ended")
+        require(kind is RunSealed or run.validation is None, event, "the run is checked already")
+    elif kind not in _PLAN:
+        require(not run.ended, event, "the run has ended")
+    if kind in _IN_A_DRIVE:
+        require(run.status == "running", event, "the run is paused")
+    if isinstance(event, RunPaused | RunCompleted | RunFailed):
+        _require_counts(run.started, event)
+
+
+def _require_counts(started: RunStarted, event: RunPaused | RunCompleted | RunFailed) -> None:
+    """Raise `ImpossibleHistory` unless what it counts is of this run, and of this end."""
+    counts, planned = event.counts, started.planned_evaluations
+    said = f"it counts {counts.planned} planned evaluations, the run has {planned}"
+    require(counts.planned == planned, event, said)
+    whole = counts.finished == counts.scored + counts.abandoned
+    require(whole and counts.finished <= planned, event, "its counts do not add up")
+    if not isinstance(event, RunPaused):
+        require(counts.finished == planned, event, "not every evaluation is finished")
 
 
 def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:

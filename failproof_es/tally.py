@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from failproof_es.case import Case
@@ -39,6 +40,32 @@ class Group:
         return self.accuracy_sum / self.finished if self.finished else None
 
 
+_REASONS = 20
+"""So many reasons are told apart; of more the kinds are counted."""
+
+
+@dataclass(slots=True)
+class OfModel:
+    """How the finished evaluations of one model stand."""
+
+    finished: int = 0
+    scored: int = 0
+    lost: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Those that ended because no usable answer came, by kind and reason.
+
+    Where there are many reasons, the later ones stand under an empty one."""
+
+    def add(self, evaluation: Evaluation) -> None:
+        """Count one more."""
+        self.finished += 1
+        self.scored += evaluation.score is not None
+        ended = evaluation.abandoned
+        if ended is not None and evaluation.lost:
+            why = ended.kind, ended.reason
+            known = why in self.lost or len(self.lost) < _REASONS
+            self.lost[why if known else (ended.kind, "")] += 1
+
+
 @dataclass(slots=True)
 class Tally:
     """How the planned evaluations stand."""
@@ -50,6 +77,7 @@ class Tally:
     suites: dict[str, Group] = field(default_factory=dict)
     categories: dict[str, Group] = field(default_factory=dict)
     severities: dict[str, Group] = field(default_factory=dict)
+    models: dict[str, OfModel] = field(default_factory=dict)
 
     def add(self, evaluation: Evaluation, case: Case) -> None:
         """Count one finished evaluation of this case."""
@@ -58,6 +86,7 @@ class Tally:
         self.abandoned += score is None
         accuracy = None if score is None else score.scores.get("accuracy")
         self.everything.add(accuracy)
+        self.models.setdefault(evaluation.model_key or "", OfModel()).add(evaluation)
         for groups, name in (
             (self.suites, case.suite_id),
             (self.categories, case.category),
@@ -65,6 +94,11 @@ class Tally:
         ):
             if name is not None:
                 groups.setdefault(name, Group()).add(accuracy)
+
+    @property
+    def lost(self) -> int:
+        """Evaluations to which no usable answer came."""
+        return sum(model.lost.total() for model in self.models.values())
 
     @property
     def finished(self) -> int:

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 import click
 import psycopg
+from eventsourcing.persistence import MapperDeserialisationError
 
 from failproof_es.assurance.integrator import LedgerBroken
 from failproof_es.assurance.trusted import Forked
@@ -16,6 +17,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
+from failproof_es.history import ImpossibleHistory
 from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import JournalError
@@ -69,6 +71,12 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             return ExitCode.FAILED
         case UnreadableEvent():
             say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
+            return ExitCode.FAILED
+        case ImpossibleHistory() | MapperDeserialisationError():
+            say(
+                f"error: the record is not as the engine writes it: {_text(error)}. Nothing more "
+                "was sent. `failproof-es verify` says whether it was changed."
+            )
             return ExitCode.FAILED
         case JournalError() | LogUnavailable():
             say(

@@ -16,11 +16,13 @@ from failproof_es.cli.output import (
     print_json,
     print_json_list,
     print_table,
+    say,
 )
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.cli.suite_table import gate_line
 from failproof_es.store.reader import resolve_run
 
 ANSWER_WIDTH = 60
@@ -71,6 +73,9 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
         else:
             for row in result_rows(recorded, shape):
                 print_json(row)
+        for name, gate in (recorded.run.gates or {}).items():
+            if not gate["met"]:
+                say(gate_line(name, gate))
 
 
 def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:

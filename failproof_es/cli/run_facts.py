@@ -15,6 +15,7 @@ from failproof_es.cli.progress_state import Price
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW
+from failproof_es.evaluation import Evaluation, ImpossibleHistory, evolve
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -74,6 +75,8 @@ class RunFacts:
     output_tokens: int | None = None
     cost_usd: float | None = 0.0
     latencies_ms: array[float] = field(default_factory=lambda: array("d"))
+    impossible: list[ImpossibleHistory] = field(default_factory=list)
+    """What cannot be true of what is counted, one for each evaluation."""
 
     def evolve(self, event: Event) -> None:
         """Count one more event of the run."""
@@ -149,9 +152,11 @@ def gather(run: RecordedRun, price: Price | None) -> RunFacts:
     """
     facts = RunFacts(run.suites_by_prompt(), price)
     carried_over: list[CarriedOver] = []
+    histories = _Histories(facts.impossible)
     for row in run.events():
         event = row.event()
         facts.evolve(event)
+        histories.add(event)
         if isinstance(event, CarriedOver):
             carried_over.append(event)
     for start in range(0, len(carried_over), WINDOW):
@@ -161,6 +166,28 @@ def gather(run: RecordedRun, price: Price | None) -> RunFacts:
                 if isinstance(event, Classified | Scored | EvaluationAbandoned):
                     facts.evolve(event)
     return facts
+
+
+@dataclass(slots=True)
+class _Histories:
+    """Holds each event to what it follows; remembers evaluations that are not finished only."""
+
+    found: list[ImpossibleHistory]
+    _open: dict[UUID, Evaluation] = field(default_factory=dict)
+    _broken: set[UUID] = field(default_factory=set)
+
+    def add(self, event: Event) -> None:
+        stream = event.originator_id
+        if stream == event.run_id or stream in self._broken:
+            return
+        try:
+            state = evolve(self._open.pop(stream, Evaluation()), event)
+        except ImpossibleHistory as error:
+            self.found.append(error)
+            self._broken.add(stream)
+            return
+        if not state.finished:
+            self._open[stream] = state
 
 
 def suite_rows(facts: RunFacts) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from failproof_es.assurance.standing import Standing, standing
+from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import (
     Column,
@@ -19,6 +20,7 @@ from failproof_es.cli.output import (
     print_facts,
     print_json,
     print_table,
+    say,
 )
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
@@ -58,11 +60,16 @@ _OTHERS = (
 def show(run: str, output_format: Format) -> None:
     """Show the facts of RUN: who, when, what was asked, what came of it."""
     with session().open_store() as store, store.connect() as connection:
-        show_run(RecordedRun.read(connection, resolve_run(connection, run)), output_format)
+        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        if not show_run(recorded, output_format):
+            click.get_current_context().exit(ExitCode.FAILED)
 
 
-def show_run(run: RecordedRun, output_format: Format) -> None:
-    """Print a run's facts as the log has them up to `run.up_to`."""
+def show_run(run: RecordedRun, output_format: Format) -> bool:
+    """Print a run's facts as the log has them up to `run.up_to`; false where they cannot be true.
+
+    What cannot be is said on stderr.
+    """
     facts = gather(run, price_of(run.run.prices))
     stands = standing(run.connection, sealed=run.run.sealed)
     attempts = attempts_of(run.connection, run.run_id)
@@ -71,7 +78,7 @@ def show_run(run: RecordedRun, output_format: Format) -> None:
             {**as_json(run, facts), "attempts": attempts, "ledger": stands},
             indent=output_format is Format.JSON,
         )
-        return
+        return _say_impossible(facts)
     print_facts(
         {
             **_for_people(run, facts),
@@ -92,6 +99,18 @@ def show_run(run: RecordedRun, output_format: Format) -> None:
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
+    return _say_impossible(facts)
+
+
+def _say_impossible(facts: RunFacts) -> bool:
+    """Say what cannot be true of what was shown; true where there is nothing."""
+    for error in facts.impossible[:_NAMED]:
+        say(f"error: impossible_history: {error}")
+    if not facts.impossible:
+        return True
+    wrong = counted(len(facts.impossible), "evaluation")
+    say(f"the record of {wrong} cannot be true: `failproof-es verify` says whether it was changed")
+    return False
 
 
 def _other_row(other: Other) -> dict[str, Any]:

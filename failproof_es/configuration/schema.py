@@ -181,6 +181,9 @@ class Gates(Section):
     """The same for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Abandoned evaluations, divided by planned evaluations."""
+    max_lost_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
+    """For each model: evaluations to which no usable answer came, divided by all of its own.
+    0.1, or `max_error_rate` where that is more, unless given; with 1 everything may be lost."""
     no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
     """Severities at which nothing may fail; not met either where something has no score."""
     max_cost_usd: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None

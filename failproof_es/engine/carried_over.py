@@ -167,17 +167,26 @@ def followed(connection: Connection, references: Sequence[CarriedOver]) -> dict[
     if not references:
         return {}
     streams = read_streams(connection, [each.source_evaluation_id for each in references])
-    histories = {}
-    for each in references:
-        rows = streams.get(each.source_evaluation_id, [])
-        if (len(rows), stream_digest(rows)) != (each.source_events, each.source_sha256):
-            raise ImpossibleHistory(
-                f"stream {each.originator_id}: what it carries over is not what stream "
-                f"{each.source_evaluation_id} holds"
-            )
-        own = {"originator_id": each.originator_id, "run_id": each.run_id}
-        histories[each.originator_id] = [row.event().model_copy(update=own) for row in rows]
-    return histories
+    return {
+        each.originator_id: followed_one(each, streams.get(each.source_evaluation_id, []))
+        for each in references
+    }
+
+
+def followed_one(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
+    """What these rows say happened. Raises `ImpossibleHistory` as `followed` does."""
+    found = (len(rows), stream_digest(rows))
+    if found != (reference.source_events, reference.source_sha256):
+        said = f"what it carries over is not what stream {reference.source_evaluation_id} holds"
+        raise ImpossibleHistory(said, reference)
+    own = {"originator_id": reference.originator_id, "run_id": reference.run_id}
+    history = []
+    for row in rows:
+        event = row.event()
+        if event.run_id != reference.source_run_id:
+            raise ImpossibleHistory(f"it is carried over from run {reference.source_run_id}", event)
+        history.append(event.model_copy(update=own))
+    return history
 
 
 def stream_digest(rows: Sequence[RecordedEvent]) -> str:

@@ -10,7 +10,7 @@ from failproof_es.engine.run_stream import RunStream
 from failproof_es.engine.sealing import seal_of
 from failproof_es.engine.validation import validate_run
 from failproof_es.events import RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Gate, judge_gates
+from failproof_es.gates import Gate, judge_gates, lost_told
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
@@ -38,8 +38,11 @@ async def conclude(
         await stream.record(RunPaused, reason=reason, counts=counts)
         if trouble is not None and not isinstance(trouble, Halted):
             raise trouble
-    elif counts.scored == 0:
-        reason = "not one evaluation was answered and scored"
+    elif counts.scored == 0 and tally.lost == counts.finished:
+        reason = "not one evaluation was answered"
+        if tally.models:
+            told = (f"model {key}: {lost_told(of)}" for key, of in sorted(tally.models.items()))
+            reason = "; ".join((reason, *told))
         await stream.record(RunFailed, reason=reason, counts=counts)
     else:
         judged = await _judged(stream, reader, tally, limits)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 import psycopg
+from eventsourcing.persistence import MapperDeserialisationError
 
 from failproof_es.case import Case
-from failproof_es.engine.carried_over import followed
+from failproof_es.engine.carried_over import followed_one
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.problems import InvalidInput
-from failproof_es.run import Run, fold_run, planned_evaluations
+from failproof_es.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.store.reader import (
     RecordedEvent,
+    UnreadableEvent,
     portions,
     read_beginnings,
     read_event,
@@ -25,6 +28,9 @@ from failproof_es.store.reader import (
 )
 
 Connection = psycopg.Connection[Any]
+
+UNREADABLE = (ImpossibleHistory, MapperDeserialisationError, UnreadableEvent)
+"""What is raised of a record that is not as the engine wrote it."""
 
 WINDOW = 200
 """How many evaluations are read at once: bounds memory, not concurrency."""
@@ -39,9 +45,13 @@ class RecordedEvaluation:
     history: Sequence[Event]
     carried_over: CarriedOver | None = None
     """Where the history is told, when it is another run's; as events of this one here."""
+    broken: Exception | None = None
+    """Why its record cannot be read; the history is what came before that."""
 
     def state(self) -> Evaluation:
-        """The history, folded."""
+        """The history, folded. Raises `ImpossibleHistory`, or why it cannot be read."""
+        if self.broken is not None:
+            raise self.broken
         return fold(self.history)
 
 
@@ -53,6 +63,20 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
             f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
         )
     return with_prices(connection, fold_run(row.event() for row in rows))
+
+
+def read_run_as_far(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
+    """The run as far as its stream can be true, and what is wrong with the rest."""
+    run, broken = Run(), None
+    for row in read_streams(connection, [run_id]).get(run_id, []):
+        try:
+            run = evolve_run(run, row.event())
+        except UNREADABLE as error:
+            broken = error
+            break
+    if run.manifest is None:
+        raise broken or ImpossibleHistory(f"run {run_id} has no stream")
+    return with_prices(connection, run), broken
 
 
 def with_prices(connection: Connection, run: Run) -> Run:
@@ -84,26 +108,58 @@ def read_evaluations(
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {stream: stored_case(rows) for stream, rows in prompts.items()}
+    for key in keys:
+        if key.prompt_id not in cases:
+            raise ImpossibleHistory(f"prompt {key.prompt_id} is planned, and not in the log")
     rows = read_streams(connection, [key.evaluation_id for key in keys])
-    histories = {
-        stream: [row.event() for row in found if up_to is None or row.position <= up_to]
-        for stream, found in rows.items()
-    }
+    read = {stream: _history(found, up_to) for stream, found in rows.items()}
     references = {
         stream: first
-        for stream, history in histories.items()
+        for stream, (history, _) in read.items()
         if history and isinstance(first := history[0], CarriedOver)
     }
-    histories.update(followed(connection, list(references.values())))
+    sources = read_streams(connection, [each.source_evaluation_id for each in references.values()])
+    for stream, reference in references.items():
+        read[stream] = _followed(read[stream], reference, sources)
     return [
         RecordedEvaluation(
             key,
             cases[key.prompt_id],
-            histories.get(key.evaluation_id, []),
+            (found := read.get(key.evaluation_id, ([], None)))[0],
             references.get(key.evaluation_id),
+            found[1],
         )
         for key in keys
     ]
+
+
+History = tuple[list[Event], Exception | None]
+"""What could be read, and why the rest could not."""
+
+
+def _history(rows: Sequence[RecordedEvent], up_to: int | None) -> History:
+    history: list[Event] = []
+    for row in rows:
+        if up_to is None or row.position <= up_to:
+            try:
+                history.append(row.event())
+            except UNREADABLE as error:
+                return history, error
+    return history, None
+
+
+def _followed(
+    found: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
+) -> History:
+    """What the reference, which nothing follows, says happened."""
+    own, broken = found
+    try:
+        fold(own)
+        if broken is None:
+            return followed_one(reference, sources.get(reference.source_evaluation_id, [])), None
+    except UNREADABLE as error:
+        broken = error
+    return own, broken
 
 
 def portioned(
@@ -113,9 +169,10 @@ def portioned(
     by_id = {key.evaluation_id: key for key in keys}
     beside = {key.evaluation_id: [key.prompt_id] for key in keys}
     for row in read_beginnings(connection, list(by_id), CarriedOver.__name__):
-        event = row.event()
-        assert isinstance(event, CarriedOver)
-        beside[row.stream_id].append(event.source_evaluation_id)
+        with suppress(MapperDeserialisationError):  # reading it says what is wrong
+            event = row.event()
+            assert isinstance(event, CarriedOver)
+            beside[row.stream_id].append(event.source_evaluation_id)
     for streams in portions(connection, list(by_id), beside):
         yield [by_id[stream] for stream in streams]
 

@@ -13,7 +13,12 @@ from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.engine.judging import judging_of, read_judgement
-from failproof_es.engine.recorded import RecordedEvaluation, read_run, recorded_evaluations
+from failproof_es.engine.recorded import (
+    UNREADABLE,
+    RecordedEvaluation,
+    read_run,
+    recorded_evaluations,
+)
 from failproof_es.evaluation import (
     NO_JUDGES,
     Classification,
@@ -22,6 +27,7 @@ from failproof_es.evaluation import (
     Evaluation,
     Failure,
     GiveUp,
+    ImpossibleHistory,
     JudgeVerdict,
     Judging,
     ReadJudgement,
@@ -104,11 +110,16 @@ def _add(
     retry_attempts: int,
     judging: Judging,
 ) -> None:
-    if recorded.carried_over is not None:
-        retry_attempts = retries_made(recorded.history)
-    state, disagreements = rederive(
-        recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
-    )
+    try:
+        if recorded.broken is not None:
+            raise recorded.broken
+        if recorded.carried_over is not None:
+            retry_attempts = retries_made(recorded.history)
+        state, disagreements = rederive(
+            recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
+        )
+    except UNREADABLE as error:
+        state, disagreements = Evaluation(), [_impossible(error)]
     if disagreements:
         report.differences.append(
             Difference(
@@ -180,6 +191,14 @@ def rederive(
                 _compare(found, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
     return state, found
+
+
+def _impossible(error: Exception) -> Disagreement:
+    """What is wrong with the record itself: nothing can be derived from it."""
+    event = {}
+    if isinstance(error, ImpossibleHistory) and error.topic is not None:
+        event = {"event": error.topic, "version": error.version}
+    return Disagreement("history", event, {"impossible": str(error)})
 
 
 def retries_made(history: Sequence[Event]) -> int:

@@ -104,7 +104,7 @@ def read_reviews(
         for row in rows:
             event = row.event()
             if not isinstance(event, Reviewed) or event.evaluation_id != streams[stream]:
-                raise ImpossibleHistory(f"stream {stream} holds what is no review of its own")
+                raise ImpossibleHistory("it is no review of its stream's evaluation", event)
             reviews.append(event)
     return found
 

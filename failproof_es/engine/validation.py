@@ -8,19 +8,23 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 import orjson
 
-from failproof_es.case import Turn, prompt_id
+from failproof_es.beside import Operations, evolve_operations, follow_review
+from failproof_es.case import Turn, operations_id, prompt_id, review_id
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.recorded import (
+    UNREADABLE,
+    WINDOW,
     Connection,
     RecordedEvaluation,
-    read_run,
+    read_run_as_far,
     recorded_evaluations,
 )
 from failproof_es.engine.spending import Spending
@@ -35,6 +39,8 @@ from failproof_es.events import (
 )
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.reread import misread
+from failproof_es.run import Run
+from failproof_es.store.reader import read_streams
 from failproof_es.store.recorder import query
 
 _NAMED = 100
@@ -43,15 +49,46 @@ _CUT_OFF = "length"
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
-    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it."""
-    run = read_run(connection, run_id)
+    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it.
+
+    What cannot be read is a finding, and ends neither the check nor the run.
+    """
+    run, broken = read_run_as_far(connection, run_id)
     dialect = dialect_named(run.started.dialect)
     validation = Validation(run.started, dialect, Spending(run.prices or {}))
-    for recorded in recorded_evaluations(connection, run):
-        validation.look_at(recorded)
+    if broken is not None:
+        validation.find_broken(broken)
+    try:
+        for recorded in recorded_evaluations(connection, run):
+            validation.look_at(recorded)
+        _look_beside(connection, run, validation)
+    except UNREADABLE as error:
+        validation.find_broken(error)
     row = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
-    assert row is not None and run.counts is not None
-    return validation.end(run.counts, int(row[0]))
+    assert row is not None
+    nothing = Counts(planned=0, finished=0, scored=0, abandoned=0)
+    return validation.end(run.counts or nothing, int(row[0]))
+
+
+def _look_beside(connection: Connection, run: Run, validation: Validation) -> None:
+    """What is done about the run, and what people said of its evaluations."""
+    run_id, state = run.started.originator_id, Operations()
+    stream = operations_id(run_id)
+    try:
+        for row in read_streams(connection, [stream]).get(stream, []):
+            state = evolve_operations(state, row.event(), run_id)
+    except UNREADABLE as error:
+        validation.find_broken(error)
+    under = connection.execute(query("streams_under_run"), (run_id, run_id))
+    evaluations = (evaluation_id for (evaluation_id,) in under)
+    while window := {review_id(each): each for each in islice(evaluations, WINDOW)}:
+        for reviews, rows in read_streams(connection, list(window)).items():
+            version = 0
+            try:
+                for row in rows:
+                    version = follow_review(version, row.event(), run_id, window[reviews])
+            except UNREADABLE as error:
+                validation.find_broken(error, window[reviews])
 
 
 @dataclass(slots=True)
@@ -90,9 +127,17 @@ class Validation:
             try:
                 state = evolve(state, event)
             except ImpossibleHistory as error:
-                self._find("impossible_history", str(error), recorded)
+                self.find_broken(error, recorded.key.evaluation_id)
                 return
+        if recorded.broken is not None:
+            self.find_broken(recorded.broken, recorded.key.evaluation_id)
+            return
         self._account_for(state, recorded)
+
+    def find_broken(self, error: Exception, evaluation_id: UUID | None = None) -> None:
+        """Keep that a history is impossible, or cannot be read, and which event says so."""
+        impossible = isinstance(error, ImpossibleHistory)
+        self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
 
     def end(self, counts: Counts, streams: int) -> dict[str, Any]:
         """The fields of `RunValidated`, held to what the run said of itself.
@@ -171,11 +216,13 @@ class Validation:
     # -- keeping ---------------------------------------------------------------------------
 
     def _find(self, kind: str, message: str, recorded: RecordedEvaluation | None = None) -> None:
+        self._keep(kind, message, None if recorded is None else recorded.key.evaluation_id)
+
+    def _keep(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
         self._named[kind] += 1
         if self._named[kind] > _NAMED:
             self.more[kind] += 1
             return
-        evaluation_id = None if recorded is None else recorded.key.evaluation_id
         self.findings.append(
             Finding(kind=kind, integrity=True, message=message, evaluation_id=evaluation_id)
         )

@@ -17,7 +17,7 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, MapperDeserialisationError, StoredEvent
 from pydantic import ValidationError
 
-from failproof_es.events import EVENTS, Event
+from failproof_es.events import EVENTS, ONLY_JUDGE, Event
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -29,7 +29,7 @@ def _several_judges(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _which_judge(payload: dict[str, Any]) -> dict[str, Any]:
     """There was one judge, and its key was `judge`."""
-    return {**payload, "judge": "judge" if payload["purpose"] == "judge" else None}
+    return {**payload, "judge": ONLY_JUDGE if payload["purpose"] == "judge" else None}
 
 
 def _findings(payload: dict[str, Any]) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
         suite.get("name"): [int(suite.get(key, "")) for key in ("tests", "failures", "errors")]
         for suite in root
     }
-    assert counts == {"even": [10, 1, 0], "odd": [10, 1, 1], "gates": [2, 1, 0]}
+    assert counts == {"even": [10, 1, 0], "odd": [10, 1, 1], "gates": [3, 1, 0]}
     (error,) = root.iter("error")
     assert "\\x00\\x1b[31m" in error.get("message", "")
     failed = [case for case in root.iter("testcase") if case.find("failure") is not None]

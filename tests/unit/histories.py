@@ -76,20 +76,38 @@ class History:
         self.events.append(event)
         return self
 
-    def sent(self, attempt: int = 1, turn: int = 0, purpose: Purpose = "target") -> History:
+    def _asked(
+        self, attempt: int, turn: int, purpose: Purpose, judge: str | None
+    ) -> dict[str, Any]:
+        """Which request it is. A judge that is not named is the first one."""
+        named = judge or "j1" if purpose == "judge" else None
+        return {"purpose": purpose, "judge": named, "turn": turn, "attempt": attempt}
+
+    def sent(
+        self,
+        attempt: int = 1,
+        turn: int = 0,
+        purpose: Purpose = "target",
+        judge: str | None = None,
+    ) -> History:
         return self._add(
             RequestSent(
-                **self._head(), purpose=purpose, turn=turn, attempt=attempt, model="model",
+                **self._head(), **self._asked(attempt, turn, purpose, judge), model="model",
                 parameters={}, endpoint="http://x", body="{}", body_sha256="0",
             )
         )  # fmt: skip
 
     def answered(
-        self, text: str = "hi", attempt: int = 1, turn: int = 0, purpose: Purpose = "target"
+        self,
+        text: str = "hi",
+        attempt: int = 1,
+        turn: int = 0,
+        purpose: Purpose = "target",
+        judge: str | None = None,
     ) -> History:
         return self._add(
             ResponseReceived(
-                **self._head(), purpose=purpose, turn=turn, attempt=attempt, status=200,
+                **self._head(), **self._asked(attempt, turn, purpose, judge), status=200,
                 headers={}, body="{}", text=text, finish_reason="stop", latency_ms=5.0,
                 usage=Usage(input_tokens=3, output_tokens=2),
             )
@@ -104,21 +122,25 @@ class History:
         retry_after_s: float | None = None,
         stack_trace: str = "",
         kind: str = "timeout",
+        judge: str | None = None,
     ) -> History:
         return self._add(
             ErrorRecorded(
-                **self._head(), purpose=purpose, turn=turn, attempt=attempt, kind=kind,
+                **self._head(), **self._asked(attempt, turn, purpose, judge), kind=kind,
                 message="no answer", disposition=disposition, stack_trace=stack_trace,
                 retry_after_s=retry_after_s,
             )
         )  # fmt: skip
 
-    def lost(self, attempt: int = 1, turn: int = 0, purpose: Purpose = "target") -> History:
-        return self._add(
-            AttemptLost(
-                **self._head(), purpose=purpose, turn=turn, attempt=attempt, reason="killed"
-            )
-        )
+    def lost(
+        self,
+        attempt: int = 1,
+        turn: int = 0,
+        purpose: Purpose = "target",
+        judge: str | None = None,
+    ) -> History:
+        asked = self._asked(attempt, turn, purpose, judge)
+        return self._add(AttemptLost(**self._head(), **asked, reason="killed"))
 
     def classified(self, primary: str = "pass", details: dict[str, Any] | None = None) -> History:
         return self._add(
@@ -132,8 +154,8 @@ class History:
         )
 
     def asked_judge(self, judge: str, reply: str, attempt: int = 1) -> History:
-        self.sent(attempt, turn=1, purpose="judge")
-        return self.answered(reply, attempt, turn=1, purpose="judge")
+        self.sent(attempt, turn=1, purpose="judge", judge=judge)
+        return self.answered(reply, attempt, turn=1, purpose="judge", judge=judge)
 
     def judged(self, judge: str, verdict: dict[str, Any] | None, *, final: bool = True) -> History:
         return self._add(
@@ -198,40 +220,48 @@ class PlainDialect:
 
 
 def lived(
-    turns: tuple[str, ...], judges: tuple[str, ...], outcomes: Sequence[str], *, retries: int
+    turns: tuple[str, ...],
+    judges: tuple[str, ...],
+    outcomes: Sequence[str],
+    *,
+    retries: int,
+    readings: int = 2,
 ) -> list[EvaluationEvent]:
     """The events of an evaluation that meets these outcomes, request by request.
 
-    It is as the engine would record it, and unfinished where more requests are needed.
+    It is as the engine would record it, and unfinished where more requests are needed. A judge
+    gives at most so many `readings`.
     """
     history = History()
     world = iter(outcomes)
-    dialect, judging = PlainDialect(judged=bool(judges)), Judging(judges, attempts=2)
+    dialect, judging = PlainDialect(judged=bool(judges)), Judging(judges, attempts=readings)
     while True:
         state = fold(history.events)
         action = next_action(
             state, a_case(*turns), dialect, retry_attempts=retries, judging=judging
         )
         match action:
-            case Send(purpose, turn, attempt):
+            case Send(purpose, turn, attempt, judge=judge):
                 outcome = next(world, None)
                 if outcome is None:
                     return history.events
-                history.sent(attempt, turn, purpose)
+                history.sent(attempt, turn, purpose, judge)
                 if outcome in ("answer", "nonsense", "another model"):
-                    history.answered(outcome, attempt, turn, purpose)
+                    history.answered(outcome, attempt, turn, purpose, judge)
                     if outcome == "another model":
-                        history.failed(attempt, "final", turn, purpose, kind=VOIDS_ANSWER)
+                        history.failed(
+                            attempt, "final", turn, purpose, kind=VOIDS_ANSWER, judge=judge
+                        )
                 elif outcome != "killed":
-                    history.failed(attempt, outcome, turn, purpose)  # type: ignore[arg-type]
+                    history.failed(attempt, outcome, turn, purpose, judge=judge)  # type: ignore[arg-type]
             case DeclareLost(request):
-                history.lost(request.attempt, request.turn, request.purpose)
+                history.lost(request.attempt, request.turn, request.purpose, request.judge)
             case Classify(transcript):
                 history.classified("error" if transcript.failure else "pass")
-            case ReadJudgement(judge, _, answer, last):
+            case ReadJudgement(asked, _, answer, last):
                 readable = isinstance(answer, Reply) and answer.text == "answer"
                 verdict = {"pass": True} if readable else None
-                history.judged(judge, verdict, final=last or readable)
+                history.judged(asked, verdict, final=last or readable)
             case ScoreReply():
                 history.scored()
             case GiveUp(failure):

@@ -32,6 +32,7 @@ from failproof_es.evaluation import (
     next_action,
 )
 from failproof_es.events import (
+    VOIDS_ANSWER,
     EvaluationAbandoned,
     Event,
     Judged,
@@ -235,7 +236,7 @@ def test_given_a_judge_that_fails_then_the_evaluation_is_abandoned_not_failed() 
 
 
 def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_a_score() -> None:
-    history = History().sent().answered().failed(disposition="final")
+    history = History().sent().answered().failed(disposition="final", kind=VOIDS_ANSWER)
     action = after(history)
     assert isinstance(action, Classify) and action.transcript.failure is not None
     action = after(history.classified("error"))
@@ -244,7 +245,7 @@ def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_
 
 
 def test_given_a_judgement_and_an_error_that_voids_it_then_it_is_not_scored() -> None:
-    history = judged().failed(turn=1, purpose="judge", disposition="final")
+    history = judged().failed(turn=1, purpose="judge", disposition="final", kind=VOIDS_ANSWER)
     action = after(history, judges=("j1",))
     assert isinstance(action, ReadJudgement) and isinstance(action.answer, Failure)
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Gates
-from failproof_es.evaluation import Evaluation, Score
+from failproof_es.evaluation import Evaluation, Score, fold
 from failproof_es.events import EvaluationAbandoned
 from failproof_es.gates import Change, Spent, judge_gates, told
 from failproof_es.tally import Tally
@@ -222,3 +222,96 @@ def test_a_gate_is_told_in_one_phrase(gate: dict[str, Any], phrase: str) -> None
 def test_a_limit_that_means_nothing_is_refused(gates: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Gates.model_validate(gates)
+
+
+# -- what was lost -----------------------------------------------------------------------------
+
+
+def of_model(key: str, evaluation: Evaluation) -> tuple[Case, Evaluation]:
+    return a_case(), evaluation._replace(model_key=key)
+
+
+def lost(key: str = "m", reason: str = "connection refused", kind: str = "connection") -> Any:
+    """An evaluation that an error of the model ended."""
+    history = History().sent().failed(disposition="final", kind=kind).classified("error")
+    ended = fold(history.abandoned(kind).events)
+    assert ended.abandoned is not None
+    abandoned = ended.abandoned.model_copy(update={"reason": reason})
+    return of_model(key, ended._replace(abandoned=abandoned))
+
+
+def unscored(key: str = "m") -> tuple[Case, Evaluation]:
+    """Answered, and without a score by a rule of its dialect."""
+    history = History().sent().answered().classified("pass").abandoned("awaiting_review")
+    return of_model(key, fold(history.events))
+
+
+@pytest.mark.parametrize(
+    ("finished", "losses", "met"),
+    [(12, 1, True), (12, 2, False), (10, 1, True), (100, 10, True), (100, 11, False),
+     (1, 1, False), (30, 3, True), (70, 7, True), (70, 8, False)],
+)  # fmt: skip
+def test_a_tenth_of_a_models_evaluations_may_be_lost_and_no_more(
+    finished: int, losses: int, met: bool
+) -> None:
+    answered = [of_model("m", scored(1.0))] * (finished - losses)
+    judged = judge_gates(Gates(), tally(*answered, *[lost()] * losses))
+    gate = judged["max_lost_rate.m"]
+    assert (gate["limit"], gate["of"], gate["met"]) == (0.1, finished, met)
+    of = f"{finished} evaluation{'s' if finished > 1 else ''}"
+    assert gate["why"].startswith(f"model m: {losses} of {of} lost: connection refused ({losses})")
+
+
+def test_where_nothing_was_lost_nothing_is_judged_unless_it_is_configured() -> None:
+    whole = tally(of_model("m", scored(1.0)), unscored())
+    assert judge_gates(Gates(), whole) == {}
+    gate = only(judge_gates(Gates(max_lost_rate=0.0), whole))
+    assert gate == {"limit": 0.0, "measured": 0.0, "of": 2, "met": True}
+
+
+def test_a_model_that_answered_nothing_is_not_hidden_by_one_that_did() -> None:
+    counted = tally(*[of_model("up", scored(1.0))] * 99, lost("down"))
+    judged = judge_gates(Gates(), counted)
+    assert list(judged) == ["max_lost_rate.down"]
+    assert judged["max_lost_rate.down"]["met"] is False
+    assert judged["max_lost_rate.down"]["why"].endswith("nothing was scored")
+
+
+@pytest.mark.parametrize(
+    ("limits", "losses", "met"),
+    [
+        ({"max_lost_rate": 0.5}, 6, True),
+        ({"max_lost_rate": 0.5}, 7, False),
+        ({"max_lost_rate": 0.0}, 1, False),
+        ({"max_lost_rate": 0.5}, 12, False),
+        ({"max_lost_rate": 1.0}, 12, True),
+        ({"max_error_rate": 0.5}, 6, True),
+        ({"max_error_rate": 0.02}, 1, True),
+        ({"max_error_rate": 0.5, "max_lost_rate": 0.1}, 6, False),
+    ],
+)
+def test_a_gate_says_how_much_may_be_lost(limits: dict[str, float], losses: int, met: bool) -> None:
+    answered = [of_model("m", scored(1.0))] * (12 - losses)
+    judged = judge_gates(Gates(**limits), tally(*answered, *[lost()] * losses))  # type: ignore[arg-type]
+    assert judged["max_lost_rate.m"]["met"] is met
+
+
+def test_what_awaits_a_review_is_not_lost() -> None:
+    assert judge_gates(Gates(), tally(*[unscored()] * 12)) == {}
+    mixed = tally(*[unscored()] * 11, lost())
+    assert judge_gates(Gates(), mixed)["max_lost_rate.m"]["met"] is False, "nothing is scored"
+
+
+def test_judges_of_which_not_one_answered_lose_the_evaluation() -> None:
+    asked = History().sent().answered().classified().sent(turn=1, purpose="judge")
+    asked.failed(turn=1, purpose="judge", disposition="final")
+    evaluation = fold(asked.judged("j1", None).abandoned("judge_failed").events)
+    assert evaluation.lost
+
+
+def test_why_evaluations_were_lost_is_said_by_kind_where_there_are_many_reasons() -> None:
+    losses = [lost(reason=f"refused {n}") for n in range(40)]
+    losses += [lost(kind="timeout", reason="no answer in 5 s")] * 3
+    gate = only(judge_gates(Gates(), tally(*losses)))
+    assert "43 of 43 evaluations lost: connection (40), " in gate["why"]
+    assert "(3)" in gate["why"]

@@ -1,0 +1,73 @@
+"""What stands beside a run and its evaluations: what is done about it, what people say. Pure.
+
+Such a stream has many writers, so little must come in order. What must is checked here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from uuid import UUID
+
+from failproof_es.case import operations_id, review_id
+from failproof_es.events import (
+    ConfigurationResolved,
+    Event,
+    FileWritten,
+    OperationEvent,
+    Reviewed,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
+)
+from failproof_es.history import ImpossibleHistory, require
+
+_OPERATIONS = (
+    ConfigurationResolved,
+    ValidationStarted,
+    ValidationPassed,
+    ValidationFailed,
+    FileWritten,
+)
+
+
+class Operations(NamedTuple):
+    """What is done about one run, folded."""
+
+    version: int = 0
+    resolving: bool = False
+    """A configuration was read, and its check is about to begin."""
+    checking: int = 0
+    """Checks that have begun and not passed: of several processes there may be several."""
+
+
+def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:
+    """What is done about the run after one more event. Raises `ImpossibleHistory`."""
+    _require_next(state.version, event, run_id)
+    require(type(event) in _OPERATIONS, event, "it is nothing that is done about a run")
+    require(event.originator_id == operations_id(run_id), event, "the run has another such stream")
+    began = type(event) is ValidationStarted
+    said = "a check begins with its configuration, and directly after it"
+    require(began == state.resolving, event, said)
+    if type(event) is ValidationPassed:
+        require(state.checking, event, "no check has begun")
+    checking = state.checking + began - (type(event) is ValidationPassed)
+    return Operations(event.originator_version, type(event) is ConfigurationResolved, checking)
+
+
+def follow_review(version: int, event: Event, run_id: UUID, evaluation_id: UUID) -> int:
+    """The version of a stream of reviews after one more event. Raises `ImpossibleHistory`."""
+    _require_next(version, event, run_id)
+    if not isinstance(event, Reviewed):
+        raise ImpossibleHistory("it is no review", event)
+    own = event.evaluation_id == evaluation_id and event.originator_id == review_id(evaluation_id)
+    require(own, event, f"it is no review of evaluation {evaluation_id}")
+    return event.originator_version
+
+
+def _require_next(version: int, event: Event, run_id: UUID) -> None:
+    said = f"event {version + 1} of its stream is missing"
+    require(event.originator_version == version + 1, event, said)
+    if not isinstance(event, OperationEvent):
+        raise ImpossibleHistory("it does not stand beside a run", event)
+    require(event.run_id is None, event, "it is filed under a run, and stands beside it")
+    require(event.about == run_id, event, f"it is about run {event.about}")

@@ -1,0 +1,415 @@
+"""What has happened to one evaluation: its events, folded. Pure.
+
+Each event is held to what it follows: `evolve` refuses one that cannot come in this state,
+or that answers, classifies or scores something else. It is the same function that runs
+while an evaluation is carried out, when its record is read, and when a run is checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, reduce
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+from failproof_es.case import digest_uuid
+from failproof_es.events import (
+    ONLY_JUDGE,
+    VOIDS_ANSWER,
+    AttemptLost,
+    CarriedOver,
+    Classified,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Event,
+    Judged,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+    Usage,
+)
+from failproof_es.history import ImpossibleHistory, differing, require
+from failproof_es.transcript import Classification, JudgeVerdict, Reply, Score
+
+
+@dataclass(frozen=True)
+class EvaluationKey:
+    """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
+
+    run_id: UUID
+    prompt_id: UUID
+    model_key: str
+    repetition: int = 1
+
+    @cached_property
+    def evaluation_id(self) -> UUID:
+        """The evaluation's stream: the same for the same key, on every machine."""
+        return _stream_of(self.run_id, self.prompt_id, self.model_key, self.repetition)
+
+
+def _stream_of(run_id: UUID, prompt_id: UUID, model_key: str, repetition: int) -> UUID:
+    text = f"{run_id}\n{prompt_id}\n{model_key}\n{repetition}"
+    return digest_uuid(hashlib.sha256(text.encode()).digest())
+
+
+_UNCOUNTED = Usage()
+
+
+class Evaluation(NamedTuple):
+    """Everything that an evaluation's events say, folded. A tuple, because it is copied often."""
+
+    version: int = 0
+    run_id: UUID | None = None
+    prompt_id: UUID | None = None
+    model_key: str | None = None
+    repetition: int | None = None
+    stream_id: UUID | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    last: EvaluationEvent | None = None
+    """The event that came last."""
+    in_flight: RequestSent | None = None
+    attempts: int = 0
+    """Requests sent for the current turn, or to the current judge, lost ones included."""
+    failures: int = 0
+    """Transient errors of the current question: these use up the retry bound."""
+    deferrals: int = 0
+    """How often the server turned the current question away for now."""
+    deferred_since: datetime | None = None
+    """When it did so first."""
+    last_error: ErrorRecorded | None = None
+    request: RequestSent | None = None
+    """The last one that was sent to the target."""
+    response: ResponseReceived | None = None
+    """The last one that the target gave."""
+    replies: tuple[Reply, ...] = ()
+    judge_reply: Reply | None = None
+    """The last reply of a judge, until it is read."""
+    verdicts: tuple[JudgeVerdict, ...] = ()
+    """Of every judge that is done, in the order in which they were asked."""
+    unread: int = 0
+    """Replies of the judge asked now that held no verdict."""
+    latency_ms: float = 0.0
+    usage: Usage = _UNCOUNTED
+    classification: Classification | None = None
+    score: Score | None = None
+    abandoned: EvaluationAbandoned | None = None
+    carried_over: CarriedOver | None = None
+    """Where its events are, when they are those of another run's evaluation."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the evaluation has its one final result, its own or one carried over."""
+        return self.score is not None or self.abandoned is not None or self.carried_over is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended because no usable answer came: of the model, or of any judge asked.
+
+        What was answered and has no score by a rule of its dialect is not lost.
+        """
+        if self.abandoned is None:
+            return False
+        if self.verdicts:
+            return all(each.verdict is None for each in self.verdicts)
+        return self.last_error is not None
+
+
+Changes = dict[str, Any]
+_PLACES = {name: place for place, name in enumerate(Evaluation._fields)}
+_LAST = _PLACES["last"]
+"""`_replace` takes three times as long, and this is done for each event that is read."""
+
+
+def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
+    """The state after `events`. Raises `ImpossibleHistory` where they cannot be true."""
+    return reduce(evolve, events, start or Evaluation())
+
+
+def evolve(state: Evaluation, event: Event) -> Evaluation:
+    """The state after one more event. Raises `ImpossibleHistory` where it cannot follow."""
+    changes = _TRANSITIONS.get(type(event))
+    if changes is None:
+        topic = type(event).__name__
+        raise ImpossibleHistory(f"{topic} does not belong to an evaluation", event)
+    event = cast(EvaluationEvent, event)
+    version = event.originator_version
+    if version != state.version + 1:
+        raise ImpossibleHistory(f"event {state.version + 1} of its stream is missing", event)
+    if state.finished:
+        raise ImpossibleHistory("the evaluation has its final event already", event)
+    if version == 1:
+        state = _begun(event)
+    elif (
+        event.originator_id,
+        event.run_id,
+        event.prompt_id,
+        event.model_key,
+        event.repetition,
+    ) != (state.stream_id, state.run_id, state.prompt_id, state.model_key, state.repetition):
+        _of_another_evaluation(state, event)
+    values = list(state)
+    values[0], values[_LAST] = version, event
+    for name, value in changes(state, event).items():
+        values[_PLACES[name]] = value
+    return Evaluation._make(values)
+
+
+def _begun(event: EvaluationEvent) -> Evaluation:
+    run_id, prompt_id = event.run_id, event.prompt_id
+    model_key, repetition = event.model_key, event.repetition
+    if run_id is None:
+        raise ImpossibleHistory("it names no run", event)
+    stream_id = event.originator_id
+    if _stream_of(run_id, prompt_id, model_key, repetition) != stream_id:
+        raise ImpossibleHistory("its run, prompt, model and repetition have another stream", event)
+    return Evaluation(0, run_id, prompt_id, model_key, repetition, stream_id, event.timestamp)
+
+
+def _of_another_evaluation(state: Evaluation, event: EvaluationEvent) -> None:
+    differing(
+        event,
+        {
+            "originator_id": state.stream_id,
+            "run_id": state.run_id,
+            "prompt_id": state.prompt_id,
+            "model_key": state.model_key,
+            "repetition": state.repetition,
+        },
+    )
+
+
+_NO_ERRORS: Changes = {"failures": 0, "deferrals": 0, "deferred_since": None}
+"""Another question begins."""
+
+
+# -- asking ----------------------------------------------------------------------------------
+
+
+def _sent(state: Evaluation, event: RequestSent) -> Changes:
+    if state.in_flight is not None:
+        raise ImpossibleHistory("a request is in flight already", event)
+    error = state.last_error
+    if error is not None and error.disposition == "final":
+        raise ImpossibleHistory("an error that is final came before it", event)
+    turn, attempt = len(state.replies), state.attempts + 1
+    if event.turn != turn or event.attempt != attempt:
+        differing(event, {"turn": turn, "attempt": attempt})
+    if event.purpose == "judge":
+        _require_judge_is_next(state, event)
+        return {"in_flight": event, "attempts": attempt}
+    if event.judge is not None:
+        raise ImpossibleHistory("it asks the model under test, and names a judge", event)
+    if state.classification is not None:
+        raise ImpossibleHistory("what the model answered is classified already", event)
+    return {"in_flight": event, "attempts": attempt, "request": event}
+
+
+def _require_judge_is_next(state: Evaluation, event: RequestSent) -> None:
+    judge, error = event.judge, state.last_error
+    require(judge is not None, event, "it names no judge")
+    require(state.classification is not None, event, "nothing is classified that could be judged")
+    unanswered = error is not None and error.purpose == "target"
+    require(not unanswered, event, "the model under test has not answered")
+    require(state.judge_reply is None, event, "the judge's last reply was not read")
+    done = any(each.judge == judge for each in state.verdicts)
+    require(not done, event, f"judge {judge} has said its last word")
+    if state.attempts:
+        asked = getattr(state.last, "judge", None)
+        require(asked == judge, event, f"judge {asked} is asked, and not done")
+
+
+def _require_same_request(event: ResponseReceived | ErrorRecorded | AttemptLost, to: Event) -> None:
+    to = cast(RequestSent | ResponseReceived, to)
+    if (
+        event.attempt != to.attempt
+        or event.turn != to.turn
+        or event.judge != to.judge
+        or event.purpose != to.purpose
+    ):
+        expected = {name: getattr(to, name) for name in ("purpose", "judge", "turn", "attempt")}
+        differing(event, expected)
+
+
+def _answered(state: Evaluation, event: ResponseReceived) -> Changes:
+    request = state.in_flight
+    if request is None:
+        raise ImpossibleHistory("no request is in flight", event)
+    _require_same_request(event, request)
+    reply = Reply(
+        event.turn,
+        event.text,
+        event.finish_reason,
+        event.refusal,
+        event.model,
+        event.tool_calls,
+        request.tools,
+    )
+    cleared = {**_NO_ERRORS, "in_flight": None, "last_error": None}
+    if event.purpose == "judge":
+        return {**cleared, "judge_reply": reply}
+    return {
+        **cleared,
+        "attempts": 0,
+        "response": event,
+        "replies": (*state.replies, reply),
+        "latency_ms": state.latency_ms + event.latency_ms,
+        "usage": _add(state.usage, event.usage),
+    }
+
+
+def _failed(state: Evaluation, event: ErrorRecorded) -> Changes:
+    if state.in_flight is not None:
+        _require_same_request(event, state.in_flight)
+        said = "it voids an answer, and there is none"
+        require(event.kind != VOIDS_ANSWER, event, said)
+    else:
+        answer = state.last
+        if type(answer) is not ResponseReceived or event.kind != VOIDS_ANSWER:
+            raise ImpossibleHistory("no request is in flight", event)
+        _require_same_request(event, answer)
+        require(event.disposition == "final", event, "it voids an answer, and is not final")
+    return {"in_flight": None, "last_error": event, **_counted(state, event)}
+
+
+def _counted(state: Evaluation, error: ErrorRecorded) -> Changes:
+    """What counts the errors of the current question."""
+    if error.disposition == "transient":
+        return {"failures": state.failures + 1}
+    if error.disposition == "deferred":
+        since = state.deferred_since or error.timestamp
+        return {"deferrals": state.deferrals + 1, "deferred_since": since}
+    return {}
+
+
+def _lost(state: Evaluation, event: AttemptLost) -> Changes:
+    if state.in_flight is None:
+        raise ImpossibleHistory("no request is in flight", event)
+    _require_same_request(event, state.in_flight)
+    return {"in_flight": None}
+
+
+def _add(left: Usage, right: Usage) -> Usage:
+    if left is _UNCOUNTED:
+        return right
+
+    def total(a: int | None, b: int | None) -> int | None:
+        return None if a is None and b is None else (a or 0) + (b or 0)
+
+    return Usage(
+        input_tokens=total(left.input_tokens, right.input_tokens),
+        output_tokens=total(left.output_tokens, right.output_tokens),
+        cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
+        cache_write_tokens=total(left.cache_write_tokens, right.cache_write_tokens),
+        cache_write_1h_tokens=total(left.cache_write_1h_tokens, right.cache_write_1h_tokens),
+    )
+
+
+# -- grading ---------------------------------------------------------------------------------
+
+
+def _ends_question(event: Event | None, purpose: str) -> bool:
+    """Whether a question of this purpose has its answer, or an error that may end it."""
+    if type(event) is ResponseReceived:
+        return event.purpose == purpose
+    if type(event) is ErrorRecorded:
+        return event.purpose == purpose and event.disposition in ("transient", "final")
+    return False
+
+
+def _classified(state: Evaluation, event: Classified) -> Changes:
+    require(state.classification is None, event, "what was answered is classified already")
+    said = "it does not follow an answer of the model under test, nor an error that ends it"
+    require(_ends_question(state.last, "target"), event, said)
+    classification = Classification(
+        event.primary, event.details, event.classifier, event.classifier_version
+    )
+    return {**_NO_ERRORS, "attempts": 0, "classification": classification}
+
+
+def _judged(state: Evaluation, event: Judged) -> Changes:
+    last = state.last
+    if not _ends_question(last, "judge") or getattr(last, "judge", None) != event.judge:
+        _require_from_outside(state, event)
+    elif type(last) is ErrorRecorded:
+        require(event.verdict is None, event, "it gives a verdict, and the judge did not answer")
+        require(event.final, event, "the judge is asked again, after an error that ends it")
+    require(event.final or event.verdict is None, event, "it gives a verdict, and is not final")
+    read = {**_NO_ERRORS, "judge_reply": None, "last_error": None}
+    if not event.final:
+        return {**read, "unread": state.unread + 1}
+    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
+    return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
+
+
+def _require_from_outside(state: Evaluation, event: Judged) -> None:
+    """What none of the run's judges said is a program's verdict: in place of all of theirs."""
+    own = event.grader == event.judge and event.final
+    require(own, event, "it does not follow what this judge answered")
+    require(state.classification is not None, event, "nothing is classified that could be judged")
+    require(state.in_flight is None, event, "a request is in flight")
+    unanswered = state.last_error is not None and state.last_error.purpose == "target"
+    require(not unanswered, event, "the model under test has not answered")
+    require(not state.verdicts, event, "a judge has given its verdict already")
+
+
+def _require_graded(state: Evaluation, event: Scored | EvaluationAbandoned) -> None:
+    """All is done: classified, and judged where it is."""
+    require(state.classification is not None, event, "nothing is classified")
+    last = state.last
+    done = type(last) is Classified or (type(last) is Judged and last.final)
+    require(done or _as_once(state), event, "it does not follow a classification or a last verdict")
+
+
+def _as_once(state: Evaluation) -> bool:
+    """Whether the one judge that a run could have once has ended: no event said how it was read."""
+    last = state.last
+    judged = _ends_question(last, "judge") and getattr(last, "judge", None) == ONLY_JUDGE
+    return judged and not state.verdicts and not state.unread
+
+
+def _scored(state: Evaluation, event: Scored) -> Changes:
+    _require_graded(state, event)
+    require(state.last_error is None, event, "it scores what ended in an error")
+    spoken = not state.verdicts or any(each.verdict is not None for each in state.verdicts)
+    require(spoken, event, "not one judge gave a verdict")
+    score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
+    return {"score": score, "finished_at": event.timestamp}
+
+
+def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
+    _require_graded(state, event)
+    error = state.last_error
+    if error is not None and error.purpose == "target":
+        said = f"its kind is {event.kind}, that of the error is {error.kind}"
+        require(event.kind == error.kind, event, said)
+    else:
+        said = "it tells of an error that is not on record"
+        require(event.kind != VOIDS_ANSWER, event, said)
+    return {"abandoned": event, "finished_at": event.timestamp}
+
+
+def _carried_over(_: Evaluation, event: CarriedOver) -> Changes:
+    said = "what has begun here cannot be carried over"
+    require(event.originator_version == 1, event, said)
+    elsewhere = event.source_run_id != event.run_id
+    require(elsewhere, event, "it is carried over from its own run")
+    return {"carried_over": event, "finished_at": event.timestamp}
+
+
+_TRANSITIONS: dict[type[Event], Callable[[Evaluation, Any], Changes]] = {
+    RequestSent: _sent,
+    ResponseReceived: _answered,
+    ErrorRecorded: _failed,
+    AttemptLost: _lost,
+    Classified: _classified,
+    Judged: _judged,
+    Scored: _scored,
+    EvaluationAbandoned: _abandoned,
+    CarriedOver: _carried_over,
+}
+"""What each event changes, where it can come at all. No other belongs to an evaluation."""

@@ -1,0 +1,47 @@
+"""What is wrong with a recorded history: which event cannot stand where it stands, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+from uuid import UUID
+
+from failproof_es.events import Event
+
+
+class ImpossibleHistory(Exception):
+    """The log holds an event that cannot follow the ones before it.
+
+    `rule` says what does not hold. Where one event is to blame, `topic`, `stream_id` and
+    `version` (its position in its stream, from 1) name it.
+    """
+
+    def __init__(self, rule: str, event: Event | None = None) -> None:
+        self.rule = rule
+        self.topic: str | None = None
+        self.stream_id: UUID | None = None
+        self.version: int | None = None
+        if event is None:
+            super().__init__(rule)
+            return
+        self.topic = type(event).__name__
+        self.stream_id = event.originator_id
+        self.version = event.originator_version
+        super().__init__(
+            f"stream {self.stream_id}: {self.topic} cannot be event {self.version}: {rule}"
+        )
+
+
+def require(holds: object, event: Event, rule: str) -> None:
+    """Raise `ImpossibleHistory` unless it `holds`."""
+    if not holds:
+        raise ImpossibleHistory(rule, event)
+
+
+def differing(event: Event, expected: Mapping[str, Any]) -> NoReturn:
+    """Raise `ImpossibleHistory` that names the first field that is not as expected."""
+    for name, value in expected.items():
+        if getattr(event, name) != value:
+            found = getattr(event, name)
+            raise ImpossibleHistory(f"its {name} is {found}, and must be {value}", event)
+    raise ImpossibleHistory("it does not belong to what it follows", event)

@@ -1,0 +1,152 @@
+"""A record that cannot be true: every command that reads it says what and where, and exits 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import orjson
+import psycopg
+import pytest
+
+from failproof_es.case import operations_id
+from failproof_es.engine.validation import validate_run
+from failproof_es.events import (
+    CarriedOver,
+    Event,
+    Finding,
+    RunResumed,
+    RunStarted,
+    Scored,
+    ValidationPassed,
+)
+from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
+from tests.acceptance.test_gates import CASES, configured, model, start
+
+
+@pytest.fixture
+def run_id(store: Store, tmp_path: Path) -> UUID:
+    """A run that has ended, one of its evaluations without a score."""
+    configured(tmp_path, model("m", breaks_at=[3]))
+    done = start(store, tmp_path)
+    assert done.exit_code == 0, done.output
+    with store.connect() as connection:
+        return resolve_run(connection, "1")
+
+
+def recorded(store: Store, topic: str, run: str = "1") -> list[Event]:
+    with store.connect() as connection:
+        rows = find(connection, run_id=resolve_run(connection, run), topics=[topic])
+        return [row.event() for row in rows]
+
+
+def after(event: Event, **changes: object) -> Event:
+    """The same once more, behind itself."""
+    return event.model_copy(update={"originator_version": event.originator_version + 1, **changes})
+
+
+def findings(store: Store, run_id: UUID) -> list[Finding]:
+    with store.connect() as connection:
+        found = validate_run(connection, run_id)
+    assert found["passed"] is not any(each.integrity for each in found["findings"])
+    return [each for each in found["findings"] if each.integrity]
+
+
+def test_a_run_as_the_engine_records_it_has_no_finding(store: Store, run_id: UUID) -> None:
+    assert findings(store, run_id) == []
+
+
+def test_an_event_after_the_end_is_told_by_show_replay_results_and_a_branch(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    scored = recorded(store, "Scored")[0]
+    assert isinstance(scored, Scored)
+    forged = after(scored, scores={"accuracy": 0.0})
+    store.log.events.put([forged])
+
+    (found,) = (each for each in findings(store, run_id) if each.kind == "impossible_history")
+    assert found.evaluation_id == scored.originator_id
+    place = f"Scored cannot be event {forged.originator_version}: "
+    assert place in found.message and "final event already" in found.message
+
+    for command in ("show", "replay", "results"):
+        done = invoke(store.url, command, 1, cwd=tmp_path)
+        assert done.exit_code == 1, (command, done.output)
+        assert "Scored" in done.output and "Traceback" not in done.output, command
+    replayed = orjson.loads(invoke(store.url, "replay", 1, "--json", cwd=tmp_path).stdout)
+    (difference,) = replayed["differences"]
+    assert replayed["agree"] == CASES - 1, "the others are compared all the same"
+    assert place in difference["disagreements"][0]["derived"]["impossible"]
+
+    for arguments in (("resume", 1, "--retry-abandoned"), ("resume", 2)):
+        done = invoke(store.url, *arguments, "--quiet", cwd=tmp_path)
+        assert done.exit_code == 1 and place in done.stderr, done.output
+
+
+def test_what_follows_a_reference_to_another_run_is_found(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    invoke(store.url, "resume", 1, "--retry-abandoned", "--quiet", cwd=tmp_path)
+    reference = recorded(store, "CarriedOver", "2")[0]
+    assert isinstance(reference, CarriedOver)
+    store.log.events.put([after(reference)])
+    with store.connect() as connection:
+        second = resolve_run(connection, "2")
+    kinds = {each.kind for each in findings(store, second)}
+    assert "impossible_history" in kinds
+
+
+def test_a_second_start_and_an_event_after_the_seal_are_told(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    (sealed,) = recorded(store, "RunSealed")
+    (started,) = recorded(store, "RunStarted")
+    assert isinstance(started, RunStarted)
+    own = {"originator_version": sealed.originator_version + 1}
+    store.log.events.put([started.model_copy(update=own)])
+    (found,) = findings(store, run_id)
+    assert found.kind == "impossible_history" and "RunStarted cannot be event" in found.message
+    for command in ("show", "replay", "resume", "results"):
+        done = invoke(store.url, command, 1, cwd=tmp_path)
+        assert done.exit_code == 1 and "is sealed" in done.stderr, (command, done.output)
+
+
+def test_what_is_beside_the_run_is_checked_with_it(store: Store, run_id: UUID) -> None:
+    stream = operations_id(run_id)
+    with store.connect() as connection:
+        rows = list(find(connection, stream_id=stream))
+    (passed,) = (row.event() for row in rows if row.topic == "ValidationPassed")
+    assert isinstance(passed, ValidationPassed)
+    store.log.events.put([passed.model_copy(update={"originator_version": len(rows) + 1})])
+    (found,) = findings(store, run_id)
+    assert found.kind == "impossible_history" and "no check has begun" in found.message
+
+
+def test_what_cannot_be_read_is_a_finding_and_no_breakdown(
+    store: Store, run_id: UUID, tmp_path: Path, administrator: psycopg.Connection[object]
+) -> None:
+    scored = recorded(store, "Scored")[0]
+    administrator.execute("SET event_triggers = off")
+    administrator.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+    administrator.execute(
+        "UPDATE failproof.events SET state = '{}' "
+        "WHERE originator_id = %s AND originator_version = %s",
+        (scored.originator_id, scored.originator_version),
+    )
+    kinds = {each.kind for each in findings(store, run_id)}
+    assert "unreadable" in kinds
+    for command in ("show", "replay", "results"):
+        done = invoke(store.url, command, 1, cwd=tmp_path)
+        assert done.exit_code == 1 and "Traceback" not in done.output, (command, done.output)
+
+
+def test_a_stream_of_another_kind_under_the_run_is_found(store: Store, run_id: UUID) -> None:
+    scored = recorded(store, "Scored")[0]
+    resumed = RunResumed(
+        originator_id=scored.originator_id, originator_version=scored.originator_version + 1,
+        run_id=run_id, timestamp=scored.timestamp, who="w", where="h", code_version="1",
+    )  # fmt: skip
+    store.log.events.put([resumed])
+    assert "RunResumed does not belong" in findings(store, run_id)[0].message
