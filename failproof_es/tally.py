@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation
@@ -18,7 +20,8 @@ class Group:
     """Those that have an accuracy."""
     failed: int = 0
     """Those whose accuracy is under 1."""
-    accuracy_sum: float = 0.0
+    accuracy_sum: Fraction = Fraction(0)
+    """Exact, so that it does not depend on the order in which evaluations finish."""
 
     def add(self, accuracy: float | None) -> None:
         """Count one more; without an accuracy it is finished and not measured."""
@@ -26,22 +29,29 @@ class Group:
         if accuracy is not None:
             self.measured += 1
             self.failed += accuracy < 1
-            self.accuracy_sum += accuracy
+            self.accuracy_sum += Fraction(accuracy)
+
+    def include(self, other: Group) -> None:
+        """Count all of another group in."""
+        self.finished += other.finished
+        self.measured += other.measured
+        self.failed += other.failed
+        self.accuracy_sum += other.accuracy_sum
 
     @property
     def accuracy(self) -> float | None:
         """The mean of those that have one; `None` where none has."""
-        return self.accuracy_sum / self.measured if self.measured else None
+        return float(self.accuracy_sum / self.measured) if self.measured else None
 
     @property
     def success_rate(self) -> float | None:
         """Accuracy summed over finished: what has none counts as 0. `None` of nothing."""
-        return self.accuracy_sum / self.finished if self.finished else None
+        return float(self.accuracy_sum / self.finished) if self.finished else None
 
 
 @dataclass(slots=True)
-class Tally:
-    """How the planned evaluations stand."""
+class ModelTally:
+    """How the planned evaluations of one model stand."""
 
     planned: int
     scored: int = 0
@@ -66,16 +76,35 @@ class Tally:
             if name is not None:
                 groups.setdefault(name, Group()).add(accuracy)
 
+
+@dataclass(slots=True)
+class Tally:
+    """How the planned evaluations stand, of each model by itself."""
+
+    models: dict[str, ModelTally]
+    """By the key of the model, in the order of the configuration."""
+
+    @classmethod
+    def of(cls, planned: int, models: Sequence[str]) -> Tally:
+        """Nothing finished yet, of so many evaluations in all: of each model as many."""
+        return cls({key: ModelTally(planned // len(models)) for key in models})
+
+    def add(self, model_key: str, evaluation: Evaluation, case: Case) -> None:
+        """Count one finished evaluation of this case by this model."""
+        self.models[model_key].add(evaluation, case)
+
     @property
-    def finished(self) -> int:
-        """Evaluations that have their one final result."""
-        return self.scored + self.abandoned
+    def planned(self) -> int:
+        """Evaluations of all models."""
+        return sum(each.planned for each in self.models.values())
 
     def counts(self) -> Counts:
         """The tally as an event carries it."""
+        scored = sum(each.scored for each in self.models.values())
+        abandoned = sum(each.abandoned for each in self.models.values())
         return Counts(
             planned=self.planned,
-            finished=self.finished,
-            scored=self.scored,
-            abandoned=self.abandoned,
+            finished=scored + abandoned,
+            scored=scored,
+            abandoned=abandoned,
         )

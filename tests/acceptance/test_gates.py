@@ -96,6 +96,23 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     assert (unknown["measured"], unknown["met"]) == (None, False)
 
 
+def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
+    store: Store, tmp_path: Path
+) -> None:
+    limits = {"min_accuracy": 0.7, "max_error_rate": 0.04}
+    configured(tmp_path, model("good"), model("bad", range(10)), gates=limits)
+    done = start(store, tmp_path)
+    assert done.exit_code == 3, done.output
+    assert "gate min_accuracy.bad 0.7: measured 0.5 over 20, NOT MET" in done.output
+    assert "gate min_accuracy.good 0.7: measured 1 over 20, met" in done.output
+    assert {name: gate["met"] for name, gate in gates(store, 1).items()} == {
+        "min_accuracy.good": True,
+        "max_error_rate.good": True,
+        "min_accuracy.bad": False,
+        "max_error_rate.bad": True,
+    }
+
+
 def test_a_run_that_cannot_be_held_against_is_told_before_anything_is_sent(
     store: Store, tmp_path: Path
 ) -> None:
@@ -182,7 +199,7 @@ def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
     assert resumed.exit_code == 3, resumed.output
     assert gates(store, 2) == whole
     assert whole["min_accuracy_by_suite.odd"] == {
-        "limit": 0.9, "measured": 7 / 9, "of": 9, "met": False,
+        "limit": 0.9, "measured": 7 / 9, "of": 9, "met": False, "model": "v1",
     }  # fmt: skip
 
 
