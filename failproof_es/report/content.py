@@ -235,6 +235,8 @@ class JudgeAgreement:
     agreeing: int
     kappa: float | None
     interval: tuple[float, float] | None
+    left_out: int
+    """What they are not compared on: one of them, or neither, said anything that counts."""
 
 
 @dataclass(frozen=True, slots=True)

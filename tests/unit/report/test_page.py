@@ -157,7 +157,7 @@ def full_report(name: str) -> Report:
         judged=(Judged(1, f"judge:{name}", 40, 38),),
         errors=(Errors(name, ((name, 3),), 3, ()),),
         stability=(Stability(name, 2, MORE, SOME),),
-        agreement=(JudgeAgreement(name, "people", name, 40, 30, None, None),),
+        agreement=(JudgeAgreement(name, "people", name, 40, 30, None, None, 3),),
         costs=(Cost(1, name, 40, 100, 200, 0.25), Cost(1, "free", 1, None, None, None)),
         latencies=(Distribution(name, (10.0, 20.0, 900.0)), Distribution(two[1], ())),
         comparisons=(Comparison(*two, "pass rate", paired, 0.004, (name, "case-2"), ("case-3",)),),
