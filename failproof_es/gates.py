@@ -14,6 +14,7 @@ from typing import Any
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.counting import counted
+from failproof_es.pairing import Unpaired
 from failproof_es.tally import Group, ModelTally, Tally
 
 Gate = dict[str, Any]
@@ -65,6 +66,8 @@ class Change:
     """What this run planned of the model and the two have not both scored."""
     difference: float
     interval: tuple[float, float] | None
+    why_unpaired: tuple[Unpaired, ...] = ()
+    """Of this run and of the other one."""
 
 
 def judge_gates(
@@ -182,9 +185,13 @@ def _no_regression(against: int | str, change: Change) -> Gate:
     }
     if not change.pairs:
         why = "the two runs have no scored case in common"
+        if change.why_unpaired:
+            why += ": " + "; ".join(each.told() for each in change.why_unpaired)
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
     if change.unpaired:
-        gate |= {"why": f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"}
+        why = "; ".join(each.told() for each in change.why_unpaired)
+        left = f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"
+        gate |= {"why": f"{left}: {why}" if why else left}
     interval = change.interval
     met = change.difference >= 0 if interval is None else interval[1] >= 0
     return gate | {

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from failproof_es.engine.attempts import Attempts
 from failproof_es.events import Finding
+from failproof_es.pairing import Unpaired
 from failproof_es.statistics import Interval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -41,6 +42,8 @@ class Gate:
     interval: tuple[float, float] | None = None
     why: str | None = None
     """Why it is not met, where the numbers do not say."""
+    model: str | None = None
+    """Whose, where it is not of the whole run; `None` in older runs, which judged all as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +263,16 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """How many evaluations of two series asked the same and were scored; why the rest is not."""
+
+    one: str
+    other: str
+    pairs: int
+    unpaired: tuple[Unpaired, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two series on what both were asked. `adjusted_p` takes all comparisons together."""
 
@@ -312,6 +325,7 @@ class Report:
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
+    pairings: tuple[Compared, ...]
     comparisons: tuple[Comparison, ...]
     limitations: tuple[str, ...]
     failures: tuple[Failed, ...]

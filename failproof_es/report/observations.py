@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from failproof_es.costs import Prices
+from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
 from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived
+from failproof_es.pairing import Question
 from failproof_es.run import Run
 
 REFUSAL_WANTED = "refusal"
@@ -38,6 +40,8 @@ class Observation:
     severity: str | None
     tags: tuple[str, ...]
     repetition: int
+    question: Question
+    """What was asked, for the n-th time, as it is compared."""
     sent: bool
     answered: bool
     primary: str | None
@@ -58,21 +62,23 @@ class Observation:
     errors: tuple[str, ...]
     retries: int
 
-    @property
-    def question(self) -> tuple[str, str, int]:
-        """What was asked, for the n-th time: the same of every model."""
-        return (self.suite, self.case, self.repetition)
-
 
 def observations(
     connection: Connection, run: Run, *, named: str = "{model}"
 ) -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+    questions: dict[UUID, Question] = {}
     for recorded in recorded_evaluations(connection, run):
-        yield _observed(recorded, run, named)
+        prompt = recorded.key.prompt_id
+        if prompt not in questions:
+            questions[prompt] = question_of(recorded.case)
+        question = questions[prompt]._replace(repetition=recorded.key.repetition)
+        yield _observed(recorded, run, question, named)
 
 
-def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation:
+def _observed(
+    recorded: RecordedEvaluation, run: Run, question: Question, named: str
+) -> Observation:
     state, case = recorded.state(), recorded.case
     history = recorded.history
     response = state.response
@@ -91,6 +97,7 @@ def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation
         severity=case.severity,
         tags=case.tags,
         repetition=recorded.key.repetition,
+        question=question,
         sent=any(isinstance(event, RequestSent) for event in history),
         answered=response is not None,
         primary=None if state.classification is None else state.classification.primary,

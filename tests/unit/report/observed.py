@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.engine.spending import Spending
+from failproof_es.pairing import Question
 from failproof_es.report.observations import Observation
 
 
@@ -42,7 +43,10 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "errors": (),
         "retries": 0,
     }
-    return Observation(**fields | more)
+    fields |= more
+    asked = f"{fields['suite']} {fields['case']}"
+    question = Question(asked, asked, fields["suite"], fields["case"], fields["repetition"])
+    return Observation(**{"question": question} | fields)
 
 
 def tries(case: str, *passed: bool | None, **more: Any) -> list[Observation]:

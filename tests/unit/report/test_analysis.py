@@ -145,6 +145,13 @@ def test_two_series_are_compared_on_what_both_were_scored_for_and_each_case_is_n
     assert (found.paired.first_only, found.paired.second_only) == (2, 2)
 
 
+def test_cases_of_one_name_in_two_suites_are_named_apart() -> None:
+    first = [observed("c", suite="s"), observed("c", False, suite="t")]
+    second = [observed("c", False, suite="s"), observed("c", suite="t")]
+    overall = comparisons({"x": first, "y": second})[0]
+    assert (overall.only_first, overall.only_second) == (("s/c",), ("t/c",))
+
+
 def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
     scores = {"accuracy": 1.0, "items": 0.5, "judge_agreement": 1.0}
     of = [observed(str(n), scores=scores) for n in range(3)]

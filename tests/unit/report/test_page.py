@@ -87,6 +87,7 @@ def empty_report() -> Report:
         agreement=(),
         costs=(),
         latencies=(),
+        pairings=(),
         comparisons=(),
         limitations=(),
         failures=(),
