@@ -174,7 +174,7 @@ def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):
             row[f"{side}_finished"] = None if facts is None else facts.finished
             row[f"{side}_scored"] = None if facts is None else facts.scored
-            row[f"{side}_correct"] = None if facts is None else facts.accuracy_sum
+            row[f"{side}_correct"] = None if facts is None else facts.correct
         yield row | _of_pairs(both.get(model))
 
 

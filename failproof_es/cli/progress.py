@@ -194,7 +194,7 @@ def _cells(state: ProgressState, model: ModelProgress) -> list[str]:
         str(model.retries),
         str(len(model.in_flight)),
         "-" if pace.per_second is None else f"{pace.per_second:.1f}",
-        f"${model.cost_usd:.4f}" if model.cost_usd else "-",
+        "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
         "-" if pace.seconds_left is None else duration(pace.seconds_left),
         limit_text(state.rate_limit(model.key)),
     ]

@@ -171,7 +171,7 @@ def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
         yield from _quantile(series, "latency", latencies, percent)
     firsts = [each.first_token_ms for each in of if each.first_token_ms is not None]
     yield from _quantile(series, "time to first token", firsts, 50)
-    if speeds := list(_speeds(of)):
+    if speeds := [each.tokens_per_second for each in of if each.tokens_per_second is not None]:
         yield _mean(series, "output speed", speeds, "tokens/s")
 
 
@@ -192,16 +192,6 @@ def _quantile(series: str, name: str, values: Sequence[float], percent: int) -> 
         series, f"{name}, {percent}th percentile", len(values),
         float(np.percentile(values, percent)), interval, "ms",
     )  # fmt: skip
-
-
-def _speeds(of: Iterable[Observation]) -> Iterator[float]:
-    """Tokens a second after the first one, of streamed answers that counted their tokens."""
-    for each in of:
-        tokens = next((use.output_tokens for use in each.spending.usage.values()), None)
-        if each.latency_ms and each.first_token_ms and tokens and tokens > 1:
-            seconds = (each.latency_ms - each.first_token_ms) / 1000
-            if seconds > 0:
-                yield (tokens - 1) / seconds
 
 
 def latencies(series: str, of: Sequence[Observation]) -> Distribution:

@@ -250,8 +250,11 @@ class Cost:
     key: str
     answers: int
     input_tokens: int | None
+    """Of the answers that told; `None` where none did. The next but one: how many did not."""
     output_tokens: int | None
     cost_usd: float | None
+    input_unknown: int = 0
+    output_unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,8 +178,10 @@ def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
         spending.include(each.spending)
     for model in (*run.started.models, *run.started.judges):
         if model.key in spending.usage:
-            usage, cost = spending.usage[model.key], spending.cost_usd[model.key]
+            cost = spending.cost_usd[model.key]
+            read, written = spending.input_tokens[model.key], spending.output_tokens[model.key]
             yield Cost(
                 run.started.run_number, model.key, spending.answers[model.key],
-                usage.input_tokens, usage.output_tokens, None if cost is None else float(cost),
+                read.known, written.known, None if cost is None else float(cost),
+                read.unknown, written.unknown,
             )  # fmt: skip

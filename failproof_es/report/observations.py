@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from uuid import UUID
 
 from failproof_es.costs import Prices
@@ -56,6 +57,9 @@ class Observation:
     refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
+    """The mean of its turns that were streamed."""
+    tokens_per_second: float | None
+    """Of its turns that were streamed: tokens after the first by the time after it."""
     spending: Spending
     """By who was asked: the model's key, or a judge's. What was carried over cost another run."""
     model_answered: str | None
@@ -82,6 +86,7 @@ def _observed(
     state, case = recorded.state(), recorded.case
     history = recorded.history
     response = state.response
+    streamed = [each for each in _answers(history) if each.first_token_ms is not None]
     accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return Observation(
         series=named.format(model=recorded.key.model_key),
@@ -108,12 +113,31 @@ def _observed(
         lost=_lost(state),
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=None if response is None else state.latency_ms,
-        first_token_ms=None if response is None else response.first_token_ms,
+        first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
+        tokens_per_second=speed_of(streamed),
         spending=_spent(run.prices or {}, () if recorded.carried_over else history),
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
     )
+
+
+def _answers(history: Sequence[Event]) -> Iterator[ResponseReceived]:
+    """What the model under test answered, turn by turn."""
+    for event in history:
+        if isinstance(event, ResponseReceived) and event.purpose == "target":
+            yield event
+
+
+def speed_of(streamed: Sequence[ResponseReceived]) -> float | None:
+    """Of the turns that told their tokens, each by its own time; `None` where none did."""
+    tokens, ms = 0, 0.0
+    for each in streamed:
+        written, first = each.usage.output_tokens, each.first_token_ms
+        if written and written > 1 and first is not None and each.latency_ms > first:
+            tokens += written - 1
+            ms += each.latency_ms - first
+    return tokens / ms * 1000 if ms else None
 
 
 def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:

@@ -38,6 +38,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "refusal_wanted": False,
         "latency_ms": None,
         "first_token_ms": None,
+        "tokens_per_second": None,
         "spending": Spending({}),
         "model_answered": None,
         "errors": (),
