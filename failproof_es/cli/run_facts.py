@@ -45,6 +45,8 @@ class SuiteFacts:
     classes: Counter[str] = field(default_factory=Counter)
     finished: int = 0
     scored: int = 0
+    cases: set[UUID] = field(default_factory=set)
+    """Of which prompts: a case that was asked again is one case."""
     accuracies: Group = field(default_factory=Group)
 
     @property
@@ -61,6 +63,7 @@ class SuiteFacts:
         """Count another suite's evaluations in."""
         self.classes.update(other.classes)
         self.finished += other.finished
+        self.cases |= other.cases
         self.scored += other.scored
         self.accuracies.include(other.accuracies)
 
@@ -107,10 +110,13 @@ class RunFacts:
             case Scored():
                 suite = self._suite(event)
                 suite.finished += 1
+                suite.cases.add(event.prompt_id)
                 suite.scored += 1
                 suite.accuracies.add(event.scores.get("accuracy"))
             case EvaluationAbandoned():
-                self._suite(event).finished += 1
+                suite = self._suite(event)
+                suite.finished += 1
+                suite.cases.add(event.prompt_id)
             case CarriedOver():
                 self.carried_over += 1
 
@@ -219,7 +225,8 @@ def model_rows(facts: RunFacts) -> list[dict[str, Any]]:
 
 def _row(suite: SuiteFacts) -> dict[str, Any]:
     return {
-        "cases": suite.finished,
+        "cases": len(suite.cases),
+        "evaluations": suite.finished,
         **{name: suite.classes.get(name, 0) for name in CLASSES},
         "classes": dict(suite.classes),
         "correct": suite.correct,

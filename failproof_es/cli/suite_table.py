@@ -19,10 +19,12 @@ def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
     rows = suite_rows(facts)
     total = total_row(facts)
     seen = _classes_to_show(total["classes"])
+    repeated = any(row["evaluations"] != row["cases"] for row in rows)
     columns = [
         *([Column("model", "model")] if len({row["model"] for row in rows}) > 1 else []),
         Column("suite", "suite"),
         Column("cases", "cases", right=True),
+        *([Column("evaluations", "evaluations", right=True)] if repeated else []),
         *(Column("errors" if name == "error" else name, name, right=True) for name in seen),
         Column("correct", "correct_of", right=True),
         Column("accuracy", "percent", right=True),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from uuid import UUID
 
 from failproof_es.configuration.schema import Gates
-from failproof_es.costs import total
+from failproof_es.costs import priced, total
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_pairs import scores_of_both
 from failproof_es.engine.spending import spending_of
@@ -57,10 +58,17 @@ def _no_such_baseline(message: str) -> InvalidInput:
 
 
 def spent_by(connection: Connection, run: Run) -> Spent:
-    """What the run's own answers took."""
-    costs = spending_of(connection, run).cost_usd
-    unknown = tuple(sorted(key for key, cost in costs.items() if cost is None))
-    return Spent(total(costs.values()), unknown)
+    """What the run's own answers took; unknown, too, where a model that was asked has no price."""
+    prices = run.prices or {}
+    unpriced = {each.key for each in run.started.models if not priced(prices, [each.key])}
+    validated = run.validation.cost_usd if run.validation is not None else {}
+    costs: Mapping[str, Decimal | None] = {
+        key: None if cost is None else Decimal(cost) for key, cost in validated.items()
+    }
+    if not costs:  # it has not ended, or is older, or nothing was answered
+        costs = spending_of(connection, run).cost_usd
+    unknown = unpriced | {key for key, cost in costs.items() if cost is None}
+    return Spent(None if unknown else total(costs.values()), tuple(sorted(unknown)))
 
 
 def changes_since(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Change]:

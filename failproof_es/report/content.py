@@ -162,6 +162,8 @@ class Measure:
     value: float
     interval: Interval | None
     unit: str
+    clusters: int
+    """Over how many independent cases and families."""
 
 
 @dataclass(frozen=True, slots=True)

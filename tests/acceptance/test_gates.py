@@ -146,6 +146,15 @@ def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
     }
 
 
+def test_a_run_that_failed_says_what_the_servers_said(store: Store, tmp_path: Path) -> None:
+    configured(tmp_path, model("broken", breaks_at=list(range(CASES))))
+    done = start(store, tmp_path)
+    assert done.exit_code == 1
+    assert "servers said: " in done.output and f"({CASES})" in done.output
+    assert "out of order" in done.output and "\x1b" not in done.output
+    assert "out of order" in invoke(store.url, "show", "1", cwd=tmp_path).output
+
+
 def test_a_run_that_cannot_be_held_against_is_told_before_anything_is_sent(
     store: Store, tmp_path: Path
 ) -> None:

@@ -117,7 +117,13 @@ def test_rows_come_per_model_and_suite_and_the_total_adds_them_up() -> None:
         ("b", "large", 1),
         ("b", "small", 1),
     ]
-    assert (total_row(facts)["correct"], total_row(facts)["cases"]) == (2, 3)
+    total = total_row(facts)
+    assert (total["correct"], total["cases"], total["evaluations"]) == (2, 2, 3)
+
+
+def test_a_case_that_is_asked_three_times_is_one_case() -> None:
+    (row,) = suite_rows(after(*(scored(0, accuracy) for accuracy in (1, 0, 1))))
+    assert (row["cases"], row["evaluations"], row["correct"]) == (1, 3, 2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 49), st.integers(0, 1), st.sampled_from("ab"))))

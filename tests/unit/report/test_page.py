@@ -150,8 +150,8 @@ def full_report(name: str) -> Report:
             for group in two
         ),
         measures=(
-            Measure(name, name, 40, 0.5, SOME.interval, "score"),
-            Measure(name, "latency", 40, 120.0, None, "ms"),
+            Measure(name, name, 40, 0.5, SOME.interval, "score", 40),
+            Measure(name, "latency", 40, 120.0, None, "ms", 40),
         ),
         heat=tuple(HeatCell(each, name, "S0", 3, 9) for each in two),
         refusals=tuple(Refusals(each, 5, 40, SOME, NONE) for each in two),
