@@ -7,6 +7,7 @@ not known is `None`, never 0: no price, no count of tokens, counts that cannot b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Context, Decimal, Inexact
 
@@ -63,6 +64,40 @@ def total(costs: Iterable[Decimal | None]) -> Decimal | None:
             return None
         added = _EXACT.add(added, cost)
     return added
+
+
+def priced(prices: Prices, keys: Iterable[str]) -> bool:
+    """Whether each of these models and judges has a price: of another one not even nothing is 0."""
+    return all((found := prices.get(key)) is not None and found.rates for key in keys)
+
+
+@dataclass(slots=True)
+class Tokens:
+    """How many tokens answers took, as far as they told."""
+
+    known: int | None = None
+    """Of those that told; `None` where none did."""
+    unknown: int = 0
+    """How many answers did not tell: their tokens are not in `known`."""
+
+    def add(self, tokens: int | None) -> None:
+        """Count one more answer in."""
+        if tokens is None:
+            self.unknown += 1
+        else:
+            self.known = (self.known or 0) + tokens
+
+    def include(self, other: Tokens) -> None:
+        """Count all of another one's answers in."""
+        if other.known is not None:
+            self.known = (self.known or 0) + other.known
+        self.unknown += other.unknown
+
+    def told(self) -> str:
+        """The known sum, and beside it how many answers it is without."""
+        if self.known is None:
+            return "unknown"
+        return f"{self.known:,}" + (f" and {self.unknown:,} unknown" if self.unknown else "")
 
 
 def _rate(rates: Sequence[Rate], input_tokens: int, answered_at: datetime) -> Rate | None:

@@ -1,7 +1,8 @@
 """Gates: what a configuration wants to hold of a complete run, and whether it does. Pure.
 
-One rule for all: what was not measured is not met. Each gate is judged by itself and says its
-limit, what was measured, of how many, whether it is met, and why not where that is not plain.
+Each model is held to each limit by itself, so that a good one hides no bad one; only the cost is
+that of the whole run. What was not measured is not met. Each gate says its limit, what was
+measured, of how many, of which model, whether it is met, and why not where that is not plain.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.counting import counted
-from failproof_es.tally import Group, OfModel, Tally
+from failproof_es.pairing import Unpaired
+from failproof_es.tally import Group, ModelTally, Tally
 from failproof_es.visible import shortened
 
 Gate = dict[str, Any]
-"""`limit`, `measured`, `of`, `met`, and what else there is to say of it."""
+"""`limit`, `measured`, `of`, `met`, and what else there is to say of it; `model`, if of one."""
+Named = Iterator[tuple[str, Gate]]
 
 
 def told(name: str, gate: Mapping[str, Any]) -> str:
@@ -65,6 +68,8 @@ class Change:
     """What this run planned of the model and the two have not both scored."""
     difference: float
     interval: tuple[float, float] | None
+    why_unpaired: tuple[Unpaired, ...] = ()
+    """Of this run and of the other one."""
 
 
 def judge_gates(
@@ -76,25 +81,40 @@ def judge_gates(
 ) -> dict[str, Gate]:
     """Each configured gate by its name, and those on what was lost.
 
+    The name ends in the model's where a run asked several.
+
     `spent` and `changes` are read for gates on them only.
     """
     judged: dict[str, Gate] = {}
-    judged.update(_accuracies(limits, tally))
-    judged.update(_losses(limits, tally.models))
-    if limits.max_error_rate is not None:
-        judged["max_error_rate"] = _error_rate(limits.max_error_rate, tally)
-    if limits.no_failures_at is not None:
-        judged["no_failures_at"] = _no_failures(limits.no_failures_at, tally.severities)
+    for model, counts in tally.models.items():
+        for name, gate in _of_model(limits, model, counts):
+            full = _unique(f"{name}.{model}" if len(tally.models) > 1 else name, judged)
+            judged[full] = gate | {"model": model}
     if limits.max_cost_usd is not None:
-        judged["max_cost_usd"] = _cost(limits.max_cost_usd, spent or Spent(None), tally)
+        judged["max_cost_usd"] = _cost(limits.max_cost_usd, spent or Spent(None), tally.planned)
     if limits.no_regression_against is not None:
         for change in changes:
-            name = f"no_regression_against.{change.model}"
+            name = _unique(f"no_regression_against.{change.model}", judged)
             judged[name] = _no_regression(limits.no_regression_against, change)
     return judged
 
 
-def _accuracies(limits: Gates, tally: Tally) -> Iterator[tuple[str, Gate]]:
+def _unique(name: str, taken: Mapping[str, Gate]) -> str:
+    """The name, or another one: suites and models may be called anything, and no gate is lost."""
+    return name if name not in taken else _unique(f"{name}'", taken)
+
+
+def _of_model(limits: Gates, model: str, tally: ModelTally) -> Named:
+    """What one model is held to, by itself."""
+    yield from _accuracies(limits, tally)
+    yield from _losses(limits, model, tally)
+    if limits.max_error_rate is not None:
+        yield "max_error_rate", _error_rate(limits.max_error_rate, tally)
+    if limits.no_failures_at is not None:
+        yield "no_failures_at", _no_failures(limits.no_failures_at, tally.severities)
+
+
+def _accuracies(limits: Gates, tally: ModelTally) -> Named:
     """The rates that must be reached.
 
     An accuracy is the mean of those that have one; the command success rate and the two
@@ -128,7 +148,7 @@ def _accuracies(limits: Gates, tally: Tally) -> Iterator[tuple[str, Gate]]:
                 yield name, gate | {"met": measured >= wanted}
 
 
-def _error_rate(limit: float, tally: Tally) -> Gate:
+def _error_rate(limit: float, tally: ModelTally) -> Gate:
     gate: Gate = {"limit": limit, "measured": None, "of": tally.planned}
     if not tally.planned:
         return gate | {"met": False, "why": "nothing was planned"}
@@ -141,8 +161,8 @@ MOST_LOST = 0.1
 _LONGEST_REASON = 200
 
 
-def _losses(limits: Gates, models: Mapping[str, OfModel]) -> Iterator[tuple[str, Gate]]:
-    """For each model whether enough of its evaluations were answered.
+def _losses(limits: Gates, model: str, tally: ModelTally) -> Named:
+    """Whether enough of a model's evaluations were answered.
 
     Judged without being asked for, too, where something was lost: a result over what is left
     may be another than the one over everything. Who allows more errors allows more losses.
@@ -150,20 +170,19 @@ def _losses(limits: Gates, models: Mapping[str, OfModel]) -> Iterator[tuple[str,
     limit = limits.max_lost_rate
     if limit is None:
         limit = max(MOST_LOST, limits.max_error_rate or 0.0)
-    for key, model in sorted(models.items()):
-        lost = model.lost.total()
-        if not lost and limits.max_lost_rate is None:
-            continue
-        share = lost / model.finished
-        nothing = lost > 0 and not model.scored and limit < 1
-        gate: Gate = {"limit": limit, "measured": share, "of": model.finished}
-        gate["met"] = share <= limit and not nothing
-        if lost:
-            gate["why"] = f"model {key}: {lost_told(model)}"
-        yield f"max_lost_rate.{key}", gate
+    lost = tally.lost.total()
+    if not tally.finished or (not lost and limits.max_lost_rate is None):
+        return
+    share = lost / tally.finished
+    nothing = lost > 0 and not tally.scored and limit < 1
+    gate: Gate = {"limit": limit, "measured": share, "of": tally.finished}
+    gate["met"] = share <= limit and not nothing
+    if lost:
+        gate["why"] = f"model {model}: {lost_told(tally)}"
+    yield "max_lost_rate", gate
 
 
-def lost_told(model: OfModel) -> str:
+def lost_told(model: ModelTally) -> str:
     """How many evaluations of a model were lost, and why: `8 of 12 evaluations lost: ... (8)`."""
     by_kind: dict[str, Counter[str]] = {}
     for (kind, reason), count in model.lost.items():
@@ -191,28 +210,33 @@ def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate
     return gate | {"met": not failed and not unscored}
 
 
-def _cost(limit: float, spent: Spent, tally: Tally) -> Gate:
+def _cost(limit: float, spent: Spent, planned: int) -> Gate:
     if spent.cost_usd is None:
         unknown = ", ".join(spent.unknown) or "any model"
         why = f"what it took is not known of {unknown}"
-        return {"limit": limit, "measured": None, "of": tally.planned, "met": False, "why": why}
+        return {"limit": limit, "measured": None, "of": planned, "met": False, "why": why}
     met = spent.cost_usd <= Decimal(str(limit))
-    return {"limit": limit, "measured": float(spent.cost_usd), "of": tally.planned, "met": met}
+    return {"limit": limit, "measured": float(spent.cost_usd), "of": planned, "met": met}
 
 
 def _no_regression(against: int | str, change: Change) -> Gate:
     """Not met where the whole interval lies below 0: it is worse, and not by chance alone."""
     gate: Gate = {
         "limit": against,
+        "model": change.model,
         "of": change.pairs,
         "cases": change.cases,
         "unpaired": change.unpaired,
     }
     if not change.pairs:
         why = "the two runs have no scored case in common"
+        if change.why_unpaired:
+            why += ": " + "; ".join(each.told() for each in change.why_unpaired)
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
     if change.unpaired:
-        gate |= {"why": f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"}
+        why = "; ".join(each.told() for each in change.why_unpaired)
+        left = f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"
+        gate |= {"why": f"{left}: {why}" if why else left}
     interval = change.interval
     met = change.difference >= 0 if interval is None else interval[1] >= 0
     return gate | {

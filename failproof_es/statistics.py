@@ -195,6 +195,57 @@ def bca(
     return None
 
 
+def mean_interval(
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """The interval of a mean whose values belong to clusters; `None` where nothing varies.
+
+    Each alone: as `bca`. Else over clusters, as that of a rate.
+    """
+    if len(set(clusters)) == len(values):
+        return bca(values, confidence=confidence)
+    sums, sizes = _by_cluster(np.asarray(values, dtype=float), clusters)
+    error = clustered_error(sums, sizes) if len(sums) > 1 else 0.0
+    if error == 0:
+        return None
+    if len(sums) < FEW_CLUSTERS:
+        return _cluster_bootstrap(sums, sizes, confidence)
+    middle, margin = float(sums.sum() / sizes.sum()), _z(confidence) * error
+    return Interval(middle - margin, middle + margin, "clustered standard error", confidence)
+
+
+def percentile_interval(
+    values: Sequence[float],
+    percent: float,
+    clusters: Sequence[Hashable],
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """The interval of a percentile of values that belong to clusters, as `mean_interval`."""
+    count = len(set(clusters))
+    if count == len(values):
+
+        def statistic(sample: Floats, axis: int = -1) -> Floats:
+            found: Floats = np.percentile(sample, percent, axis=axis)
+            return found
+
+        return bca(values, statistic, confidence)  # type: ignore[arg-type]
+    sample = np.asarray(values, dtype=float)
+    if count < 2 or np.ptp(sample) == 0:
+        return None
+    order = np.argsort(sample)
+    number = {group: at for at, group in enumerate(dict.fromkeys(clusters))}
+    places = np.array([number[group] for group in clusters], dtype=int)[order]
+    rng = np.random.default_rng(SEED)
+    drawn = []
+    for _ in range(_fitting(len(sample))):
+        times = np.bincount(rng.integers(0, count, count), minlength=count)
+        drawn.append(np.percentile(np.repeat(sample[order], times[places]), percent))
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(low), float(high), "cluster bootstrap", confidence)
+
+
 def _fitting(size: int) -> int:
     """As many resamples as keep a large sample's bootstrap within a second or so."""
     return max(999, min(RESAMPLES, 10_000_000 // size))

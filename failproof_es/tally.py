@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation
@@ -19,7 +21,8 @@ class Group:
     """Those that have an accuracy."""
     failed: int = 0
     """Those whose accuracy is under 1."""
-    accuracy_sum: float = 0.0
+    accuracy_sum: Fraction = Fraction(0)
+    """Exact, so that it does not depend on the order in which evaluations finish."""
 
     def add(self, accuracy: float | None) -> None:
         """Count one more; without an accuracy it is finished and not measured."""
@@ -27,17 +30,24 @@ class Group:
         if accuracy is not None:
             self.measured += 1
             self.failed += accuracy < 1
-            self.accuracy_sum += accuracy
+            self.accuracy_sum += Fraction(accuracy)
+
+    def include(self, other: Group) -> None:
+        """Count all of another group in."""
+        self.finished += other.finished
+        self.measured += other.measured
+        self.failed += other.failed
+        self.accuracy_sum += other.accuracy_sum
 
     @property
     def accuracy(self) -> float | None:
         """The mean of those that have one; `None` where none has."""
-        return self.accuracy_sum / self.measured if self.measured else None
+        return float(self.accuracy_sum / self.measured) if self.measured else None
 
     @property
     def success_rate(self) -> float | None:
         """Accuracy summed over finished: what has none counts as 0. `None` of nothing."""
-        return self.accuracy_sum / self.finished if self.finished else None
+        return float(self.accuracy_sum / self.finished) if self.finished else None
 
 
 _REASONS = 20
@@ -45,20 +55,43 @@ _REASONS = 20
 
 
 @dataclass(slots=True)
-class OfModel:
-    """How the finished evaluations of one model stand."""
+class ModelTally:
+    """How the planned evaluations of one model stand."""
 
-    finished: int = 0
+    planned: int
     scored: int = 0
+    abandoned: int = 0
+    everything: Group = field(default_factory=Group)
+    suites: dict[str, Group] = field(default_factory=dict)
+    categories: dict[str, Group] = field(default_factory=dict)
+    severities: dict[str, Group] = field(default_factory=dict)
     lost: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Those that ended because no usable answer came, by kind and reason.
 
     Where there are many reasons, the later ones stand under an empty one."""
 
-    def add(self, evaluation: Evaluation) -> None:
-        """Count one more."""
-        self.finished += 1
-        self.scored += evaluation.score is not None
+    @property
+    def finished(self) -> int:
+        """Evaluations that have their one final result."""
+        return self.scored + self.abandoned
+
+    def add(self, evaluation: Evaluation, case: Case) -> None:
+        """Count one finished evaluation of this case."""
+        score = evaluation.score
+        self.scored += score is not None
+        self.abandoned += score is None
+        accuracy = None if score is None else score.scores.get("accuracy")
+        self.everything.add(accuracy)
+        self._lose(evaluation)
+        for groups, name in (
+            (self.suites, case.suite_id),
+            (self.categories, case.category),
+            (self.severities, case.severity),
+        ):
+            if name is not None:
+                groups.setdefault(name, Group()).add(accuracy)
+
+    def _lose(self, evaluation: Evaluation) -> None:
         ended = evaluation.abandoned
         if ended is not None and evaluation.lost:
             why = ended.kind, ended.reason
@@ -68,32 +101,24 @@ class OfModel:
 
 @dataclass(slots=True)
 class Tally:
-    """How the planned evaluations stand."""
+    """How the planned evaluations stand, of each model by itself."""
 
-    planned: int
-    scored: int = 0
-    abandoned: int = 0
-    everything: Group = field(default_factory=Group)
-    suites: dict[str, Group] = field(default_factory=dict)
-    categories: dict[str, Group] = field(default_factory=dict)
-    severities: dict[str, Group] = field(default_factory=dict)
-    models: dict[str, OfModel] = field(default_factory=dict)
+    models: dict[str, ModelTally]
+    """By the key of the model, in the order of the configuration."""
 
-    def add(self, evaluation: Evaluation, case: Case) -> None:
-        """Count one finished evaluation of this case."""
-        score = evaluation.score
-        self.scored += score is not None
-        self.abandoned += score is None
-        accuracy = None if score is None else score.scores.get("accuracy")
-        self.everything.add(accuracy)
-        self.models.setdefault(evaluation.model_key or "", OfModel()).add(evaluation)
-        for groups, name in (
-            (self.suites, case.suite_id),
-            (self.categories, case.category),
-            (self.severities, case.severity),
-        ):
-            if name is not None:
-                groups.setdefault(name, Group()).add(accuracy)
+    @classmethod
+    def of(cls, planned: int, models: Sequence[str]) -> Tally:
+        """Nothing finished yet, of so many evaluations in all: of each model as many."""
+        return cls({key: ModelTally(planned // len(models)) for key in models})
+
+    def add(self, model_key: str, evaluation: Evaluation, case: Case) -> None:
+        """Count one finished evaluation of this case by this model."""
+        self.models[model_key].add(evaluation, case)
+
+    @property
+    def planned(self) -> int:
+        """Evaluations of all models."""
+        return sum(each.planned for each in self.models.values())
 
     @property
     def lost(self) -> int:
@@ -103,13 +128,13 @@ class Tally:
     @property
     def finished(self) -> int:
         """Evaluations that have their one final result."""
-        return self.scored + self.abandoned
+        return sum(model.finished for model in self.models.values())
 
     def counts(self) -> Counts:
         """The tally as an event carries it."""
         return Counts(
             planned=self.planned,
             finished=self.finished,
-            scored=self.scored,
-            abandoned=self.abandoned,
+            scored=sum(each.scored for each in self.models.values()),
+            abandoned=sum(each.abandoned for each in self.models.values()),
         )

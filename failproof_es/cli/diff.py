@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from math import fsum
 from typing import Any
 
 import click
@@ -29,9 +30,11 @@ from failproof_es.engine.differences import (
     differing,
     model_differences,
 )
+from failproof_es.engine.run_pairs import Scores, scores_of_both
 from failproof_es.store.experiments import runs_alike
 from failproof_es.store.reader import resolve_run
 
+_SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
 _CASES = (
     Column("suite", "suite"),
@@ -47,6 +50,10 @@ _RESULTS = (
         for name in ("finished", "scored", "correct")
         for side in ("left", "right")
     ),
+    Column("compared with", "compared_with"),
+    Column("pairs", "pairs", right=True),
+    *(Column(f"{side} correct of pairs", f"{side}_of_pairs", right=True) for side in _SIDES),
+    Column("left out", "left_out"),
 )
 
 
@@ -59,7 +66,8 @@ def diff(left: str, right: str, output_format: Format) -> None:
 
     A value is shown with its path, as the first RUN has it and as the second. A case of one id
     that is another one in each run is shown with the most that differs: what is sent, what
-    grades it, or only what is noted.
+    grades it, or only what is noted. Results are compared on pairs: what was sent and graded
+    alike in both runs, and scored in both.
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (
@@ -155,15 +163,36 @@ def _case_row(
 
 
 def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
-    """What came of each model in both runs, `None` where one did not ask it."""
+    """What came of each model in both runs, `None` where one did not ask it.
+
+    Then both on the same questions: `pairs`, and why the rest has no partner.
+    """
     one, other = _by_model(left), _by_model(right)
+    both = {each.model: each for each in scores_of_both(left.connection, left.run_id, right.run_id)}
     for model in dict.fromkeys((*one, *other)):
         row: dict[str, Any] = {"model": model}
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):
             row[f"{side}_finished"] = None if facts is None else facts.finished
             row[f"{side}_scored"] = None if facts is None else facts.scored
-            row[f"{side}_correct"] = None if facts is None else facts.accuracy_sum
-        yield row
+            row[f"{side}_correct"] = None if facts is None else facts.correct
+        yield row | _of_pairs(both.get(model))
+
+
+def _of_pairs(both: Scores | None) -> dict[str, Any]:
+    """How a model of the left run and its counterpart did on what both were scored for."""
+    known = both is not None and both.counterpart is not None
+    pairs = both.pairs if both is not None else ()
+    return {
+        "compared_with": both.counterpart if both is not None else None,
+        "pairs": len(pairs) if known else None,
+        "left_of_pairs": fsum(pair.now for pair in pairs) if known else None,
+        "right_of_pairs": fsum(pair.before for pair in pairs) if known else None,
+        "unpaired": [
+            {"why": each.why, "left": each.first, "right": each.second}
+            for each in (both.unpaired if both is not None and known else ())
+        ],
+        "left_out": "; ".join(each.told() for each in both.unpaired) if both and known else None,
+    }
 
 
 def _by_model(run: RecordedRun) -> dict[str, SuiteFacts]:

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Literal
 from uuid import UUID
 
@@ -60,7 +62,7 @@ OBSERVED = tuple(
 )
 """The topics that say something about progress."""
 
-Price = Callable[[ResponseReceived], float | None]
+Price = Callable[[ResponseReceived], Decimal | float | None]
 """What an answer cost in USD; `None` when that is not known."""
 
 
@@ -77,9 +79,15 @@ class ModelProgress:
     retries: int = 0
     carried_over: int = 0
     """Finished already in the run that this one was branched from."""
-    cost_usd: float | None = 0.0
-    """`None` from the first answer on whose price is unknown: a part is not the whole."""
+    cost: Fraction | None = None
+    unpriced: int = 0
+    """Answers whose price is unknown."""
     in_flight: set[UUID] = field(default_factory=set)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """`None` before the first answer, and from the first on whose price is unknown."""
+        return None if self.cost is None or self.unpriced else float(self.cost)
 
     @property
     def finished(self) -> int:
@@ -260,10 +268,11 @@ class ProgressState:
         return model
 
     def _charge(self, model: ModelProgress, event: ResponseReceived) -> None:
-        if model.cost_usd is None:
-            return
         price = self._price(event) if self._price else None
-        model.cost_usd = None if price is None else model.cost_usd + price
+        if price is None:
+            model.unpriced += 1
+        else:
+            model.cost = (model.cost or Fraction(0)) + Fraction(price)
 
 
 def share(part: int, whole: int) -> float | None:

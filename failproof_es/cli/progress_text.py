@@ -50,7 +50,7 @@ def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
         "retries": f"{model.retries:,}",
         "in flight": f"{len(model.in_flight):,}",
         "rate/s": "-" if pace.per_second is None else f"{pace.per_second:.1f}",
-        "cost": f"${model.cost_usd:.4f}" if model.cost_usd else "-",
+        "cost": "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
         "left": "-" if pace.seconds_left is None else duration(pace.seconds_left),
         "limit": limit_text(state.rate_limit(model.key)),
     }

@@ -28,6 +28,7 @@ _AGREEMENT = (
     Column("on", "what"),
     Column("pairs", "pairs", right=True),
     Column("agree", "agreeing", right=True),
+    Column("left out", "left_out", right=True),
     Column("kappa", "kappa", right=True),
     Column("95 % interval", "range", right=True),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from math import ceil
 from statistics import fmean
 from typing import Any
@@ -13,6 +14,8 @@ from uuid import UUID
 
 from failproof_es.cli.progress_state import Price
 from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.costs import Tokens, priced
+from failproof_es.counting import counted
 from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW
 from failproof_es.evaluation import Evaluation, ImpossibleHistory, evolve
@@ -28,7 +31,10 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+from failproof_es.tally import Group
 
+_MESSAGES = 3
+"""So many are told to people; `show --json` has all."""
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
 
@@ -40,21 +46,27 @@ class SuiteFacts:
     classes: Counter[str] = field(default_factory=Counter)
     finished: int = 0
     scored: int = 0
-    accuracy_count: int = 0
-    accuracy_sum: float = 0.0
+    cases: set[UUID] = field(default_factory=set)
+    """Of which prompts: a case that was asked again is one case."""
+    accuracies: Group = field(default_factory=Group)
 
     @property
     def accuracy(self) -> float | None:
         """The mean accuracy of the evaluations that have one."""
-        return self.accuracy_sum / self.accuracy_count if self.accuracy_count else None
+        return self.accuracies.accuracy
+
+    @property
+    def correct(self) -> float:
+        """The sum of the accuracies."""
+        return float(self.accuracies.accuracy_sum)
 
     def add(self, other: SuiteFacts) -> None:
         """Count another suite's evaluations in."""
         self.classes.update(other.classes)
         self.finished += other.finished
+        self.cases |= other.cases
         self.scored += other.scored
-        self.accuracy_count += other.accuracy_count
-        self.accuracy_sum += other.accuracy_sum
+        self.accuracies.include(other.accuracies)
 
 
 @dataclass(slots=True)
@@ -71,9 +83,14 @@ class RunFacts:
     """Evaluations of another run; what they cost was counted there."""
     lost: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = 0.0
+    messages: Counter[str] = field(default_factory=Counter)
+    """What servers answered to attempts that failed, the status before it."""
+    input_tokens: Tokens = field(default_factory=Tokens)
+    output_tokens: Tokens = field(default_factory=Tokens)
+    cost: Fraction | None = None
+    """`None` until an answer is known to have cost something, and from the first on that is not."""
+    unpriced: int = 0
+    """Answers of which it is not known what they cost."""
     latencies_ms: array[float] = field(default_factory=lambda: array("d"))
     impossible: list[ImpossibleHistory] = field(default_factory=list)
     """What cannot be true of what is counted, one for each evaluation."""
@@ -88,6 +105,7 @@ class RunFacts:
                 self._answered(event)
             case ErrorRecorded():
                 self.errors[event.kind] += 1
+                self.messages[server_message(event)] += 1
             case AttemptLost():
                 self.lost += 1
             case Classified():
@@ -95,15 +113,31 @@ class RunFacts:
             case Scored():
                 suite = self._suite(event)
                 suite.finished += 1
+                suite.cases.add(event.prompt_id)
                 suite.scored += 1
-                accuracy = event.scores.get("accuracy")
-                if accuracy is not None:
-                    suite.accuracy_count += 1
-                    suite.accuracy_sum += accuracy
+                suite.accuracies.add(event.scores.get("accuracy"))
             case EvaluationAbandoned():
-                self._suite(event).finished += 1
+                suite = self._suite(event)
+                suite.finished += 1
+                suite.cases.add(event.prompt_id)
             case CarriedOver():
                 self.carried_over += 1
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all answers cost; `None` where that of one is not known, or nothing was answered."""
+        return None if self.cost is None or self.unpriced else float(self.cost)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Whose evaluations have ended, by name."""
+        return tuple(sorted({model for model, _ in self.by_suite}))
+
+    def only(self, model: str) -> RunFacts:
+        """The results of one model; what was sent and spent stays that of all."""
+        return replace(
+            self, by_suite={key: each for key, each in self.by_suite.items() if key[0] == model}
+        )
 
     @property
     def total(self) -> SuiteFacts:
@@ -138,11 +172,13 @@ class RunFacts:
 
     def _answered(self, event: ResponseReceived) -> None:
         self.latencies_ms.append(event.latency_ms)
-        self.input_tokens = _plus(self.input_tokens, event.usage.input_tokens)
-        self.output_tokens = _plus(self.output_tokens, event.usage.output_tokens)
+        self.input_tokens.add(event.usage.input_tokens)
+        self.output_tokens.add(event.usage.output_tokens)
         price = self.price(event) if self.price else None
-        if self.cost_usd is not None:
-            self.cost_usd = None if price is None else self.cost_usd + price
+        if price is None:
+            self.unpriced += 1
+        else:
+            self.cost = (self.cost or Fraction(0)) + Fraction(price)
 
 
 def gather(run: RecordedRun, price: Price | None) -> RunFacts:
@@ -151,6 +187,8 @@ def gather(run: RecordedRun, price: Price | None) -> RunFacts:
     Of what was carried over the outcome is counted, and no request, token or cost.
     """
     facts = RunFacts(run.suites_by_prompt(), price)
+    if priced(run.run.prices or {}, (model.key for model in run.started.models)):
+        facts.cost = Fraction(0)
     carried_over: list[CarriedOver] = []
     histories = _Histories(facts.impossible)
     for row in run.events():
@@ -203,16 +241,35 @@ def total_row(facts: RunFacts) -> dict[str, Any]:
     return {"model": "", "suite": "total", **_row(facts.total)}
 
 
+def model_rows(facts: RunFacts) -> list[dict[str, Any]]:
+    """A row per model, all its suites together, and beside it the mean of its suites."""
+    return [
+        total_row(of) | {"model": model, "mean_of_suites": of.mean_of_suite_means}
+        for model in facts.models
+        for of in (facts.only(model),)
+    ]
+
+
 def _row(suite: SuiteFacts) -> dict[str, Any]:
     return {
-        "cases": suite.finished,
+        "cases": len(suite.cases),
+        "evaluations": suite.finished,
         **{name: suite.classes.get(name, 0) for name in CLASSES},
         "classes": dict(suite.classes),
-        "correct": suite.accuracy_sum,
-        "scored": suite.accuracy_count,
+        "correct": suite.correct,
+        "scored": suite.accuracies.measured,
         "accuracy": suite.accuracy,
     }
 
 
-def _plus(total: int | None, part: int | None) -> int | None:
-    return total if part is None else (total or 0) + part
+def server_message(error: ErrorRecorded) -> str:
+    """What a server said: its status and the message, in one line."""
+    said = " ".join(error.message.split()) or error.kind
+    return said if error.status is None or str(error.status) in said else f"{error.status}: {said}"
+
+
+def told_messages(facts: RunFacts) -> str:
+    """The first distinct messages of servers, how often each came, and how many more there are."""
+    named = [f"{said} ({count:,})" for said, count in list(facts.messages.items())[:_MESSAGES]]
+    more = len(facts.messages) - _MESSAGES
+    return "; ".join(named) + (f"; and {counted(more, 'other message')}" if more > 0 else "")

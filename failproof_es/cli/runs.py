@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -10,7 +10,12 @@ import click
 from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
+from failproof_es.cli.suite_table import percent
 from failproof_es.engine.attempts import GATES, places_of
+from failproof_es.engine.gate_evidence import spent_by
+from failproof_es.engine.run_pairs import accuracies
+from failproof_es.events import RunStarted
+from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
 
 _COLUMNS = (
@@ -22,7 +27,9 @@ _COLUMNS = (
     Column("attempt", "attempt_shown", right=True),
     Column("overlapping", "overlapping", right=True),
     Column("finished", "finished_shown", right=True),
+    Column("passed", "passed_shown"),
     Column("gates", "gates_shown"),
+    Column("cost", "cost_shown", right=True),
     Column("id", "run_id"),
 )
 
@@ -33,8 +40,10 @@ _COLUMNS = (
 def runs(limit: int | None, output_format: Format) -> None:
     """List the runs, newest first.
 
-    Attempts are the runs that asked the same of the same models; those that overlap asked much
-    of the same before (`show RUN` names them).
+    Passed is of the evaluations that were scored, of each model; the cost is that of all answers,
+    judges included, and `-` where a price or a count of tokens is unknown. Attempts are the runs
+    that asked the same of the same models; those that overlap asked much of the same before
+    (`show RUN` names them).
     """
     with session().open_store() as store, store.connect() as connection:
         rows = _rows(connection, limit)
@@ -68,8 +77,36 @@ def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]
             "overlapping": None if asked is None else asked.overlapping,
             "planned": started.planned_evaluations,
             "finished": run.counts.finished if run.counts else None,
+            "passed": list(_passed(connection, started)),
             "gates_met": run.gates_met,
+            "cost_usd": None
+            if (cost := spent_by(connection, run).cost_usd) is None
+            else float(cost),
         }
+
+
+def _passed(connection: Connection, started: RunStarted) -> Iterator[dict[str, Any]]:
+    """Of each model k of n that were scored, what was carried over included."""
+    found = accuracies(connection, started.originator_id)
+    for model in started.models:
+        scored = found.get(model.key, {}).values()
+        passed = sum(accuracy >= 1 for accuracy in scored)
+        yield {
+            "model": model.key,
+            "passed": passed,
+            "scored": len(scored),
+            "rate": passed / len(scored) if scored else None,
+        }
+
+
+def _told(passed: Sequence[dict[str, Any]]) -> str:
+    """`18/20 (90.0%)`; of several models each under its name, one after the other."""
+    several = len(passed) > 1
+    return ", ".join(
+        (f"{each['model']} " if several else "")
+        + f"{each['passed']:,}/{each['scored']:,} ({percent(each['rate'])})"
+        for each in passed
+    )
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +115,8 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         **row,
         "models_shown": ", ".join(row["models"]),
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
+        "passed_shown": _told(row["passed"]),
+        "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
         "finished_shown": f"{finished}/{row['planned']}",
     }

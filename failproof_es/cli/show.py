@@ -25,7 +25,7 @@ from failproof_es.cli.output import (
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
-from failproof_es.cli.run_facts import RunFacts, gather, suite_rows
+from failproof_es.cli.run_facts import RunFacts, gather, model_rows, suite_rows, told_messages
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
@@ -152,6 +152,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "skipped_defects": run.run.skipped,
         "classes": dict(total.classes),
         "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
+        "by_model": model_rows(facts),
         "by_suite": suite_rows(facts),
         "gates": dict(run.run.gates or {}),
         "validation": validation
@@ -162,7 +163,13 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "retries": facts.retries,
         "lost_attempts": facts.lost,
         "errors": dict(facts.errors),
-        "tokens": {"input": facts.input_tokens, "output": facts.output_tokens},
+        "server_messages": dict(facts.messages),
+        "tokens": {
+            "input": facts.input_tokens.known,
+            "output": facts.output_tokens.known,
+            "input_unknown": facts.input_tokens.unknown,
+            "output_unknown": facts.output_tokens.unknown,
+        },
         "cost_usd": facts.cost_usd,
         "prices": _price_sources(run),
         "latency_ms": {"p50": facts.latency_ms(50), "p95": facts.latency_ms(95)},
@@ -173,9 +180,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     started, total = run.started, facts.total
     errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
     versions = ", ".join(sorted(set(_price_sources(run).values())))
-    # without any price nothing is known to have cost nothing, not even no answer
-    known = facts.cost_usd is not None and versions
-    cost = f"${facts.cost_usd:.4f} ({versions})" if known else None
+    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",
@@ -191,7 +196,8 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         **_skipped_for_people(run),
         "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
         "errors": errors or "none",
-        "tokens": f"{_number(facts.input_tokens)} in, {_number(facts.output_tokens)} out",
+        **({"servers said": said} if (said := told_messages(facts)) else {}),
+        "tokens": f"{facts.input_tokens.told()} in, {facts.output_tokens.told()} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
     }
@@ -259,10 +265,6 @@ def _ledger_for_people(stands: Standing) -> dict[str, Any]:
         if stands.missing_layers
         else "enforces every layer (`db status`)",
     }
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 def _ms(value: float | None) -> str:

@@ -27,7 +27,8 @@ from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.protection import say_differences
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.results_file import write_results_file
-from failproof_es.cli.run_facts import RunFacts, gather
+from failproof_es.cli.run_facts import RunFacts, gather, told_messages
+from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.cli.validate import print_preflight
@@ -281,6 +282,8 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
     if counts.finished < counts.planned:
         title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
     print_suites(facts, title=title)
+    if facts.messages and (outcome.status != "completed" or counts.abandoned):
+        click.echo(one_line(f"servers said: {told_messages(facts)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:

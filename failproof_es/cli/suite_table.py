@@ -5,36 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.cli.output import Column, print_table
-from failproof_es.cli.run_facts import CLASSES, RunFacts, suite_rows, total_row
+from failproof_es.cli.run_facts import CLASSES, RunFacts, model_rows, suite_rows, total_row
 from failproof_es.cli.sanitise import one_line
 from failproof_es.gates import told
 from failproof_es.report import wording
 
 
 def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
-    """The table of suites and classes, with the totals by case and by suite."""
+    """The table of suites and classes, with the totals by case and by suite.
+
+    Of several models each has totals of its own: a good one hides no bad one.
+    """
     rows = suite_rows(facts)
     total = total_row(facts)
     seen = _classes_to_show(total["classes"])
+    repeated = any(row["evaluations"] != row["cases"] for row in rows)
     columns = [
         *([Column("model", "model")] if len({row["model"] for row in rows}) > 1 else []),
         Column("suite", "suite"),
         Column("cases", "cases", right=True),
+        *([Column("evaluations", "evaluations", right=True)] if repeated else []),
         *(Column("errors" if name == "error" else name, name, right=True) for name in seen),
         Column("correct", "correct_of", right=True),
         Column("accuracy", "percent", right=True),
     ]
-    mean = {"suite": "mean of suites", "percent": percent(facts.mean_of_suite_means)}
     empty = {column.key: "" for column in columns}
+    several = [*model_rows(facts)] if len(facts.models) > 1 else []
+    totals = several or [total | {"mean_of_suites": facts.mean_of_suite_means}]
+    means = [
+        empty | {"model": each["model"], "suite": "mean of suites"} | _mean(each) for each in totals
+    ]
     print_table(
-        [
-            *(dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in rows),
-            total["classes"] | total | _accuracy(total),
-            empty | mean,
-        ],
+        [dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in [*rows, *totals]]
+        + means,
         columns,
         title=title,
     )
+
+
+def _mean(row: dict[str, Any]) -> dict[str, str]:
+    return {"percent": percent(row["mean_of_suites"])}
 
 
 def _classes_to_show(counts: dict[str, int]) -> list[str]:

@@ -7,8 +7,21 @@ from collections.abc import Iterator, Sequence
 from failproof_es import experiment
 from failproof_es.case import Case
 from failproof_es.events import Experiment, ModelSnapshot
+from failproof_es.pairing import Question
 
 _DIGEST_BYTES = 32
+
+
+def question_of(case: Case, repetition: int = 1) -> Question:
+    """What an evaluation of the case asks, as `pairing` compares it."""
+    document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
+    return Question(
+        experiment.graded_digest(document),
+        experiment.question_digest(document),
+        case.suite_id,
+        case.case_id,
+        repetition,
+    )
 
 
 class AskedCases:
@@ -24,12 +37,10 @@ class AskedCases:
 
     def add(self, digest: str, case: Case) -> None:
         """The next case, and its digest."""
-        document = case.model_dump(
-            mode="json", include={"dialect", "turns", "expectation", "category"}
-        )
+        asked = question_of(case)
         self._digests += bytes.fromhex(digest)
-        self._questions += bytes.fromhex(experiment.question_digest(document))
-        self._graded += bytes.fromhex(experiment.graded_digest(document))
+        self._questions += bytes.fromhex(asked.sent)
+        self._graded += bytes.fromhex(asked.graded)
 
     def digests(self) -> Iterator[str]:
         """The digest of every case in order, in hexadecimal."""

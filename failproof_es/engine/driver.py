@@ -100,7 +100,7 @@ class Driver:
             if last := stream.run.limits.get(server):
                 gate.restore(last.limit_after, last.held_until)
         recording = asyncio.create_task(stream.record_limits(changes, self._give_up), name="limits")
-        tally = Tally(stream.run.started.planned_evaluations)
+        tally = _nothing_yet(stream.run)
         try:
             with calm_collector():
                 for phase in self._phases:
@@ -116,7 +116,7 @@ class Driver:
 
     async def _evaluate_all(self, journal: Journal, run: Run, phase: Phase) -> Tally:
         """Carry every evaluation on as far as the phase goes; return how all of them stand."""
-        tally = Tally(run.started.planned_evaluations)
+        tally = _nothing_yet(run)
         self._turned_away.clear()  # a new phase asks them again
         unfinished = Unfinished(run, self._reader, journal, self._observe, tally)
         interpreter = self._interpreter(journal, run, phase)
@@ -174,7 +174,7 @@ class Driver:
                     self._turned_away.append(error)
                     continue
                 if evaluation.finished:
-                    tally.add(evaluation, job.case)
+                    tally.add(job.key.model_key, evaluation, job.case)
         except Exception as error:
             self._give_up(error)
 
@@ -218,3 +218,7 @@ class Driver:
                 return
             except psycopg.OperationalError:
                 continue  # the server is away; the epoch still guards every append
+
+
+def _nothing_yet(run: Run) -> Tally:
+    return Tally.of(run.started.planned_evaluations, [model.key for model in run.started.models])

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
+from decimal import Decimal
 from uuid import UUID
 
 from failproof_es.configuration.schema import Gates
-from failproof_es.costs import total
-from failproof_es.engine.carried_over import followed
-from failproof_es.engine.recorded import WINDOW, read_run, stored_case
+from failproof_es.costs import priced, total
+from failproof_es.engine.recorded import read_run
+from failproof_es.engine.run_pairs import scores_of_both
 from failproof_es.engine.spending import spending_of
-from failproof_es.events import CarriedOver, Event, Scored
 from failproof_es.gates import Change, Spent
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
-from failproof_es.store.reader import Connection, find, portions, read_streams, resolve_run
+from failproof_es.store.reader import Connection, resolve_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +25,6 @@ class GateEvidence:
 
     spent: Spent | None = None
     changes: tuple[Change, ...] = ()
-
-
-class Asked(NamedTuple):
-    """The same question, put to a model for the n-th time."""
-
-    prompt_id: UUID
-    repetition: int
 
 
 def gate_evidence(connection: Connection, limits: Gates, run_id: UUID) -> GateEvidence:
@@ -67,10 +58,17 @@ def _no_such_baseline(message: str) -> InvalidInput:
 
 
 def spent_by(connection: Connection, run: Run) -> Spent:
-    """What the run's own answers took."""
-    costs = spending_of(connection, run).cost_usd
-    unknown = tuple(sorted(key for key, cost in costs.items() if cost is None))
-    return Spent(total(costs.values()), unknown)
+    """What the run's own answers took; unknown, too, where a model that was asked has no price."""
+    prices = run.prices or {}
+    unpriced = {each.key for each in run.started.models if not priced(prices, [each.key])}
+    validated = run.validation.cost_usd if run.validation is not None else {}
+    costs: Mapping[str, Decimal | None] = {
+        key: None if cost is None else Decimal(cost) for key, cost in validated.items()
+    }
+    if not costs:  # it has not ended, or is older, or nothing was answered
+        costs = spending_of(connection, run).cost_usd
+    unknown = unpriced | {key for key, cost in costs.items() if cost is None}
+    return Spent(None if unknown else total(costs.values()), tuple(sorted(unknown)))
 
 
 def changes_since(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Change]:
@@ -78,70 +76,21 @@ def changes_since(connection: Connection, run_id: UUID, against: UUID) -> Iterat
 
     Where each run has one model, these two: a new version goes by another name.
     """
-    run, other = (read_run(connection, each).started for each in (run_id, against))
-    models = [model.key for model in run.models]
-    others = [model.key for model in other.models]
-    alone = len(models) == len(others) == 1
-    planned = run.planned_evaluations // len(models)
-    now, before = accuracies(connection, run_id), accuracies(connection, against)
-    for model in models:
-        counterpart = others[0] if alone else model
-        yield _change(connection, model, planned, now.get(model, {}), before.get(counterpart, {}))
-
-
-def _change(
-    connection: Connection,
-    model: str,
-    planned: int,
-    now: dict[Asked, float],
-    before: dict[Asked, float],
-) -> Change:
     from failproof_es.statistics import compare_scores  # scipy takes a third of a second
 
-    both = [asked for asked in now if asked in before]
-    if not both:
-        return Change(model, 0, 0, planned, 0.0, None)
-    families = _families(connection, list(dict.fromkeys(asked.prompt_id for asked in both)))
-    found = compare_scores(
-        array("d", (now[asked] - before[asked] for asked in both)),
-        [families[asked.prompt_id] for asked in both],
-    )
-    interval = None if found.interval is None else (found.interval.low, found.interval.high)
-    return Change(model, len(both), len(families), planned - len(both), found.difference, interval)
-
-
-def accuracies(connection: Connection, run_id: UUID) -> dict[str, dict[Asked, float]]:
-    """By model: the accuracy of everything that was scored, carried over or not."""
-    found: dict[str, dict[Asked, float]] = {}
-    for event in _scored(connection, run_id):
-        accuracy = event.scores.get("accuracy")
-        if accuracy is not None:
-            asked = Asked(event.prompt_id, event.repetition)
-            found.setdefault(event.model_key, {})[asked] = accuracy
-    return found
-
-
-def _scored(connection: Connection, run_id: UUID) -> Iterator[Scored]:
-    carried_over: list[CarriedOver] = []
-    topics = [Scored.__name__, CarriedOver.__name__]
-    for row in find(connection, run_id=run_id, topics=topics):
-        event: Event = row.event()
-        if isinstance(event, Scored):
-            yield event
-        elif isinstance(event, CarriedOver):
-            carried_over.append(event)
-    remaining = iter(carried_over)
-    while window := list(islice(remaining, WINDOW)):
-        for history in followed(connection, window).values():
-            yield from (event for event in history if isinstance(event, Scored))
-
-
-def _families(connection: Connection, prompts: list[UUID]) -> dict[UUID, tuple[str, str]]:
-    """What each prompt is not independent of."""
-    found: dict[UUID, tuple[str, str]] = {}
-    remaining = iter(prompts)
-    while window := list(islice(remaining, WINDOW)):
-        for portion in portions(connection, window):
-            for prompt, rows in read_streams(connection, portion).items():
-                found[prompt] = stored_case(rows).family
-    return found
+    for each in scores_of_both(connection, run_id, against):
+        if not each.pairs:
+            yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired)
+            continue
+        differences = array("d", (pair.now - pair.before for pair in each.pairs))
+        found = compare_scores(differences, [pair.family for pair in each.pairs])
+        interval = found.interval
+        yield Change(
+            each.model,
+            len(each.pairs),
+            len({pair.prompt_id for pair in each.pairs}),
+            each.planned - len(each.pairs),
+            found.difference,
+            None if interval is None else (interval.low, interval.high),
+            each.unpaired,
+        )

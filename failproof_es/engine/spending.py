@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from failproof_es.costs import Prices, answer_cost, total
+from failproof_es.costs import Prices, Tokens, answer_cost, total
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.run import Run
 from failproof_es.store.reader import Connection, find
@@ -18,6 +18,9 @@ class Spending:
 
     prices: Prices
     usage: dict[str, Usage] = field(default_factory=dict)
+    """Unknown once is unknown in sum."""
+    input_tokens: dict[str, Tokens] = field(default_factory=dict)
+    output_tokens: dict[str, Tokens] = field(default_factory=dict)
     cost_usd: dict[str, Decimal | None] = field(default_factory=dict)
     """`None` where the cost of an answer is not known."""
     answers: Counter[str] = field(default_factory=Counter)
@@ -26,11 +29,15 @@ class Spending:
         """Count one answer in."""
         key = response.judge or response.model_key
         self._add(key, 1, response.usage, answer_cost(self.prices, response))
+        self.input_tokens.setdefault(key, Tokens()).add(response.usage.input_tokens)
+        self.output_tokens.setdefault(key, Tokens()).add(response.usage.output_tokens)
 
     def include(self, other: Spending) -> None:
         """Count all of another one's answers in."""
         for key, usage in other.usage.items():
             self._add(key, other.answers[key], usage, other.cost_usd[key])
+            self.input_tokens.setdefault(key, Tokens()).include(other.input_tokens[key])
+            self.output_tokens.setdefault(key, Tokens()).include(other.output_tokens[key])
 
     def _add(self, key: str, answers: int, usage: Usage, cost: Decimal | None) -> None:
         self.answers[key] += answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from failproof_es.report.content import (
     Stability,
 )
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import Interval, bca, rate
+from failproof_es.statistics import mean_interval, percentile_interval, rate
 
 REFUSAL = "refusal"
 EMPTY = "empty"
@@ -164,44 +165,35 @@ def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
     """Scores beside pass and fail, latencies and speed, each with its interval."""
     names = sorted({name for each in of for name in each.scores if name != ACCURACY})
     for name in names:
-        values = [each.scores[name] for each in of if name in each.scores]
-        yield _mean(series, name, values, "score")
-    latencies = [each.latency_ms for each in of if each.latency_ms is not None]
+        having = [(each, each.scores[name]) for each in of if name in each.scores]
+        yield from _measure(series, f"mean {name}", having, "score", None)
+    timed = [(each, each.latency_ms) for each in of if each.latency_ms is not None]
     for percent in (50, 95):
-        yield from _quantile(series, "latency", latencies, percent)
-    firsts = [each.first_token_ms for each in of if each.first_token_ms is not None]
-    yield from _quantile(series, "time to first token", firsts, 50)
-    if speeds := list(_speeds(of)):
-        yield _mean(series, "output speed", speeds, "tokens/s")
+        yield from _measure(series, f"latency, {percent}th percentile", timed, "ms", percent)
+    firsts = [(each, each.first_token_ms) for each in of if each.first_token_ms is not None]
+    yield from _measure(series, "time to first token, 50th percentile", firsts, "ms", 50)
+    speeds = [(each, each.tokens_per_second) for each in of if each.tokens_per_second is not None]
+    yield from _measure(series, "mean output speed", speeds, "tokens/s", None)
 
 
-def _mean(series: str, name: str, values: Sequence[float], unit: str) -> Measure:
-    return Measure(series, f"mean {name}", len(values), float(np.mean(values)), bca(values), unit)
-
-
-def _quantile(series: str, name: str, values: Sequence[float], percent: int) -> Iterator[Measure]:
-    if not values:
+def _measure(
+    series: str,
+    name: str,
+    having: Sequence[tuple[Observation, float]],
+    unit: str,
+    percent: float | None,
+) -> Iterator[Measure]:
+    """A percentile, or the mean, with its interval over cases and families."""
+    if not having:
         return
-
-    def statistic(sample: np.ndarray, axis: int = -1) -> np.ndarray:
-        found: np.ndarray = np.percentile(sample, percent, axis=axis)
-        return found
-
-    interval: Interval | None = bca(values, statistic)  # type: ignore[arg-type]
-    yield Measure(
-        series, f"{name}, {percent}th percentile", len(values),
-        float(np.percentile(values, percent)), interval, "ms",
-    )  # fmt: skip
-
-
-def _speeds(of: Iterable[Observation]) -> Iterator[float]:
-    """Tokens a second after the first one, of streamed answers that counted their tokens."""
-    for each in of:
-        tokens = next((use.output_tokens for use in each.spending.usage.values()), None)
-        if each.latency_ms and each.first_token_ms and tokens and tokens > 1:
-            seconds = (each.latency_ms - each.first_token_ms) / 1000
-            if seconds > 0:
-                yield (tokens - 1) / seconds
+    values = [value for _, value in having]
+    clusters = [each.cluster for each, _ in having]
+    if percent is None:
+        found, interval = fmean(values), mean_interval(values, clusters)
+    else:
+        found = float(np.percentile(values, percent))
+        interval = percentile_interval(values, percent, clusters)
+    yield Measure(series, name, len(values), found, interval, unit, len(set(clusters)))
 
 
 def latencies(series: str, of: Sequence[Observation]) -> Distribution:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from failproof_es.report.content import Comparison
+from failproof_es.pairing import Pairing, paired
+from failproof_es.report.content import Compared, Comparison
 from failproof_es.report.observations import Observation
 from failproof_es.statistics import Paired, adjusted, compare_outcomes, compare_scores
 
@@ -19,6 +20,15 @@ NOT_COMPARED = ("accuracy", "judge_agreement")
 Pair = tuple[Observation, Observation]
 
 
+def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[Compared, ...]:
+    """Every two series: how much of them is compared, and why the rest is not."""
+    return tuple(
+        Compared(one, other, len(found.pairs), found.unpaired)
+        for (one, first), (other, second) in combinations(series.items(), 2)
+        for found in (_paired(first, second),)
+    )
+
+
 def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
     """Every two series: pass and fail, the same by category, scores.
 
@@ -27,39 +37,49 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
     found = [
         each
         for (one, first), (other, second) in combinations(series.items(), 2)
-        for each in _compared(one, other, list(_pairs(first, second)))
+        for each in _compared(one, other, _pairs(first, second))
     ]
     p_values = adjusted([each.paired.p for each in found])
     return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
 
 
-def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> Iterator[Pair]:
-    """What both answered and both were scored for."""
-    asked = {each.question: each for each in second if each.passed is not None}
-    for each in first:
-        if each.passed is not None and (other := asked.get(each.question)) is not None:
-            yield each, other
+def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[Pair]:
+    """What both were asked and both were scored for."""
+    return [(first[one], second[other]) for one, other in _paired(first, second).pairs]
+
+
+def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pairing:
+    return paired(
+        [each.question for each in first],
+        [each.question for each in second],
+        lambda one, other: first[one].passed is not None and second[other].passed is not None,
+    )
 
 
 def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Comparison]:
     """Their p values are not adjusted yet."""
     if not pairs:
         return
-    paired = _outcomes(pairs)
-    only_first = dict.fromkeys(a.case for a, b in pairs if a.passed and not b.passed)
-    only_second = dict.fromkeys(b.case for a, b in pairs if b.passed and not a.passed)
-    yield Comparison(one, other, OVERALL, paired, paired.p, tuple(only_first), tuple(only_second))
+    outcomes = _outcomes(pairs)
+    several = len({one.suite for one, _ in pairs}) > 1
+    named = [f"{one.suite}/{one.case}" if several else one.case for one, _ in pairs]
+    told = list(zip(named, pairs, strict=True))
+    only_first = dict.fromkeys(name for name, (a, b) in told if a.passed and not b.passed)
+    only_second = dict.fromkeys(name for name, (a, b) in told if b.passed and not a.passed)
+    yield Comparison(
+        one, other, OVERALL, outcomes, outcomes.p, tuple(only_first), tuple(only_second)
+    )
     categories: defaultdict[str, list[Pair]] = defaultdict(list)
     for pair in pairs:
         categories[pair[0].category].append(pair)
     if len(categories) > 1:
         for category in sorted(categories):
-            paired = _outcomes(categories[category])
-            yield Comparison(one, other, f"{BY_CATEGORY}{category}", paired, paired.p)
+            outcomes = _outcomes(categories[category])
+            yield Comparison(one, other, f"{BY_CATEGORY}{category}", outcomes, outcomes.p)
     for name in sorted({name for a, b in pairs for name in a.scores.keys() & b.scores}):
         if name not in NOT_COMPARED:
-            paired = _scores(name, pairs)
-            yield Comparison(one, other, name, paired, paired.p)
+            scores = _scores(name, pairs)
+            yield Comparison(one, other, name, scores, scores.p)
 
 
 def _outcomes(pairs: Sequence[Pair]) -> Paired:

@@ -8,8 +8,9 @@ from dataclasses import asdict, replace
 from failproof_es.counting import counted
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.gates import told as gate_told
+from failproof_es.pairing import asked_the_same
 from failproof_es.report.comparison import BY_CATEGORY
-from failproof_es.report.content import Asked, Gate, Report, Tone, Verdict
+from failproof_es.report.content import Asked, Compared, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import UNFINISHED, Observation
 from failproof_es.report.wording import judge_named, percent, points, told
 from failproof_es.statistics import Rate, rate
@@ -25,7 +26,10 @@ Said = tuple[Tone, str]
 
 
 def verdict(
-    asked: Sequence[Asked], gates: Sequence[Gate], series: Mapping[str, Sequence[Observation]]
+    asked: Sequence[Asked],
+    gates: Sequence[Gate],
+    series: Mapping[str, Sequence[Observation]],
+    compared: Sequence[Compared] = (),
 ) -> Verdict:
     """What can be read alone, the worst first: its tone is that of its first sentence."""
     beside = tuple(f"{name}: {told(_overall(of))}" for name, of in series.items())
@@ -39,7 +43,20 @@ def verdict(
     if len(series) == 1:
         (passed,) = (told(_overall(of)) for of in series.values())
         return Verdict("plain", f"Passed: {passed}.", ())
-    return Verdict("plain", f"{len(series)} models or runs were asked the same.", beside)
+    return Verdict("plain", _asked_what(len(series), compared), beside)
+
+
+def _asked_what(series: int, compared: Sequence[Compared]) -> str:
+    """Whether several can be compared as they stand."""
+    unlike = [each for each in compared if not asked_the_same(each.unpaired)]
+    if not unlike:
+        return f"{series} models or runs were asked the same."
+    first = unlike[0]
+    whys = "; ".join(each.told() for each in first.unpaired)
+    return (
+        f"{series} models or runs were not all asked the same: {first.one} and {first.other} share "
+        f"{counted(first.pairs, 'scored pair')}; left out: {whys}."
+    )
 
 
 def _runs(runs: Iterable[Asked]) -> str:
@@ -119,10 +136,21 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
         for each in report.asked
         if each.skipped
     )
+    said.extend(_not_compared(report))
     said.extend(_tried_before(report))
     said.extend(_not_shown(report))
     said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
     return replace(report, limitations=tuple(said))
+
+
+def _not_compared(report: Report) -> Iterator[str]:
+    for each in report.pairings:
+        if not asked_the_same(each.unpaired):
+            whys = "; ".join(of.told() for of in each.unpaired)
+            yield (
+                f"{each.one} and {each.other} were not asked the same: compared are "
+                f"{counted(each.pairs, 'pair')}, left out {whys}. Each rate is of other cases."
+            )
 
 
 def _tried_before(report: Report) -> Iterator[str]:

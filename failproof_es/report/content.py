@@ -13,6 +13,7 @@ from uuid import UUID
 
 from failproof_es.engine.attempts import Attempts
 from failproof_es.events import Finding
+from failproof_es.pairing import Unpaired
 from failproof_es.statistics import Interval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -41,6 +42,8 @@ class Gate:
     interval: tuple[float, float] | None = None
     why: str | None = None
     """Why it is not met, where the numbers do not say."""
+    model: str | None = None
+    """Whose, where it is not of the whole run; `None` in older runs, which judged all as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,8 @@ class Measure:
     value: float
     interval: Interval | None
     unit: str
+    clusters: int
+    """Over how many independent cases and families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +240,8 @@ class JudgeAgreement:
     agreeing: int
     kappa: float | None
     interval: tuple[float, float] | None
+    left_out: int
+    """What they are not compared on: one of them, or neither, said anything that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +252,11 @@ class Cost:
     key: str
     answers: int
     input_tokens: int | None
+    """Of the answers that told; `None` where none did. The next but one: how many did not."""
     output_tokens: int | None
     cost_usd: float | None
+    input_unknown: int = 0
+    output_unknown: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +265,16 @@ class Distribution:
 
     series: str
     values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many evaluations of two series asked the same and were scored; why the rest is not."""
+
+    one: str
+    other: str
+    pairs: int
+    unpaired: tuple[Unpaired, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +330,7 @@ class Report:
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
+    pairings: tuple[Compared, ...]
     comparisons: tuple[Comparison, ...]
     limitations: tuple[str, ...]
     failures: tuple[Failed, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failproof_es.engine.recorded import Connection, recorded_evaluations
-from failproof_es.engine.review_comparison import Between, Comparison, Pair
+from failproof_es.engine.review_comparison import Between, Comparison, Found
 from failproof_es.engine.reviews import finished_evaluations
 from failproof_es.report.content import JudgeAgreement
 from failproof_es.report.kappa import agreement
@@ -27,13 +27,17 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 
 def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
     """What a comparison found, the engine's first."""
-    return tuple(_agreement(between, pairs) for between, pairs in comparison.found())
+    return tuple(_agreement(between, found) for between, found in comparison.found())
 
 
-def _agreement(between: Between, pairs: Sequence[Pair]) -> JudgeAgreement:
+def _agreement(between: Between, compared: Found) -> JudgeAgreement:
     """Kappa, all that is said of one case or family of cases taken as one."""
-    said = [(pair.one, pair.other) for pair in pairs]
-    found = agreement(said, [pair.family for pair in pairs])
+    pairs = compared.pairs
+    found = agreement(
+        [(pair.one, pair.other) for pair in pairs],
+        [pair.family for pair in pairs],
+        kinds=[pair.kind for pair in pairs],
+    )
     return JudgeAgreement(
         one=between.one,
         other=between.other,
@@ -42,4 +46,5 @@ def _agreement(between: Between, pairs: Sequence[Pair]) -> JudgeAgreement:
         agreeing=found.agreeing,
         kappa=found.kappa,
         interval=found.interval,
+        left_out=compared.left_out,
     )

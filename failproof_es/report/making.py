@@ -13,7 +13,7 @@ from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.engine.spending import Spending
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.report import analysis
-from failproof_es.report.comparison import comparisons
+from failproof_es.report.comparison import comparisons, pairings
 from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, AskedAgain, BranchedFrom, Cost, Gate, Report, Skipped
 from failproof_es.report.judge_agreement import agreements
@@ -32,10 +32,11 @@ def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     judged = any(run.started.judges for run in runs)
     gates = tuple(gate for run in runs for gate in _gates(run))
     asked = tuple(_asked(connection, run, of_run) for run, of_run in zip(runs, seen, strict=True))
+    compared = pairings(series)
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(asked, gates, series),
+        verdict=verdict(asked, gates, series, compared),
         gates=gates,
         asked=asked,
         funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
@@ -57,6 +58,7 @@ def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             cost for run, of_run in zip(runs, seen, strict=True) for cost in _costs(run, of_run)
         ),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
+        pairings=compared,
         comparisons=comparisons(series),
         limitations=(),
         failures=analysis.failures(everything),
@@ -75,6 +77,7 @@ def _gates(run: Run) -> Iterator[Gate]:
         yield Gate(
             run.started.run_number, name, gate["limit"], gate["measured"], gate["met"],
             gate.get("of"), None if interval is None else tuple(interval), gate.get("why"),
+            gate.get("model"),
         )  # fmt: skip
 
 
@@ -175,8 +178,10 @@ def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
         spending.include(each.spending)
     for model in (*run.started.models, *run.started.judges):
         if model.key in spending.usage:
-            usage, cost = spending.usage[model.key], spending.cost_usd[model.key]
+            cost = spending.cost_usd[model.key]
+            read, written = spending.input_tokens[model.key], spending.output_tokens[model.key]
             yield Cost(
                 run.started.run_number, model.key, spending.answers[model.key],
-                usage.input_tokens, usage.output_tokens, None if cost is None else float(cost),
+                read.known, written.known, None if cost is None else float(cost),
+                read.unknown, written.unknown,
             )  # fmt: skip

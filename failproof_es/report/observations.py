@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from uuid import UUID
 
 from failproof_es.costs import Prices
+from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
 from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived
+from failproof_es.pairing import Question
 from failproof_es.run import Run
 
 REFUSAL_WANTED = "refusal"
@@ -38,6 +41,8 @@ class Observation:
     severity: str | None
     tags: tuple[str, ...]
     repetition: int
+    question: Question
+    """What was asked, for the n-th time, as it is compared."""
     sent: bool
     answered: bool
     primary: str | None
@@ -52,30 +57,36 @@ class Observation:
     refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
+    """The mean of its turns that were streamed."""
+    tokens_per_second: float | None
+    """Of its turns that were streamed: tokens after the first by the time after it."""
     spending: Spending
     """By who was asked: the model's key, or a judge's. What was carried over cost another run."""
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
 
-    @property
-    def question(self) -> tuple[str, str, int]:
-        """What was asked, for the n-th time: the same of every model."""
-        return (self.suite, self.case, self.repetition)
-
 
 def observations(
     connection: Connection, run: Run, *, named: str = "{model}"
 ) -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+    questions: dict[UUID, Question] = {}
     for recorded in recorded_evaluations(connection, run):
-        yield _observed(recorded, run, named)
+        prompt = recorded.key.prompt_id
+        if prompt not in questions:
+            questions[prompt] = question_of(recorded.case)
+        question = questions[prompt]._replace(repetition=recorded.key.repetition)
+        yield _observed(recorded, run, question, named)
 
 
-def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation:
+def _observed(
+    recorded: RecordedEvaluation, run: Run, question: Question, named: str
+) -> Observation:
     state, case = recorded.state(), recorded.case
     history = recorded.history
     response = state.response
+    streamed = [each for each in _answers(history) if each.first_token_ms is not None]
     accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return Observation(
         series=named.format(model=recorded.key.model_key),
@@ -91,6 +102,7 @@ def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation
         severity=case.severity,
         tags=case.tags,
         repetition=recorded.key.repetition,
+        question=question,
         sent=any(isinstance(event, RequestSent) for event in history),
         answered=response is not None,
         primary=None if state.classification is None else state.classification.primary,
@@ -101,12 +113,31 @@ def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation
         lost=_lost(state),
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=None if response is None else state.latency_ms,
-        first_token_ms=None if response is None else response.first_token_ms,
+        first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
+        tokens_per_second=speed_of(streamed),
         spending=_spent(run.prices or {}, () if recorded.carried_over else history),
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
     )
+
+
+def _answers(history: Sequence[Event]) -> Iterator[ResponseReceived]:
+    """What the model under test answered, turn by turn."""
+    for event in history:
+        if isinstance(event, ResponseReceived) and event.purpose == "target":
+            yield event
+
+
+def speed_of(streamed: Sequence[ResponseReceived]) -> float | None:
+    """Of the turns that told their tokens, each by its own time; `None` where none did."""
+    tokens, ms = 0, 0.0
+    for each in streamed:
+        written, first = each.usage.output_tokens, each.first_token_ms
+        if written and written > 1 and first is not None and each.latency_ms > first:
+            tokens += written - 1
+            ms += each.latency_ms - first
+    return tokens / ms * 1000 if ms else None
 
 
 def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.comparison import BY_CATEGORY, OVERALL
-from failproof_es.report.content import Comparison, Report
+from failproof_es.report.content import Compared, Comparison, Report
 from failproof_es.report.page_blocks import (
     Block,
     Cell,
@@ -31,15 +31,17 @@ _AXIS = "passed more by the first named"
 
 def comparison(report: Report) -> Iterator[Block]:
     """Every two series on what both were asked, a picture and a table for each two."""
+    if report.pairings:
+        yield _pairings(report.pairings)
     if not report.comparisons:
         yield Paragraph(_nothing(report))
         return
     yield Paragraph(
-        "Pairs are evaluations of the same case that both sides were scored for; a difference is "
-        "the first's less the second's. The p values are adjusted for the number of comparisons "
-        "in this section (Benjamini and Hochberg). The smallest effect is the difference that so "
-        "many pairs would have shown in four of five runs. A p below 0.05 is framed: so large a "
-        "difference is rarely chance.",
+        "Pairs are evaluations that were sent the same, are graded alike and were scored on both "
+        "sides, whatever their cases are called; a difference is the first's less the second's. "
+        "The p values are adjusted for the number of comparisons in this section (Benjamini and "
+        "Hochberg). The smallest effect is the difference that so many pairs would have shown in "
+        "four of five runs. A p below 0.05 is framed: so large a difference is rarely chance.",
         note=True,
     )
     pairs: dict[tuple[str, str], list[Comparison]] = {}
@@ -49,6 +51,26 @@ def comparison(report: Report) -> Iterator[Block]:
         yield from _all_pairs(report.comparisons)
     for (one, other), found in pairs.items():
         yield from _of_a_pair(f"{one} − {other}", found, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
+
+
+def _pairings(compared: Sequence[Compared]) -> Block:
+    """How much is compared, and why the rest is not."""
+    return folded_if_long(
+        Table(
+            "Compared, and left out",
+            (Column("first", "name"), Column("second", "name"), Column("pairs"),
+             Column("left out: of the first and of the second, and why", "text")),
+            tuple(
+                (
+                    each.one,
+                    each.other,
+                    f"{each.pairs:,}",
+                    "; ".join(of.told() for of in each.unpaired) or "nothing",
+                )
+                for each in compared
+            ),
+        )
+    )  # fmt: skip
 
 
 def _nothing(report: Report) -> str:

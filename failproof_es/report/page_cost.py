@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import fsum
 
+from failproof_es.costs import Tokens
 from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.content import Cost, Distribution, Report
@@ -43,8 +45,8 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         (
             name,
             f"{cost.answers:,}",
-            _count(cost.input_tokens),
-            _count(cost.output_tokens),
+            Tokens(cost.input_tokens, cost.input_unknown).told(),
+            Tokens(cost.output_tokens, cost.output_unknown).told(),
             usd(cost.cost_usd),
             _each(cost),
         )
@@ -67,17 +69,13 @@ def _sum(costs: Sequence[Cost]) -> str:
     known = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
     if not known:
         return usd(None)
-    return usd(sum(known)) if len(known) == len(costs) else f"at least {usd(sum(known))}"
+    return usd(fsum(known)) if len(known) == len(costs) else f"at least {usd(fsum(known))}"
 
 
 def _each(cost: Cost) -> str:
     if cost.cost_usd is None or not cost.answers:
         return "unknown"
     return f"${cost.cost_usd / cost.answers:.6f}"
-
-
-def _count(tokens: int | None) -> str:
-    return "unknown" if tokens is None else f"{tokens:,}"
 
 
 def _latencies(distributions: Sequence[Distribution]) -> Iterator[Block]:

@@ -167,6 +167,7 @@ def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
             Column("who", "name"),
             Column("on what", "text"),
             Column("agree"),
+            Column("left out"),
             Column("Cohen's kappa"),
             INTERVAL,
         ),
@@ -175,6 +176,7 @@ def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
                 f"{judge_named(each.one)} and {judge_named(each.other)}",
                 each.what,
                 f"{each.agreeing:,} of {each.pairs:,}",
+                f"{each.left_out:,}",
                 "not defined" if each.kappa is None else f"{each.kappa:.2f}",
                 _ends(each.interval),
             )

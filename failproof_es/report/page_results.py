@@ -25,7 +25,7 @@ _DIMENSIONS = {
 _DRAWN = ("overall", "suite", "category", "severity")
 _MEANINGS = {
     "items": "the share that held of a case's checklist, as far as judges decided it",
-    "judge_agreement": "how often two judges said the same of an item of a case",
+    "judge_agreement": "how often two judges said the same of an item, chance included",
     "evaluation_score": "the median of what the judges gave, 0 to 1",
     "T": "how far the judge held the prompt for harmless, 0 to 1",
     "I": "how far it was in doubt, 0 to 1",

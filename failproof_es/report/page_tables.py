@@ -52,6 +52,7 @@ def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
         Column("value"),
         INTERVAL,
         Column("method", "text"),
+        Column("clusters"),
     )
     rows = tuple(
         (
@@ -61,6 +62,7 @@ def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
             _amount(each.value, each.unit),
             _ends(each),
             "nothing varies" if each.interval is None else each.interval.method,
+            f"{each.clusters:,}",
         )
         for each in measures
     )

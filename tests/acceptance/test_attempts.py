@@ -232,6 +232,12 @@ def test_diff_names_what_differs_and_nothing_else(
     ]
     (results,) = found["results"]
     assert (results["left_scored"], results["right_scored"]) == (CASES, CASES - 1)
+    assert results["pairs"] == CASES - 3, "a case with another name or note asks the same"
+    assert {each["why"]: (each["left"], each["right"]) for each in results["unpaired"]} == {
+        "sent another prompt under the same name": (1, 1),
+        "graded otherwise": (1, 1),
+        "asked in one only": (1, 0),
+    }
 
     lines = invoke(database_url, "diff", "1", "2", "--format", "jsonl", cwd=folder).stdout
     kinds = [json.loads(line)["kind"] for line in lines.splitlines()]

@@ -12,6 +12,8 @@ import pytest
 from click.testing import Result
 
 from failproof_es.engine import ending
+from failproof_es.pairing import Unpaired
+from failproof_es.report.making import make_report
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -94,6 +96,63 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     chance, unknown = judged["no_regression_against.v1"], judged["no_regression_against.v9"]
     assert (chance["measured"], chance["met"]) == (-0.05, True), "one of twenty may be chance"
     assert (unknown["measured"], unknown["met"]) == (None, False)
+
+
+def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
+    store: Store, tmp_path: Path
+) -> None:
+    """Of the gate, of the report and of `diff` alike."""
+    configured(tmp_path, model("v1"))
+    assert start(store, tmp_path).exit_code == 0
+    configured(tmp_path, model("v2"), gates={"no_regression_against": 1})
+    cases = [orjson.loads(line) for line in (tmp_path / "suite.jsonl").read_bytes().splitlines()]
+    for case in cases[:4]:
+        case["prompt"] = case["prompt"].replace("Say", "Please say")
+    for case in cases[4:6]:
+        case["description"] = "noted"
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    assert start(store, tmp_path).exit_code == 0
+
+    (gate,) = gates(store, 2).values()
+    assert (gate["of"], gate["unpaired"]) == (CASES - 4, 4)
+    assert "4 sent another prompt under the same name" in gate["why"]
+    with store.connect() as connection:
+        runs = [resolve_run(connection, each) for each in ("1", "2")]
+        report = make_report(connection, runs)
+    (compared,) = report.pairings
+    assert compared.pairs == CASES - 4 == report.comparisons[0].paired.pairs
+    assert compared.unpaired == (Unpaired("sent another prompt under the same name", 4, 4),)
+    assert any("were not asked the same" in each for each in report.limitations)
+    assert "were asked the same" not in report.verdict.sentence
+    told = invoke(store.url, "diff", "1", "2", "--json", cwd=tmp_path)
+    results, *_ = orjson.loads(told.stdout)["results"]
+    assert (results["compared_with"], results["pairs"]) == ("v2", CASES - 4)
+
+
+def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
+    store: Store, tmp_path: Path
+) -> None:
+    limits = {"min_accuracy": 0.7, "max_error_rate": 0.04}
+    configured(tmp_path, model("good"), model("bad", range(10)), gates=limits)
+    done = start(store, tmp_path)
+    assert done.exit_code == 3, done.output
+    assert "gate min_accuracy.bad 0.7: measured 0.5 over 20, NOT MET" in done.output
+    assert "gate min_accuracy.good 0.7: measured 1 over 20, met" in done.output
+    assert {name: gate["met"] for name, gate in gates(store, 1).items()} == {
+        "min_accuracy.good": True,
+        "max_error_rate.good": True,
+        "min_accuracy.bad": False,
+        "max_error_rate.bad": True,
+    }
+
+
+def test_a_run_that_failed_says_what_the_servers_said(store: Store, tmp_path: Path) -> None:
+    configured(tmp_path, model("broken", breaks_at=list(range(CASES))))
+    done = start(store, tmp_path)
+    assert done.exit_code == 1
+    assert "servers said: " in done.output and f"({CASES})" in done.output
+    assert "out of order" in done.output and "\x1b" not in done.output
+    assert "out of order" in invoke(store.url, "show", "1", cwd=tmp_path).output
 
 
 def test_a_run_that_cannot_be_held_against_is_told_before_anything_is_sent(
@@ -182,7 +241,7 @@ def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
     assert resumed.exit_code == 3, resumed.output
     assert gates(store, 2) == whole
     assert whole["min_accuracy_by_suite.odd"] == {
-        "limit": 0.9, "measured": 7 / 9, "of": 9, "met": False,
+        "limit": 0.9, "measured": 7 / 9, "of": 9, "met": False, "model": "v1",
     }  # fmt: skip
 
 

@@ -161,7 +161,10 @@ def test_repetitions_are_one_cluster_and_two_models_are_compared_on_what_both_an
 
 
 def test_the_gates_come_first_and_what_the_numbers_cannot_say_last(reported: Report) -> None:
-    assert [(gate.name, gate.met) for gate in reported.gates] == [("min_accuracy", True)]
+    assert [(gate.name, gate.model, gate.met) for gate in reported.gates] == [
+        ("min_accuracy.mock", "mock", True),
+        ("min_accuracy.mock-b", "mock-b", True),
+    ]
     assert reported.verdict.tone in ("good", "doubt")
     said = " ".join(reported.limitations)
     assert "not scored, " in said and "not known of mock-b" in said

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import permutations
+from random import Random
+from statistics import fmean
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from failproof_es.case import Case
@@ -14,7 +19,7 @@ from failproof_es.configuration.schema import Gates
 from failproof_es.evaluation import Evaluation, Score, fold
 from failproof_es.events import EvaluationAbandoned
 from failproof_es.gates import Change, Spent, judge_gates, told
-from failproof_es.tally import Tally
+from failproof_es.tally import Group, ModelTally, Tally
 from tests.unit.histories import History
 
 
@@ -36,9 +41,16 @@ def abandoned() -> Evaluation:
 
 
 def tally(*finished: tuple[Case, Evaluation], planned: int | None = None) -> Tally:
-    counted = Tally(len(finished) if planned is None else planned)
-    for case, evaluation in finished:
-        counted.add(evaluation, case)
+    return tallies(planned, m=finished)
+
+
+def tallies(planned: int | None = None, /, **models: Sequence[tuple[Case, Evaluation]]) -> Tally:
+    counted = Tally(
+        {key: ModelTally(len(of) if planned is None else planned) for key, of in models.items()}
+    )
+    for key, finished in models.items():
+        for case, evaluation in finished:
+            counted.add(key, evaluation, case)
     return counted
 
 
@@ -60,7 +72,7 @@ def test_accuracy_is_of_what_was_scored(limit: float, met: bool) -> None:
         (a_case(), abandoned()),
     )
     gate = only(judge_gates(Gates(min_accuracy=limit), counted))
-    assert gate == {"limit": limit, "measured": 0.5, "of": 2, "met": met}
+    assert gate == {"limit": limit, "measured": 0.5, "of": 2, "met": met, "model": "m"}
 
 
 def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met() -> None:
@@ -86,7 +98,7 @@ def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
 def test_errors_are_counted_of_what_was_planned(limit: float, met: bool) -> None:
     counted = tally((a_case(), scored(1.0)), (a_case(), abandoned()), planned=4)
     gate = only(judge_gates(Gates(max_error_rate=limit), counted))
-    assert gate == {"limit": limit, "measured": 0.25, "of": 4, "met": met}
+    assert gate == {"limit": limit, "measured": 0.25, "of": 4, "met": met, "model": "m"}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +201,70 @@ def test_one_model_that_is_worse_is_not_hidden_by_another_that_is_better() -> No
     ]
     judged = judge_gates(Gates(no_regression_against="id"), tally(), changes=changes)
     assert [gate["met"] for gate in judged.values()] == [True, False]
+
+
+GOOD = ((a_case(severity="S0", category="safety"), scored(1.0)),) * 9
+BAD = ((a_case(severity="S0", category="safety"), scored(0.0)),)
+LOST = ((a_case(severity="S0", category="safety"), abandoned()),)
+
+
+@pytest.mark.parametrize(
+    ("limits", "of_worse"),
+    [
+        (Gates(min_accuracy=0.5), BAD),
+        (Gates(min_accuracy_by_suite={"s": 0.5}), BAD),
+        (Gates(max_error_rate=0.5), LOST),
+        (Gates(no_failures_at=["S0"]), BAD),
+        (Gates(min_csr=0.5), BAD),
+        (Gates(min_safety_accuracy=0.5), BAD),
+    ],
+)
+def test_a_good_model_hides_no_bad_one_and_the_bad_one_is_named(
+    limits: Gates, of_worse: Sequence[tuple[Case, Evaluation]]
+) -> None:
+    judged = judge_gates(limits, tallies(good=GOOD, worse=of_worse))
+    assert [(gate["model"], gate["met"]) for gate in judged.values()] == [
+        ("good", True),
+        ("worse", False),
+    ]
+    assert [name.rsplit(".", 1)[1] for name in judged] == ["good", "worse"]
+
+
+def test_no_gate_is_lost_whatever_suites_and_models_are_called() -> None:
+    suites = {"a": 0.5, "a.b": 0.5}
+    judged = judge_gates(Gates(min_accuracy_by_suite=suites), tallies(**{"c": (), "b.c": ()}))
+    assert len(judged) == 4
+
+
+def test_what_a_run_took_is_held_against_its_limit_as_a_whole() -> None:
+    judged = judge_gates(
+        Gates(max_cost_usd=0.3), tallies(good=GOOD, worse=BAD), spent=Spent(Decimal("0.31"))
+    )
+    assert only(judged)["met"] is False and only(judged)["of"] == 10
+
+
+@given(accuracies=st.lists(st.floats(0, 1), min_size=1, max_size=30), random=st.randoms())
+def test_a_mean_accuracy_does_not_depend_on_the_order_in_which_evaluations_end(
+    accuracies: list[float], random: Random
+) -> None:
+    def mean(values: list[float]) -> float | None:
+        group = Group()
+        for value in values:
+            group.add(value)
+        return group.accuracy
+
+    shuffled = list(accuracies)
+    random.shuffle(shuffled)
+    assert mean(accuracies) == mean(shuffled) == mean(sorted(accuracies))
+
+
+def test_nine_of_ten_tenths_are_nine_tenths_in_any_order() -> None:
+    tenths = [0.1] * 3 + [0.7, 0.2, 0.1]
+    for order in permutations(tenths):
+        group = Group()
+        for each in order:
+            group.add(each)
+        assert group.accuracy == fmean(tenths)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import product
+from statistics import fmean
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+import pytest
+
 from failproof_es.case import Case, Turn, review_id
+from failproof_es.dialects.judging import checklist, decide
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.review_comparison import Between, Comparison
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation
-from failproof_es.evaluation import Evaluation, EvaluationKey, JudgeVerdict, Score
-from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem
+from failproof_es.evaluation import Evaluation, EvaluationKey, Judgement, JudgeVerdict, Score
+from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem, ReviewVerdict
+from failproof_es.report.content import JudgeAgreement
+from failproof_es.report.judge_agreement import agreements_in
+from failproof_es.report.kappa import agreement
 
 RUN, PROMPT = UUID(int=1), UUID(int=2)
 KEY = EvaluationKey(RUN, PROMPT, "model")
@@ -55,8 +64,9 @@ def compared(
     comparison = Comparison()
     comparison.add(ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), state, reviews))
     found = comparison.found()
-    assert all(p.family == ("suite", "paraphrase:one") for _, pairs in found for p in pairs)
-    return {between: [(p.one, p.other) for p in pairs] for between, pairs in found}
+    pairs = [(between, each.pairs) for between, each in found]
+    assert all(p.family == ("suite", "paraphrase:one") for _, of in pairs for p in of)
+    return {between: [(p.one, p.other) for p in of] for between, of in pairs}
 
 
 def test_judges_and_a_person_on_the_verdict_and_on_every_item_that_both_decided() -> None:
@@ -100,5 +110,133 @@ def test_two_judges_are_compared_where_both_proved_what_they_say() -> None:
         JudgeVerdict("three", None, "no answer"),
     )
     assert compared(None, verdicts=verdicts) == {
-        Between("one", "two", "items", True): [("present", "absent")]
+        Between("one", "two", "items", True): [("met", "not_met")]
     }
+
+
+def test_the_word_present_is_met_of_what_must_be_done_and_not_met_of_what_must_not() -> None:
+    verdicts = (judge("one", "present", "present"), judge("two", "present", "present"))
+    assert compared(None, verdicts=verdicts) == {
+        Between("one", "two", "items", True): [("met", "met"), ("not_met", "not_met")]
+    }
+
+
+def test_what_was_unreadable_or_without_proof_is_counted_as_left_out_and_is_no_disagreement() -> (
+    None
+):
+    comparison = Comparison()
+    verdicts = (
+        judge("two", "present", "present", void="not said"),
+        judge("one", "present", "absent"),
+        JudgeVerdict("three", None, "no answer"),
+    )
+    state = Evaluation(verdicts=verdicts)
+    comparison.add(ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), state, ()))
+    (found,) = agreements_in(comparison)
+    assert (found.one, found.other) == ("one", "two"), "in the order of their names"
+    assert (found.agreeing, found.pairs, found.left_out) == (1, 1, 1)
+    assert comparison.pairs[Between("one", "three", "items", True)].left_out == 2
+
+
+def both_ways(met: float, said: float, chance: np.random.Generator) -> dict[str, str | None]:
+    """What a judge says that looks at nothing: it tosses a coin for each kind of item.
+
+    `met` is how often it holds an item for met; `said` how often it can prove what it claims.
+    """
+    words = {}
+    for item in checklist(MANY.expectation):
+        word = item.words.passes if chance.random() < met else item.words.fails
+        proved = word not in item.words.quoted or chance.random() < said
+        words[item.key] = word if proved else None
+    return words
+
+
+MANY = CASE.model_copy(
+    update={
+        "tags": (),
+        "expectation": {
+            "must_do": ["a", "b"],
+            "must_not_do": ["c", "d", "e"],
+            "pass_criteria": ["f", "g"],
+        },
+    }
+)
+
+
+def tossed(name: str, words: dict[str, str | None]) -> JudgeVerdict:
+    entries = [
+        {"item": item, "verdict": word, "quote": "q", "void": None if word else "not said"}
+        for item, word in words.items()
+    ]
+    return JudgeVerdict(name, {"items": entries})
+
+
+def person(name: str, chance: np.random.Generator, met: float) -> Reviewed:
+    items = [
+        said(item.key, "met" if chance.random() < met else "not_met")
+        for item in checklist(MANY.expectation)
+    ]
+    verdict: ReviewVerdict = "pass" if chance.random() < met else "fail"
+    return review(name, Opinion(verdict, tuple(items)))
+
+
+def simulated(
+    chance: np.random.Generator, met: tuple[float, float], said: float, cases: int = 40
+) -> dict[tuple[str, str, str], JudgeAgreement]:
+    """Everybody says what a coin says: two judges, what they came to, two people."""
+    comparison = Comparison()
+    for number in range(cases):
+        case = MANY.model_copy(update={"case_id": f"case-{number}"})
+        verdicts = tuple(
+            tossed(name, both_ways(p, said, chance))
+            for name, p in zip(("one", "two"), met, strict=True)
+        )
+        decisions = decide(checklist(MANY.expectation), Judgement("majority", verdicts))
+        scores = {d.item.key: float(d.passes) for d in decisions if d.passes is not None}
+        score = Score({"accuracy": float(chance.random() < met[0]), **scores}, "r", "s", "1")
+        people = [person(each, chance, p) for each, p in zip("xy", met, strict=True)]
+        recorded = RecordedEvaluation(KEY, case, ())
+        comparison.add(
+            ReviewedEvaluation(recorded, Evaluation(score=score, verdicts=verdicts), people)
+        )
+    return {(each.one, each.other, each.what): each for each in agreements_in(comparison)}
+
+
+@pytest.mark.parametrize(
+    ("met", "said"),
+    [((0.5, 0.5), 1.0), ((0.8, 0.8), 1.0), ((0.9, 0.3), 1.0), ((0.5, 0.5), 0.4), ((0.7, 0.6), 0.7)],
+)
+def test_who_tosses_coins_agrees_with_nobody_beyond_chance(
+    met: tuple[float, float], said: float
+) -> None:
+    """Each figure of agreement there is: its 95 % interval holds 0 in 95 % of the draws."""
+    chance = np.random.default_rng(20261122)
+    draws = [simulated(chance, met, said) for _ in range(60)]
+    assert set(draws[0]) == {
+        ("one", "two", "items"),
+        ("judges", "x", "items"), ("judges", "x", "verdicts"),
+        ("judges", "y", "items"), ("judges", "y", "verdicts"),
+        ("x", "y", "items"), ("x", "y", "verdicts"),
+    }  # fmt: skip
+    for between in draws[0]:
+        found = [draw[between] for draw in draws if between in draw]
+        intervals = [each.interval for each in found if each.interval is not None]
+        assert len(intervals) > 50
+        holding = sum(low <= 0 <= high for low, high in intervals)
+        assert holding / len(intervals) >= 0.88, between
+        kappas = [each.kappa for each in found if each.kappa is not None]
+        assert abs(fmean(kappas)) < 0.05, between
+
+
+def test_the_words_of_two_who_toss_coins_looked_like_agreement() -> None:
+    """Eight verdicts, every pair of words once: agreement in four, as chance has it.
+
+    Read as words of one scale they gave a kappa of one third.
+    """
+    behaviour = list(product(("present", "absent"), repeat=2))
+    criterion = list(product(("met", "not_met"), repeat=2))
+    words = agreement([*behaviour, *criterion])
+    assert (words.agreeing, words.pairs, words.kappa) == (4, 8, pytest.approx(1 / 3))
+    coded = {"present": "met", "absent": "not_met", "met": "met", "not_met": "not_met"}
+    right = agreement([(coded[one], coded[other]) for one, other in (*behaviour, *criterion)])
+    assert (right.agreeing, right.pairs, right.kappa) == (4, 8, pytest.approx(0.0))

@@ -20,6 +20,8 @@ from failproof_es.statistics import (
     compare_outcomes,
     compare_scores,
     mcnemar,
+    mean_interval,
+    percentile_interval,
     rate,
     wilson,
 )
@@ -248,3 +250,31 @@ def test_unlike_outcomes_of_one_case_alone_say_next_to_nothing() -> None:
     assert found.clusters == 1
     assert found.interval is not None
     assert found.interval.high - found.interval.low > 0.9
+
+
+def test_what_was_asked_again_is_no_further_evidence_for_a_mean_or_a_percentile() -> None:
+    """Each value four times, of one case each: as wide as of each once, and not half as wide."""
+    drawn = np.random.default_rng(7).normal(100, 10, 60)
+    clusters = list(range(60)) * 4
+    for interval in (
+        lambda values, of: mean_interval(values, of),
+        lambda values, of: percentile_interval(values, 50, of),
+    ):
+        once, again = interval(drawn, range(60)), interval(np.tile(drawn, 4), clusters)
+        taken_as_new = interval(np.tile(drawn, 4), range(240))
+        width, repeated, narrow = (each.high - each.low for each in (once, again, taken_as_new))
+        assert repeated == pytest.approx(width, rel=0.15)
+        assert narrow < 0.75 * width
+
+
+def test_a_mean_of_few_cases_asked_often_covers_what_it_says() -> None:
+    chance = np.random.default_rng(11)
+    covering = []
+    for _ in range(200):
+        of_case = chance.normal(0.5, 0.2, 40)
+        values = np.repeat(of_case, 5) + chance.normal(0, 0.02, 200)
+        found = mean_interval(values, np.repeat(range(40), 5).tolist())
+        assert found is not None and found.method == "clustered standard error"
+        covering.append(found.low <= 0.5 <= found.high)
+    assert np.mean(covering) >= 0.9
+    assert mean_interval([1.0] * 6, [1, 1, 2, 2, 3, 3]) is None

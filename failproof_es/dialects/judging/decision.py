@@ -23,8 +23,10 @@ class ItemDecision:
 
     item: Item
     passes: bool | None
-    votes: Mapping[str, str | None]
-    """The verdict of each judge, by its key; `None` where it says nothing."""
+    votes: Mapping[str, bool | None]
+    """Whether each judge, by its key, holds that the item passes; `None` where it says nothing.
+
+    Not its word: `present` is what a must_do wants and what a must_not_do forbids."""
     quotations: tuple[str, ...]
     """What the judges that agree quote, each once."""
 
@@ -58,11 +60,12 @@ def _decision(
     entries = [voice.get(item.key) for _, voice in voices]
     said = [None if entry is None else str(entry["verdict"]) for entry in entries]
     word = _agreed(said, unanimous)
+    votes = [None if one is None else one == item.words.passes for one in said]
     quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == word]
     return ItemDecision(
         item,
         passes=None if word is None else word == item.words.passes,
-        votes={judge: vote for (judge, _), vote in zip(voices, said, strict=True)},
+        votes={judge: vote for (judge, _), vote in zip(voices, votes, strict=True)},
         quotations=tuple(dict.fromkeys(quote for quote in quoted if quote)),
     )
 

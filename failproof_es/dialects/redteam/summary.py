@@ -196,7 +196,7 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  the same, however it is asked: {count} groups"
     if document["judges"]["pairs"]:
         count = f"{document['judges']['agreeing']} of {document['judges']['pairs']}"
-        yield f"  two judges agree: {count} verdicts"
+        yield f"  two judges say the same: {count} verdicts"
     for judge, problems in document["judges"]["problems"].items():
         yield f"  {judge} said nothing of {counted(problems, 'evaluation')}"
     for judge, void in document["judges"]["void"].items():

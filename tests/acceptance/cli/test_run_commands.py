@@ -122,7 +122,9 @@ def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -
     facts = json.loads(program("show", "latest", "--json").stdout)
     counts = {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0, "carried_over": 0}
     assert facts["counts"] == counts
-    assert facts["tokens"] == {"input": 21, "output": 9}
+    assert facts["tokens"] == {
+        "input": 21, "output": 9, "input_unknown": 0, "output_unknown": 0,
+    }  # fmt: skip
     assert facts["cost_usd"] is None
     assert facts["latency_ms"]["p50"] <= facts["latency_ms"]["p95"]
     assert facts["suites"][0]["cases"] == 3
@@ -243,6 +245,11 @@ def test_runs_lists_the_newest_first(program: Program, configuration: Write) -> 
         (2, "completed", 3),
         (1, "completed", 3),
     ]
+    (passed,) = rows[0]["passed"]
+    assert (passed["scored"], passed["rate"]) == (3, passed["passed"] / 3)
+    assert rows[0]["cost_usd"] is None, "without a price nothing is known"
+    table = program("runs").stdout
+    assert f"{passed['passed']}/3 (" in table
 
 
 def test_the_results_file_is_complete_and_names_its_run(

@@ -308,7 +308,7 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "retries": 1,
         "in_flight": 1,
         "per_second": None,
-        "cost_usd": 0.0,
+        "cost_usd": None,
         "seconds_left": None,
         "limit": 24,
         "ceiling": 100,

@@ -44,6 +44,21 @@ def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_doe
     assert counts["total"] == ["1", "0", "1"]
 
 
+def test_of_several_models_each_has_a_total_and_none_is_of_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    facts = RunFacts(SUITES)
+    for model, accuracy in (("good", 1), ("bad", 0)):
+        for case in (0, 1):
+            facts.evolve(scored(case, accuracy, model))
+    print_suites(facts)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    totals = [(line[0], line[-2:]) for line in lines if line[1:2] == ["total"]]
+    assert totals == [("bad", ["0/2", "0.0%"]), ("good", ["2/2", "100.0%"])]
+    means = [(line[0], line[-1]) for line in lines if line[1:4] == ["mean", "of", "suites"]]
+    assert means == [("bad", "0.0%"), ("good", "100.0%")]
+
+
 @pytest.mark.parametrize(
     ("share", "shown"),
     [

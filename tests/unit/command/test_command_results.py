@@ -201,10 +201,10 @@ def test_many_failures_are_cut_short_for_people() -> None:
 
 
 def tally(record: Sequence[tuple[Case, Evaluation]]) -> Tally:
-    counted = Tally(len(record))
+    counted = Tally.of(len(record), ["m"])
     for case, evaluation in record:
         if evaluation.finished:
-            counted.add(evaluation, case)
+            counted.add("m", evaluation, case)
     return counted
 
 
@@ -215,9 +215,15 @@ def gates(**limits: Any) -> dict[str, dict[str, Any]]:
 def test_gates_measure_what_the_result_says() -> None:
     (found,) = evaluation_results(manifest(LOCAL), RECORD)
     judged = gates(min_csr=0.4, min_safety_accuracy=0.5)
-    assert judged["min_csr"] == {"limit": 0.4, "measured": found["csr"], "of": 5, "met": True}
+    assert judged["min_csr"] == {
+        "limit": 0.4,
+        "measured": found["csr"],
+        "of": 5,
+        "met": True,
+        "model": "m",
+    }
     assert judged["min_safety_accuracy"] == {
-        "limit": 0.5, "measured": found["safety_accuracy"], "of": 3, "met": False,
+        "limit": 0.5, "measured": found["safety_accuracy"], "of": 3, "met": False, "model": "m",
     }  # fmt: skip
 
 

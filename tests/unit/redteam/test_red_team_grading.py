@@ -273,4 +273,4 @@ def test_the_reason_of_a_failure_has_the_item_and_the_words_that_offend() -> Non
 
 def test_votes_are_kept_by_judge() -> None:
     first, *_ = decide(checklist(EXPECTED), Judgement("majority", (judge(*GOOD), SILENT)))
-    assert (first.passes, dict(first.votes)) == (None, {"j": "present", "silent": None})
+    assert (first.passes, dict(first.votes)) == (None, {"j": True, "silent": None})

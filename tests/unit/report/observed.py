@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.engine.spending import Spending
+from failproof_es.pairing import Question
 from failproof_es.report.observations import Observation
 
 
@@ -37,12 +38,16 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "refusal_wanted": False,
         "latency_ms": None,
         "first_token_ms": None,
+        "tokens_per_second": None,
         "spending": Spending({}),
         "model_answered": None,
         "errors": (),
         "retries": 0,
     }
-    return Observation(**fields | more)
+    fields |= more
+    asked = f"{fields['suite']} {fields['case']}"
+    question = Question(asked, asked, fields["suite"], fields["case"], fields["repetition"])
+    return Observation(**{"question": question} | fields)
 
 
 def tries(case: str, *passed: bool | None, **more: Any) -> list[Observation]:

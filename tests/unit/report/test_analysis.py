@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from failproof_es.events import ResponseReceived, Usage
 from failproof_es.report.analysis import by_judge, errors, funnel, groups, refusals, stability
 from failproof_es.report.comparison import comparisons
-from failproof_es.report.observations import Observation
+from failproof_es.report.observations import Observation, speed_of
 from failproof_es.statistics import rate
+from tests.unit.cli.samples import answered
 from tests.unit.report.observed import observed, tries
 
 REPEATED = [
@@ -143,6 +145,29 @@ def test_two_series_are_compared_on_what_both_were_scored_for_and_each_case_is_n
     assert found.paired.pairs == 5
     assert (found.only_first, found.only_second) == (("one", "changes"), ("other", "changes"))
     assert (found.paired.first_only, found.paired.second_only) == (2, 2)
+
+
+def test_cases_of_one_name_in_two_suites_are_named_apart() -> None:
+    first = [observed("c", suite="s"), observed("c", False, suite="t")]
+    second = [observed("c", False, suite="s"), observed("c", suite="t")]
+    overall = comparisons({"x": first, "y": second})[0]
+    assert (overall.only_first, overall.only_second) == (("s/c",), ("t/c",))
+
+
+def turn(tokens: int | None, first_ms: float | None, whole_ms: float) -> ResponseReceived:
+    usage = Usage(input_tokens=5, output_tokens=tokens)
+    return answered(1).model_copy(
+        update={"usage": usage, "first_token_ms": first_ms, "latency_ms": whole_ms}
+    )
+
+
+def test_the_speed_of_a_conversation_is_that_of_each_turn_in_its_own_time() -> None:
+    """The tokens of all turns over the time after the last turn's first token gave 17.4."""
+    one, two = turn(21, 500.0, 1_500.0), turn(41, 100.0, 2_100.0)
+    assert speed_of([one]) == 20.0
+    assert speed_of([one, two]) == pytest.approx(60 / 3)
+    assert speed_of([one, turn(None, 1.0, 9_000.0), turn(30, None, 9_000.0)]) == 20.0
+    assert speed_of([turn(1, 1.0, 2.0)]) is None and speed_of([]) is None
 
 
 def test_what_judges_agree_on_is_no_score_of_a_model() -> None:

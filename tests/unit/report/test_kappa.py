@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ Pairs = list[tuple[str, str]]
 SKIN = ((10, 4, 1, 0), (5, 10, 12, 2), (2, 4, 12, 5), (0, 2, 6, 13))
 """88 patients, two dermatologists: the example of the SAS/STAT documentation, PROC FREQ."""
 
-pairs = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=40)
+pair = st.tuples(st.sampled_from("abc"), st.sampled_from("abc"))
+pairs = st.lists(pair, min_size=2, max_size=40)
 
 
 def counted(table: Sequence[Sequence[int]]) -> Pairs:
@@ -31,21 +33,35 @@ def kappa_of(proportions: np.ndarray) -> float:
     return float((np.trace(proportions) - expected) / (1 - expected))
 
 
-def numerical_error(proportions: np.ndarray, count: int) -> float:
+def kappa_over_kinds(proportions: np.ndarray) -> float:
+    """What agrees beyond what chance gives within each kind, of what chance leaves."""
+    shares = [kind.sum() for kind in proportions]
+    expected = sum(
+        share * ((kind / share).sum(axis=1) @ (kind / share).sum(axis=0))
+        for kind, share in zip(proportions, shares, strict=True)
+        if share > 0
+    )
+    agreed = sum(np.trace(kind) for kind in proportions)
+    return float((agreed - expected) / (1 - expected))
+
+
+def numerical_error(
+    proportions: np.ndarray, count: int, kappa: Callable[[np.ndarray], float] = kappa_of
+) -> float:
     """The delta method for a multinomial table, its gradient by central differences."""
     step = 1e-6
     gradient = np.zeros(proportions.size)
     for cell in range(proportions.size):
         moved = np.zeros(proportions.shape)
         moved.flat[cell] = step
-        gradient[cell] = (kappa_of(proportions + moved) - kappa_of(proportions - moved)) / 2 / step
+        gradient[cell] = (kappa(proportions + moved) - kappa(proportions - moved)) / 2 / step
     flat = proportions.ravel()
     covariance = np.diag(flat) - np.outer(flat, flat)
     return float(np.sqrt(max(gradient @ covariance @ gradient, 0.0) / count))
 
 
 def test_the_published_example() -> None:
-    found = agreement(counted(SKIN))
+    found = agreement(counted(SKIN), added=0)
     assert found.interval is not None and found.kappa is not None
     assert (found.pairs, found.agreeing) == (88, 45)
     assert round(found.kappa, 4) == 0.3449
@@ -54,7 +70,7 @@ def test_the_published_example() -> None:
 
 @given(pairs)
 def test_the_interval_is_that_of_the_delta_method(given_pairs: Pairs) -> None:
-    found = agreement(given_pairs)
+    found = agreement(given_pairs, added=0)
     assume(found.kappa is not None)
     words = sorted({word for pair in given_pairs for word in pair})
     table = np.zeros((len(words), len(words)))
@@ -62,6 +78,25 @@ def test_the_interval_is_that_of_the_delta_method(given_pairs: Pairs) -> None:
         table[words.index(one), words.index(other)] += 1 / len(given_pairs)
     assert found.kappa == pytest.approx(kappa_of(table))
     error = numerical_error(table, len(given_pairs))
+    if found.interval is None:
+        assert error < 1e-4
+        return
+    margin = NormalDist().inv_cdf(0.975) * error
+    assert found.kappa is not None
+    expected = (max(found.kappa - margin, -1.0), min(found.kappa + margin, 1.0))
+    assert found.interval == pytest.approx(expected, abs=1e-4)
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), pair), min_size=2, max_size=40))
+def test_the_interval_over_kinds_is_that_of_the_delta_method(given: list[tuple[str, Any]]) -> None:
+    kinds, given_pairs = [kind for kind, _ in given], [pair for _, pair in given]
+    found = agreement(given_pairs, kinds=kinds, added=0)
+    assume(found.kappa is not None)
+    table = np.zeros((3, 3, 3))
+    for kind, (one, other) in given:
+        table["xyz".index(kind), "abc".index(one), "abc".index(other)] += 1 / len(given)
+    assert found.kappa == pytest.approx(kappa_over_kinds(table))
+    error = numerical_error(table, len(given), kappa_over_kinds)
     if found.interval is None:
         assert error < 1e-4
         return
@@ -82,7 +117,24 @@ def test_it_does_not_matter_who_is_named_first(given_pairs: Pairs) -> None:
 
 def test_full_agreement_of_few_is_not_called_certain() -> None:
     found = agreement([("pass", "pass")] * 3 + [("fail", "fail")] * 2)
-    assert (found.kappa, found.interval, found.rate) == (1.0, None, 1.0)
+    assert (found.kappa, found.rate) == (1.0, 1.0)
+    assert found.interval is not None and found.interval[0] < 0.1 and found.interval[1] == 1.0
+    many = agreement([("pass", "pass")] * 300 + [("fail", "fail")] * 200)
+    assert many.interval is not None and many.interval[0] > 0.98
+
+
+@pytest.mark.parametrize("positive", [0.5, 0.8, 0.9, 0.95])
+@pytest.mark.parametrize("count", [40, 150])
+def test_two_who_toss_coins_have_an_interval_that_holds_0(positive: float, count: int) -> None:
+    """However they are weighted: nearly all alike is where it is hard."""
+    chance = np.random.default_rng(20261122)
+    holding = []
+    for _ in range(300):
+        said = (chance.random((count, 2)) < positive).astype(str)
+        found = agreement([(str(one), str(other)) for one, other in said], range(count))
+        if found.interval is not None:
+            holding.append(found.interval[0] <= 0 <= found.interval[1])
+    assert len(holding) > 200 and np.mean(holding) >= 0.93
 
 
 def test_there_is_no_kappa_where_chance_alone_agrees_or_nothing_was_compared() -> None:
@@ -94,9 +146,9 @@ def test_there_is_no_kappa_where_chance_alone_agrees_or_nothing_was_compared() -
 
 def test_answers_that_belong_together_are_less_evidence() -> None:
     once = counted(((8, 3), (2, 7)))
-    alone = agreement(once, range(len(once)))
-    copied = agreement(once * 4, list(range(len(once))) * 4)
-    taken_as_new = agreement(once * 4)
+    alone = agreement(once, range(len(once)), added=0)
+    copied = agreement(once * 4, list(range(len(once))) * 4, added=0)
+    taken_as_new = agreement(once * 4, added=0)
     assert copied.kappa == pytest.approx(alone.kappa)
     assert copied.interval == pytest.approx(alone.interval)
     assert copied.interval is not None and taken_as_new.interval is not None
@@ -105,7 +157,7 @@ def test_answers_that_belong_together_are_less_evidence() -> None:
 
 def test_clusters_of_one_differ_from_none_by_what_few_clusters_cost() -> None:
     once = counted(((8, 3), (2, 7)))
-    alone, clustered = agreement(once), agreement(once, range(20))
+    alone, clustered = agreement(once, added=0), agreement(once, range(20), added=0)
     assert alone.interval is not None and clustered.interval is not None
     widths = [high - low for low, high in (alone.interval, clustered.interval)]
     student = 2.093024 / 1.959964  # two-sided 95 %, 19 degrees of freedom, against infinitely many
