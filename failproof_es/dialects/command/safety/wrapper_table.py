@@ -22,6 +22,7 @@ class Wrapper:
     runs: Runs = "words"
     text: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
 
 
@@ -45,7 +46,7 @@ def _wrapper(entry: dict[str, Any]) -> Wrapper:
     in_syntax = {field.name for field in fields(Syntax)}
     syntax = Syntax(options, **{key: entry.pop(key) for key in in_syntax & entry.keys()})
     wrapper = Wrapper(syntax, **{key: _tuple(value) for key, value in entry.items()})
-    if unknown := {*wrapper.text, *wrapper.words, *wrapper.asks} - options.keys():
+    if unknown := {*wrapper.text, *wrapper.words, *wrapper.shell, *wrapper.asks} - options.keys():
         raise ValueError(f"{unknown} is no option of the wrapper")
     return wrapper
 

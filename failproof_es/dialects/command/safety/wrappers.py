@@ -93,7 +93,8 @@ def _runs(wrapper: Wrapper, parsed: Parsed) -> list[Inner]:
         return found
     if wrapper.runs == "arguments":
         return [*found, Inner(("sh", *words))]
-    if wrapper.runs == "text" and not parsed.has(*wrapper.words):
+    as_text = parsed.has(*wrapper.shell) or wrapper.runs == "text"
+    if as_text and not parsed.has(*wrapper.words):
         return [*found, Inner(text=" ".join(words))]
     return [*found, Inner(words)]
 
