@@ -21,8 +21,10 @@ _SHELLS = (
 _BEFORE = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 _OPEN = re.compile(rf"(?P<before>{_BEFORE})(?P<mark>`{{3,}}|~{{3,}})(?P<info>.*)")
 _LABEL = re.compile(r"[\s{.]*(?:language-)?([\w+#-]*)")
+_ARGUMENT = re.compile(r"[-|&;].*|\S+\.(?:sh|bash|zsh|ksh)")
+"""What stands behind the name of a shell where it is a command and no label."""
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)([^\n]+?)(?<!`)\1(?!`)")
-_ONE_LINE = re.compile(r"(?<!`)(`{3,})(?!`)(?P<body>[^`\n]+)(?<!`)\1(?!`)")
+_ONE_LINE = re.compile(r"(?<!`)(`{3,})(?!`)(?P<body>[^\n]+?)(?<!`)\1(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _first_line(text: str) -> tuple[str, str]:
     """A label and a command on one line: `bash rm -rf x`, `ls -l`, `bash -c 'ls'`."""
     first, _, rest = text.strip().partition(" ")
     follows = rest.split(" ")[0]
-    is_program = first.lower() in _PROGRAMS and (follows.startswith("-") or "." in follows)
+    is_program = first.lower() in _PROGRAMS and _ARGUMENT.fullmatch(follows)
     if first.lower() in _SHELLS and rest.strip() and not is_program:
         return first, rest.strip()
     if first.lower() in _SHELLS and not rest.strip():
