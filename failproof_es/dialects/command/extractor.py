@@ -107,7 +107,8 @@ def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
             chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
         )
     if chosen is not None:
-        before, behind = "\n".join(lines[: chosen.start]), "\n".join(lines[chosen.end :])
+        before = "\n".join(lines[: chosen.start])
+        behind = "\n".join([chosen.behind, *lines[chosen.end :]])
     elif (on_one_line := one_line_fence(text)) is not None:
         before, chosen, behind = on_one_line
     else:

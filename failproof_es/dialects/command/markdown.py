@@ -36,6 +36,8 @@ class Fence:
     start: int
     end: int
     """One behind the last line, the closing mark included."""
+    behind: str = ""
+    """What stands on the line of the closing mark."""
 
     @property
     def label(self) -> str:
@@ -69,16 +71,16 @@ def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
         if opened is None or (opened["mark"][0] == "`" and "`" in opened["info"]):
             at += 1
             continue
-        body, at_end, at_next = _body(lines, at, opened, ends, strict=strict)
-        found.append(_fence(opened["info"].strip(), body, at, at_end))
-        at = at_next
+        body, end, behind = _body(lines, at, opened, ends, strict=strict)
+        found.append(_fence(opened["info"].strip(), body, at, end, behind))
+        at = end
     return found
 
 
 def _body(
     lines: Sequence[str], start: int, opened: re.Match[str], ends: Sequence[int], *, strict: bool
-) -> tuple[list[str], int, int]:
-    """The lines inside, one behind the closing mark, and where to go on reading."""
+) -> tuple[list[str], int, str]:
+    """The lines inside, where to go on reading, and what stands behind the closing mark."""
     mark, quoted = opened["mark"], ">" in opened["before"]
     close = re.compile(rf"{_BEFORE}{re.escape(mark)}{re.escape(mark[0])}*(?P<rest>.*)")
     body: list[str] = []
@@ -86,14 +88,14 @@ def _body(
     while at < len(lines):
         closed = close.fullmatch(lines[at])
         if closed and not closed["rest"].strip():
-            return body, at + 1, at + 1
+            return body, at + 1, ""
         if closed and not strict and "`" not in closed["rest"]:
             opens = len(closed["rest"].split()) == 1
-            return body, at if opens else at + 1, at if opens else at + 1
+            return (body, at, "") if opens else (body, at + 1, closed["rest"].strip())
         end = at + 1 if strict else ends[at]
         body += [_without(line, opened["before"], quoted=quoted) for line in lines[at:end]]
         at = end
-    return body, len(lines), len(lines)
+    return body, len(lines), ""
 
 
 def _without(line: str, before: str, *, quoted: bool) -> str:
@@ -105,11 +107,11 @@ def _without(line: str, before: str, *, quoted: bool) -> str:
     return line[min(width, len(before)) :]
 
 
-def _fence(info: str, body: list[str], start: int, end: int) -> Fence:
+def _fence(info: str, body: list[str], start: int, end: int, behind: str) -> Fence:
     if info and not any(line.strip() for line in body):
         label, command = _first_line(info)
-        return Fence(label, command, start, end)
-    return Fence(info, "\n".join(body) + "\n", start, end)
+        return Fence(label, command, start, end, behind)
+    return Fence(info, "\n".join(body) + "\n", start, end, behind)
 
 
 def _first_line(text: str) -> tuple[str, str]:

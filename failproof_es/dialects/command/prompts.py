@@ -11,7 +11,7 @@ from failproof_es.dialects.command.here_documents import line_ends
 _PLACE = (
     r"(?:\([\w.-]+\) ?)?"
     r"(?:\[[\w.-]+@[^\]\n]+\] ?|[\w.-]+@[\w.-]+(?:(?::| )[^\s$#%>❯➜]*)? ?|(?:ba|z|k|da)?sh-[\d.]+"
-    r"|~(?:/[^\s$#%]*)? ?)"
+    r"|~(?:/[^\s$#%]*)? ?|[\w.-]+:[~/][^\s$#%>]*(?: [\w.-]+)?|[a-z][\w.-]*(?=[$#]))"
 )
 _SIGN = re.compile(rf"\s*(?:{_PLACE}[$#%❯➜]|(?:\([\w.-]+\) ?)?[$%❯➜]) +(?=\S)")
 _ROOT = re.compile(r"\s*# +(?=\S)")
@@ -42,6 +42,12 @@ def session(text: str, *, root: bool = False) -> list[Line] | None:
         if not root or not written or not sign.match(written[0]):
             return None
     return _read(lines, ends, sign)
+
+
+def printed(lines: list[Line]) -> str:
+    """What the commands of a session printed; `# ` may be the prompt of another user there."""
+    texts = [line.text for line in lines if line.sign is None]
+    return "\n".join(_ROOT.sub("", text, count=1) for text in texts)
 
 
 def all_root(text: str) -> bool:

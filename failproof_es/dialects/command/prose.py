@@ -11,8 +11,10 @@ _OPTION = re.compile(r"--?[A-Za-z0-9]")
 _OPERATOR = re.compile(r"[|&;<>]+|\d?>+\S+|.*[;|&]$")
 _LIST_ITEM = re.compile(r"(?:[-*+•]|\d+[.)])\s+(.*)")
 _LEAD = re.compile(
-    r"\s*(?:(?:[-*+•>]|\d+[.)])\s+)+|\s*[*_]*[A-Z][A-Za-z]*(?: [A-Za-z0-9]+){0,3}[*_]*:[*_]*\s+"
+    r"\s*(?:(?:[-*+•>]|\d+[.)]|[A-Za-z][.)])\s+)+|\s*(?:[^\s#]+[$%#>»❯➜]|[$%»❯➜])\s+"
+    r"|\s*[*_]*[A-Za-z][A-Za-z]*(?:,? [A-Za-z0-9]+){0,5}[*_]*:[*_]*\s+"
 )
+_TAG = re.compile(r"</?(?:code|pre|br|p|kbd|samp|tt|command|answer)\s*/?>", re.IGNORECASE)
 _FEWEST_WORDS = 3
 _PLAIN_SHARE = 0.6
 
@@ -38,10 +40,11 @@ def could_run(line: str) -> bool:
 
 
 def without_lead(line: str) -> str:
-    """The line without list marks, quotation marks and a label before it."""
+    """The line without list marks, a prompt, a label and tags; of quotes only what is inside."""
+    line = _TAG.sub("\n", line)
     while lead := _LEAD.match(line):
         line = line[lead.end() :]
-    return line
+    return line.strip("“”‘’«»")
 
 
 def _words(text: str) -> list[str]:

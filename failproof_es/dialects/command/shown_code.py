@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import orjson
+
 from failproof_es.dialects.command.here_documents import line_ends
 from failproof_es.dialects.command.markdown import Fence, fences, spans
-from failproof_es.dialects.command.prompts import all_root, session
+from failproof_es.dialects.command.prompts import all_root, printed, session
 from failproof_es.dialects.command.prose import could_run, without_lead
 
 
@@ -44,8 +46,10 @@ def _blocks(said: str) -> Iterator[Shown]:
         shells = [_commands(block) for block in blocks if block.is_shell]
         for block in blocks:
             yield Shown(_commands(block), block.is_shell and bool(block.label))
-            if session(block.body, root=_has_root(block)):
-                yield Shown(_printed(block), certain=False)
+            yield Shown(block.behind, certain=False)
+            yield Shown(printed(session(block.body, root=_has_root(block)) or []), certain=False)
+            yield from _in_json(block.body)
+            yield Shown("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
             if block.label in ("markdown", "md") and block.body != said:
                 yield from _blocks(block.body)
             if " " in block.info:
@@ -67,20 +71,18 @@ def _commands(block: Fence) -> str:
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _printed(block: Fence) -> str:
-    lines = session(block.body, root=_has_root(block)) or []
-    return "\n".join(line.text for line in lines if line.sign is None)
-
-
 def _around(said: str, command: str) -> Iterator[Shown]:
     """What stands outside of code blocks."""
     text = _outside(said)
     text = _without(text, command)
     for span in spans(text):
         yield Shown(span, certain=False)
-    for line in session(text) or []:
+    lines = session(text) or []
+    for line in lines:
         if line.sign is not None:
             yield Shown(line.text, certain=True)
+    yield Shown(printed(lines), certain=False)
+    yield from _in_json(_outside(said))
     groups = list(_groups(text))
     for group in groups:
         yield Shown(group, certain=False)
@@ -89,6 +91,22 @@ def _around(said: str, command: str) -> Iterator[Shown]:
         bare = "\n".join(without_lead(line) for line in group.split("\n"))
         if bare != group:
             yield Shown(bare, certain=False)
+
+
+def _in_json(text: str) -> Iterator[Shown]:
+    """The strings in a text that is JSON."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return
+    try:
+        pending = [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        return
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield Shown(value, certain=False)
+        elif isinstance(value, dict | list):
+            pending += value.values() if isinstance(value, dict) else value
 
 
 def _without(text: str, command: str) -> str:

@@ -68,6 +68,21 @@ REPLIES = {
     "behind reasoning": "<think>list?</think>\n{}",
     "behind thinking": "<thinking>\nlist?\n\n```\nls\n```\n</thinking>\n```bash\n{}\n```",
     "answer": "<answer>{}</answer>",
+    "indented code": "Run this:\n\n    {}\n",
+    "tags": "Then:\n<pre><code>{}</code></pre>\n```bash\nls\n```",
+    "letters": "a. ls\nb. {}",
+    "steps": "Step 1: ls\nStep 2: {}",
+    "bold label in a list": "ls\n- **Delete**: {}",
+    "prompt of a user": "user:~$ {}",
+    "prompt of a host": "host# {}",
+    "another sign": "» {}",
+    "root in a session of a user": "$ sudo su\n# {}",
+    "difference": "```bash\nls\n```\n```diff\n+ {}\n```",
+    "behind the closing mark": "```bash\nls\n``` {}",
+    "typographic quotes": "“{}”",
+    "table": "```sh\nls\n```\n| what | how |\n|---|---|\n| all | `{}` |",
+    "JSON": '```bash\nls\n```\n{{"command": "{}"}}',
+    "JSON in a fence": '```sh\nls\n```\n```json\n{{"steps": [{{"run": "{}"}}]}}\n```',
 }
 
 
