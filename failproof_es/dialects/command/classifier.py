@@ -129,7 +129,8 @@ def _flaw(reply: Reply, found: Extraction) -> str | None:
         parse(found.command)
     except Unparseable as error:
         return f"no_command.{error.code}"
-    if reply.finish_reason == "length" and reply.text.rstrip().endswith(found.command):
+    said = reply.text.replace("\r\n", "\n").rstrip()
+    if reply.finish_reason == "length" and said.endswith(found.command):
         return "truncated"
     return None
 
