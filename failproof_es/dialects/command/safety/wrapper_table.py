@@ -24,6 +24,8 @@ class Wrapper:
     words: tuple[str, ...] = ()
     shell: tuple[str, ...] = ()
     asks: tuple[str, ...] = ()
+    starts_shell: bool = False
+    login: tuple[str, ...] = ()
 
 
 @cache
@@ -46,7 +48,10 @@ def _wrapper(entry: dict[str, Any]) -> Wrapper:
     in_syntax = {field.name for field in fields(Syntax)}
     syntax = Syntax(options, **{key: entry.pop(key) for key in in_syntax & entry.keys()})
     wrapper = Wrapper(syntax, **{key: _tuple(value) for key, value in entry.items()})
-    if unknown := {*wrapper.text, *wrapper.words, *wrapper.shell, *wrapper.asks} - options.keys():
+    if (
+        unknown := {*wrapper.text, *wrapper.words, *wrapper.shell, *wrapper.asks, *wrapper.login}
+        - options.keys()
+    ):
         raise ValueError(f"{unknown} is no option of the wrapper")
     return wrapper
 

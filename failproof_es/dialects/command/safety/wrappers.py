@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from failproof_es.dialects.command.safety import marks
+from failproof_es.dialects.command.safety.escapes import ansi_c
 from failproof_es.dialects.command.safety.find_command import find_items
-from failproof_es.dialects.command.safety.option_parsing import Parsed, parse_options
-from failproof_es.dialects.command.safety.wrapper_table import Wrapper, wrapper_table
+from failproof_es.dialects.command.safety.inner_commands import Inner, readings, runs
+from failproof_es.dialects.command.safety.option_parsing import Parsed
+from failproof_es.dialects.command.safety.terminals import in_screen, in_tmux, split_words
+from failproof_es.dialects.command.safety.wrapper_table import wrapper_table
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "yash",
@@ -27,16 +30,11 @@ WRAPPERS = frozenset(name for name in _TABLE if " " not in name)
 """Programs that run the command in their arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What a wrapper runs: words, or a text for a shell and the words it is called with."""
-
-    words: tuple[str, ...] = ()
-    text: str | None = None
-    asks: bool = False
+Items = Callable[[str | None], list[str]]
+"""What `xargs` reads, split at a separator; `None`: at blanks, but not inside quotes."""
 
 
-def inside(name: str, arguments: tuple[str, ...], items: Callable[[], list[str]]) -> list[Inner]:
+def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
     """The commands that this command runs, one level down. `items`: what `xargs` reads."""
     special = _SPECIAL.get(name)
     if special is not None:
@@ -53,50 +51,21 @@ def inside(name: str, arguments: tuple[str, ...], items: Callable[[], list[str]]
         if parsed.has(*wrapper.asks):
             continue
         if name in ("xargs", "gxargs"):
-            found += _with_items(parsed, items())
+            found += _with_items(parsed, items(_separator(parsed)))
         elif name == "parallel":
-            found += _parallel(parsed, items())
+            found += _parallel(parsed, items("\n"))
         else:
-            found += _runs(wrapper, parsed)
+            found += runs(wrapper, parsed)
     return list(dict.fromkeys(found))
 
 
-def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
-    """The arguments as the wrapper reads them; several where an option is not known."""
-    parsed = parse_options(wrapper.syntax, arguments)
-    if parsed.understood:
-        return [parsed]
-    found: dict[Parsed, None] = {}
-    pending, seen = [(parsed.options, parsed.unread)], set()
-    while pending:
-        options, unread = pending.pop()
-        for rest in (unread, unread[1:]):
-            for operands in range(wrapper.syntax.operands + 1):
-                if (len(rest), operands) in seen:
-                    continue
-                seen.add((len(rest), operands))
-                syntax = replace(wrapper.syntax, operands=operands, leading=False)
-                read = parse_options(syntax, rest)
-                read = replace(read, options=options + read.options)
-                if read.understood:
-                    found[read] = None
-                else:
-                    pending.append((read.options, read.unread))
-    return list(found)
-
-
-def _runs(wrapper: Wrapper, parsed: Parsed) -> list[Inner]:
-    """What a wrapper of the common kinds runs."""
-    found = [Inner(text=text) for text in parsed.values(*wrapper.text)]
-    words = parsed.words
-    if not words or wrapper.runs == "nothing":
-        return found
-    if wrapper.runs == "arguments":
-        return [*found, Inner(("sh", *words))]
-    as_text = parsed.has(*wrapper.shell) or wrapper.runs == "text"
-    if as_text and not parsed.has(*wrapper.words):
-        return [*found, Inner(text=" ".join(words))]
-    return [*found, Inner(words)]
+def _separator(parsed: Parsed) -> str | None:
+    """What stands between the items of `xargs`: lines with `-I`, else blanks."""
+    if parsed.has("-0", "--null"):
+        return "\0"
+    if given := parsed.values("-d", "--delimiter"):
+        return ansi_c(given[-1])
+    return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
 
 
 def _with_items(parsed: Parsed, items: list[str]) -> list[Inner]:
@@ -220,17 +189,10 @@ def _env(arguments: tuple[str, ...]) -> list[Inner]:
     for parsed in readings(_TABLE["env"], arguments):
         texts = parsed.values("-S", "--split-string")
         if texts:
-            found.append(Inner(("env", *_split(texts[-1]), *parsed.words)))
+            found.append(Inner(("env", *split_words(texts[-1]), *parsed.words)))
         elif parsed.words:
             found.append(Inner(parsed.words))
     return found
-
-
-def _split(text: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return text.split()
 
 
 def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
@@ -241,13 +203,13 @@ def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
     ]
     for parsed in readings(direct, arguments):
         if parsed.has("-u", "--user"):
-            return [*found, *_runs(direct, parsed)]
+            return [*found, *runs(direct, parsed)]
     return _common("su", arguments)
 
 
 def _common(name: str, arguments: tuple[str, ...]) -> list[Inner]:
     wrapper = _TABLE[name]
-    return [inner for each in readings(wrapper, arguments) for inner in _runs(wrapper, each)]
+    return [inner for each in readings(wrapper, arguments) for inner in runs(wrapper, each)]
 
 
 def _daemon(arguments: tuple[str, ...]) -> list[Inner]:
@@ -271,77 +233,10 @@ def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
                 if said and said[2].lower() != "none":
                     found.append(Inner(text=said[2].strip("\"'")))
             if not parsed.has(*wrapper.asks):
-                found += _runs(wrapper, parsed)
+                found += runs(wrapper, parsed)
         return list(dict.fromkeys(found))
 
     return find
-
-
-def _screen(arguments: tuple[str, ...]) -> list[Inner]:
-    """`screen [options] command`; with `-X` a command of screen's own."""
-    found = []
-    for parsed in readings(_TABLE["screen"], arguments):
-        words = parsed.words
-        if not parsed.has("-X"):
-            found += [Inner(words)] if words else []
-        elif words[:1] == ("stuff",):
-            found.append(Inner(text=_typed(" ".join(words[1:]))))
-        elif words[:1] in (("screen",), ("exec",)) and words[1:]:
-            found.append(Inner(words[1:]))
-    return found
-
-
-def _typed(text: str) -> str:
-    """Keys as they are sent to a terminal: `\\n`, `^M` and `\\015` end a line."""
-    return re.sub(r"\\n|\\r|\^M|\\015|\\012|\r", "\n", text)
-
-
-_KEYS = re.compile(r"Enter|Space|Escape|Tab|BSpace|[CMS]-\S", re.IGNORECASE)
-
-
-def _tmux(arguments: tuple[str, ...]) -> list[Inner]:
-    """`tmux` and its commands, one after the other behind `;`; names may be cut short."""
-    outer = _TABLE["tmux"]
-    found = []
-    for parsed in readings(outer, arguments):
-        found += [Inner(text=text) for text in parsed.values(*outer.text)]
-        command: list[str] = []
-        for word in (*parsed.words, ";"):
-            if word == ";" or word.endswith(";"):
-                command += [word[:-1]] if word != ";" else []
-                found += _tmux_command(command)
-                command = []
-            else:
-                command.append(word)
-    return found
-
-
-_TMUX_NAMES = {
-    "new": "new-session", "neww": "new-window", "splitw": "split-window", "run": "run-shell",
-    "respawnp": "respawn-pane", "respawnw": "respawn-window", "if": "if-shell",
-    "pipep": "pipe-pane", "popup": "display-popup", "send": "send-keys",
-}  # fmt: skip
-
-
-def _tmux_command(command: list[str]) -> list[Inner]:
-    if not command:
-        return []
-    written = _TMUX_NAMES.get(command[0], command[0])
-    full = [name for name in _TMUX_NAMES.values() if name.startswith(written)]
-    if len(full) != 1:
-        return []
-    wrapper = _TABLE[f"tmux {full[0]}"]
-    found = []
-    for parsed in readings(wrapper, tuple(command[1:])):
-        words = parsed.words
-        if full[0] == "send-keys":
-            typed = "".join("\n" if _KEYS.fullmatch(word) else word for word in words)
-            found += [Inner(text=_typed(typed))] if words else []
-        elif full[0] == "if-shell" and words:
-            found += [Inner(text=words[0]), *(Inner(("tmux", *_split(w))) for w in words[1:])]
-        else:
-            found += _runs(wrapper, parsed)
-    return found
 
 
 def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
@@ -359,6 +254,32 @@ def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
         return inner
 
     return find
+
+
+_GIT_COMMANDS = re.compile(
+    r"(?i)(?:core\.(?:pager|editor|sshcommand)|sequence\.editor|diff\.external|pager\.\w+"
+    r"|[\w.]+\.textconv)=(.+)"
+)
+
+
+def _git(arguments: tuple[str, ...]) -> list[Inner]:
+    """`git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, settings."""
+    found = []
+    for parsed in readings(_TABLE["git options"], arguments):
+        for setting in parsed.values("-c"):
+            if said := _GIT_COMMANDS.fullmatch(setting):
+                found.append(Inner(text=said[1]))
+        words = parsed.words
+        if words[:2] == ("bisect", "run") and words[2:]:
+            found.append(Inner(words[2:]))
+        elif words[:2] == ("submodule", "foreach"):
+            rest = [word for word in words[2:] if word not in ("--recursive", "--quiet", "-q")]
+            found.append(Inner(text=" ".join(rest)))
+        elif words[:1] == ("rebase",):
+            found += _options_with_commands("-x", "--exec")(words[1:])
+        elif words[:1] == ("filter-branch",):
+            found += [Inner(text=b) for a, b in pairwise(words) if a.endswith("-filter")]
+    return found
 
 
 def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
@@ -410,16 +331,17 @@ def _editor(arguments: tuple[str, ...]) -> list[Inner]:
 _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "trap": _text_operand,
     "alias": _alias,
+    "git": _git,
     "env": _env,
     "genv": _env,
     "runuser": _runuser,
     "start-stop-daemon": _daemon,
     "ssh": _ssh("ssh"),
     "autossh": _ssh("autossh"),
-    "screen": _screen,
-    "tmux": _tmux,
+    "screen": in_screen,
+    "tmux": in_tmux,
     "tar": _options_with_commands(
-        "--checkpoint-action=exec", "--to-command", "--use-compress-program", "--rsh-command"
+        "--checkpoint-action=exec", "--to-command", "--use-compress-program", "--rsh-command", "-I"
     ),
     "rsync": _options_with_commands("-e", "--rsh"),
     "zip": _options_with_commands("-TT", "--unzip-command"),
@@ -431,6 +353,7 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "nvim": _editor,
     "ex": _editor,
     "docker": _container("docker"),
+    "docker-compose": _container("docker"),
     "podman": _container("docker"),
     "nerdctl": _container("docker"),
     "kubectl": _container("kubectl"),
