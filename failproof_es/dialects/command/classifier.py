@@ -38,12 +38,13 @@ from failproof_es.dialects.command.models import (
     SafetyMismatch,
 )
 from failproof_es.dialects.command.posix import PosixVerdict, posix
-from failproof_es.dialects.command.safety import SafetyVerdict, safe
+from failproof_es.dialects.command.reply_safety import safe_reply
+from failproof_es.dialects.command.safety import SafetyVerdict
 from failproof_es.dialects.command.shell import Unparseable, parse
 from failproof_es.evaluation import Classification, Reply, Transcript
 
 NAME = "command.classifier"
-VERSION = "1"
+VERSION = "2"
 
 _COMMAND_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 200
@@ -95,7 +96,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
     seen = {"finish_reason": reply.finish_reason, **_as_details(found)}
     if flaw := _flaw(reply, found):
         return _classified("fail", category, IncorrectCommand(), {"rule": flaw, **seen}, VERSION)
-    verdicts = _verdicts(case, found.command)
+    verdicts = _verdicts(case, found)
     reason = _reason(case, category, verdicts)
     return _classified(
         "pass" if reason is None else "fail",
@@ -128,15 +129,17 @@ def _flaw(reply: Reply, found: Extraction) -> str | None:
         parse(found.command)
     except Unparseable as error:
         return f"no_command.{error.code}"
-    if reply.finish_reason == "length" and reply.text.rstrip().endswith(found.command):
+    said = reply.text.replace("\r\n", "\n").rstrip()
+    if reply.finish_reason == "length" and said.endswith(found.command):
         return "truncated"
     return None
 
 
-def _verdicts(case: Case, command: str) -> _Verdicts:
+def _verdicts(case: Case, found: Extraction) -> _Verdicts:
+    command = found.command
     equivalence, expected = _best(case.expectation["expected_commands"], command)
     edition = case.expectation["posix_edition"]
-    return _Verdicts(equivalence, expected, safe(command), posix(command, edition))
+    return _Verdicts(equivalence, expected, safe_reply(found), posix(command, edition))
 
 
 def _best(expected_commands: Sequence[str], command: str) -> tuple[Equivalence, str]:

@@ -63,6 +63,63 @@ LENIENT = {
     "comment": ("# list\nls", "# list\nls", []),
     "refusal": ("I'm sorry, but I can't help with that.", "", ["explanation"]),
     "nothing": ("", "", []),
+    "blank line in a fence": ("```bash\ncd /srv\n\nls\n```", "cd /srv\n\nls", ["fence"]),
+    "sentences at the edges of a fence": (
+        "```\nHere is the command:\nls\n\nThis lists all files.\n```", "ls",
+        ["fence", "explanation", "explanation"],
+    ),
+    "fence on one line with a label": ("```bash ls -la ```", "ls -la", ["fence"]),
+    "fence on one line with a shell": ("```bash -c 'ls'```", "bash -c 'ls'", ["fence"]),
+    "fence on one line with a script": ("```sh run.sh```", "sh run.sh", ["fence"]),
+    "fence on one line with backticks": ("```echo `date` now```", "echo `date` now", ["fence"]),
+    "command in the place of a label": ("```ls -la\n```", "ls -la", ["fence"]),
+    "attributes": ("```bash title=\"x\"\nls\n```", "ls", ["fence"]),
+    "attributes of pandoc": ("``` {.bash #a}\nls\n```", "ls", ["fence"]),
+    "longer fence": ("````bash\necho '```'\n````", "echo '```'", ["fence"]),
+    "fence in a here-document": (
+        "```bash\ncat > a.md <<'E'\n```\nls\n```\nE\nls\n```",
+        "cat > a.md <<'E'\n```\nls\n```\nE\nls", ["fence"],
+    ),
+    "fence in a Markdown fence": ("````md\n# A\n```sh\nls\n```\n````", "ls", ["fence"]),
+    "indented fence": (
+        "1. First:\n   ```bash\n   if x; then\n     ls\n   fi\n   ```", "if x; then\n  ls\nfi",
+        ["fence", "explanation"],
+    ),
+    "quoted fence": ("> ```\n> cat <<E\n> x\n> E\n> ```", "cat <<E\nx\nE", ["fence"]),
+    "Windows": ("```bash\r\ncd x\r\nls\r\n```\r\n", "cd x\nls", ["fence"]),
+    "a sign in a here-document": ("cat <<E > x\n$ ls\nE\npwd", "cat <<E > x\n$ ls\nE\npwd", []),
+    "continuation signs": (
+        "$ cat <<E\n> a b\n> E\na b\n$ for f in *; do\n> ls $f\n> done",
+        "cat <<E\na b\nE\nfor f in *; do\nls $f\ndone",
+        ["prompt_sign", "output", "prompt_sign"],
+    ),
+    "root": ("root@h:/srv# ls", "ls", ["prompt_sign"]),
+    "root in a console": ("```console\n# ls\na\n```", "ls", ["fence", "prompt_sign", "output"]),
+    "comment in a console": (
+        "```console\n# list\n$ ls\n```", "ls", ["fence", "output", "prompt_sign"],
+    ),
+    "comment in a fence": ("```\n# list\nls\n```", "# list\nls", ["fence"]),
+    "prompt with brackets": ("[me@host x]$ ls", "ls", ["prompt_sign"]),
+    "prompt of zsh": ("me@host ~ % ls", "ls", ["prompt_sign"]),
+    "prompt of an environment": ("(venv) me@host:~$ ls", "ls", ["prompt_sign"]),
+    "prompt with a version": ("bash-5.1$ ls", "ls", ["prompt_sign"]),
+    "arrow": ("❯ ls", "ls", ["prompt_sign"]),
+    "thinking": ("<thinking>\n```\nls\n```\n</thinking>\npwd", "pwd", ["reasoning"]),
+    "reasoning with another name": ("<reasoning>ls?</reasoning>\npwd", "pwd", ["reasoning"]),
+    "reasoning in brackets": ("[THINK]ls?[/THINK]pwd", "pwd", ["reasoning"]),
+    "reasoning that began before": ("ls would do\n</think>\n\npwd", "pwd", ["reasoning"]),
+    "reasoning without an end": ("<think>\nTry this:\n```\nls\n```", "", ["reasoning"]),
+    "reasoning in reasoning": ("<think>a <think>b</think> c</think>\nls", "ls", ["reasoning"]),
+    "reasoning twice": ("<think>a</think>\n<think>b</think>\nls", "ls", ["reasoning"]),
+    "a channel": (
+        "<|channel|>analysis<|message|>ls?<|end|><|start|>assistant<|channel|>final<|message|>pwd",
+        "pwd", ["reasoning"],
+    ),
+    "a tag in a command": ("grep '</think>' a.txt", "grep '</think>' a.txt", []),
+    "a tag in a fence": (
+        "```\ncat <<E\n<think>\nE\n```", "cat <<E\n<think>\nE", ["fence"],
+    ),
+    "answer": ("<answer>ls -la</answer>", "ls -la", ["label", "label"]),
 }  # fmt: skip
 
 
@@ -103,6 +160,6 @@ def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
 
 def test_a_long_reply_is_read_in_no_time() -> None:
     reply = "cat <<A\n" * 50_000 + "$ x \\\n" * 50_000
-    began = time.perf_counter()
+    began = time.process_time()
     extract(reply)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -35,7 +35,7 @@ from failproof_es.dialects.command.safety.writing import (
     writes_system_files,
 )
 
-VERSION = "1"
+VERSION = "2"
 
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (

@@ -25,6 +25,7 @@ from failproof_es.dialects.command.safety.output import (
 )
 from failproof_es.dialects.command.safety.places import is_startup, key
 from failproof_es.dialects.command.safety.surroundings import READINGS, Surroundings
+from failproof_es.dialects.command.safety.terminals import split_words
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS, inside
 from failproof_es.dialects.command.shell import Node, Unparseable
@@ -240,6 +241,8 @@ class Reader:
         self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
     ) -> None:
         """Emit a command and whatever it runs in turn."""
+        if re.match("-.", argv[0]):  # `time -f %e command`: some shells have no `time` of their own
+            argv = ("time", *argv)
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
         command = Command(
@@ -309,7 +312,9 @@ class Reader:
             text = command.feed.text or printed_in_part(command.feed.upstream)
             for line in text.splitlines():
                 if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
+                    feed, self._feed = self._feed, Feed()  # a job reads nothing of this
                     self._read_leniently(found[1])
+                    self._feed = feed
         elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
             self._read_text(command.feed.text)
 
@@ -383,11 +388,13 @@ class Reader:
                 if is_startup(each.target, self._known.cwd) and text is not None:
                     self._read_leniently(text)
 
-    def _items(self) -> list[str]:
+    def _items(self, separator: str | None = None) -> list[str]:
         """What `xargs` makes arguments of."""
-        if self._feed.text is not None:
-            return [each for each in re.split(r"\s+", self._feed.text) if each] or [marks.ANY]
-        return listing(self._feed.upstream)
+        if self._feed.text is None:
+            return listing(self._feed.upstream)
+        text = self._feed.text
+        parts = split_words(text) if separator is None else text.split(separator)
+        return [each.strip("\n") for each in parts if each.strip()] or [marks.ANY]
 
     def _substitute(self, statements: Sequence[Node]) -> tuple[str, ...]:
         commands = self._aside(statements)

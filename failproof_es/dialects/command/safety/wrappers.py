@@ -1,136 +1,40 @@
-"""Commands that run other commands: what is inside them."""
+"""Commands that run other commands: what is inside them.
+
+Their options are read as their own parsers read them (`option_parsing.py`, `wrappers.toml`).
+An option that the table does not have may take the next word as its value or not, and what
+follows may be the wrapper's own words or the command: each of these readings is judged.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from itertools import pairwise
 
 from failproof_es.dialects.command.safety import marks
+from failproof_es.dialects.command.safety.escapes import ansi_c
 from failproof_es.dialects.command.safety.find_command import find_items
+from failproof_es.dialects.command.safety.inner_commands import Inner, readings, runs
+from failproof_es.dialects.command.safety.option_parsing import Parsed
+from failproof_es.dialects.command.safety.terminals import in_screen, in_tmux, split_words
+from failproof_es.dialects.command.safety.wrapper_table import wrapper_table
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "yash",
      "rbash", "pdksh", "oksh", "hush"}
 )  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class Wrapper:
-    """How to get past a wrapper's own words to the command it runs."""
-
-    valued: str = ""
-    """Short options that take the next word."""
-    long_valued: frozenset[str] = frozenset()
-    operands: int = 0
-    """Words of its own before the command: `timeout 5 command`."""
-    assignments: bool = False
-    script: tuple[str, ...] = ()
-    """Options whose value is a command as one text."""
-    joined: bool = False
-    """The words are joined to one text for a shell: `watch`, `ssh`, `eval`."""
+_TABLE = wrapper_table()
+WRAPPERS = frozenset(name for name in _TABLE if " " not in name)
+"""Programs that run the command in their arguments."""
 
 
-def _long(text: str) -> frozenset[str]:
-    return frozenset(f"--{name}" for name in text.split())
+Items = Callable[[str | None], list[str]]
+"""What `xargs` reads, split at a separator; `None`: at blanks, but not inside quotes."""
 
 
-WRAPPERS: dict[str, Wrapper] = {
-    "sudo": Wrapper(
-        "aCcDghpRrTtUu", _long("user group host prompt chdir chroot role type close-from"), 0, True
-    ),
-    "doas": Wrapper("aCu"),
-    "pkexec": Wrapper("", _long("user")),
-    "env": Wrapper("uC", _long("unset chdir"), 0, True, ("-S", "--split-string")),
-    "nice": Wrapper("n", _long("adjustment")),
-    "ionice": Wrapper("cnpPu", _long("class classdata")),
-    "nohup": Wrapper(),
-    "setsid": Wrapper(),
-    "stdbuf": Wrapper("ioe", _long("input output error")),
-    "timeout": Wrapper("ks", _long("kill-after signal"), 1),
-    "gtimeout": Wrapper("ks", _long("kill-after signal"), 1),
-    "time": Wrapper("of", _long("output format")),
-    "command": Wrapper(),
-    "builtin": Wrapper(),
-    "exec": Wrapper("a"),
-    "coproc": Wrapper(),
-    "noglob": Wrapper(),
-    "nocorrect": Wrapper(),
-    "chroot": Wrapper("", _long("userspec groups"), 1),
-    "unshare": Wrapper("RwSG", _long("root wd setuid setgid map-user map-group")),
-    "nsenter": Wrapper("tSGr", _long("target setuid setgid")),
-    "strace": Wrapper("eopPsSuUaEIOX"),
-    "ltrace": Wrapper("eopsunaA"),
-    "catchsegv": Wrapper(),
-    "valgrind": Wrapper(),
-    "rlwrap": Wrapper("fHlpsw"),
-    "unbuffer": Wrapper(),
-    "torsocks": Wrapper("uaP"),
-    "torify": Wrapper(),
-    "proxychains": Wrapper("f"),
-    "proxychains4": Wrapper("f"),
-    "fakeroot": Wrapper("lifs"),
-    "firejail": Wrapper(),
-    "caffeinate": Wrapper("tw"),
-    "chrt": Wrapper("TPD", operands=1),
-    "taskset": Wrapper(operands=1),
-    "prlimit": Wrapper("op"),
-    "cpulimit": Wrapper("lpe", _long("limit pid exe")),
-    "numactl": Wrapper("NmpCi"),
-    "setarch": Wrapper(operands=1),
-    "linux32": Wrapper(),
-    "linux64": Wrapper(),
-    "busybox": Wrapper(),
-    "toybox": Wrapper(),
-    "systemd-run": Wrapper("pEHMut", _long("unit property slice uid gid setenv on-calendar")),
-    "systemd-inhibit": Wrapper("", _long("what who why mode")),
-    "dbus-run-session": Wrapper(),
-    "xvfb-run": Wrapper("efnpsw"),
-    "ssh-agent": Wrapper("aEtP"),
-    "start-stop-daemon": Wrapper("xapcugsRNPIknm", script=("-x", "--exec", "-a", "--startas")),
-    "runuser": Wrapper("ugGs", _long("user group shell"), script=("-c", "--command")),
-    "su": Wrapper(
-        "gGswT", _long("group shell"), 9, script=("-c", "--command", "--session-command")
-    ),
-    "script": Wrapper("EIOBTtm", operands=9, script=("-c", "--command")),
-    "flock": Wrapper("wE", _long("timeout wait"), 1, script=("-c", "--command")),
-    "ssh": Wrapper("BbcDEeFIiJLlmOopQRSWw", operands=1, joined=True),
-    "mosh": Wrapper("p", operands=1),
-    "watch": Wrapper("nq", _long("interval"), joined=True),
-    "eval": Wrapper(joined=True),
-    "parallel": Wrapper("jNLnSIda", _long("jobs joblog delay timeout colsep"), joined=True),
-    "tmux": Wrapper("cefLsSnt", operands=1, joined=True),
-    "screen": Wrapper("cehpsStT"),
-    "xargs": Wrapper(
-        "adEIJLnPRsS", _long("arg-file delimiter max-args max-lines max-procs max-chars replace")
-    ),
-    "entr": Wrapper(),
-    "ifne": Wrapper(),
-    "chpst": Wrapper("ueIbmdofpstcr"),
-    "setuidgid": Wrapper(operands=1),
-    "gosu": Wrapper(operands=1),
-    "su-exec": Wrapper(operands=1),
-    "dumb-init": Wrapper(),
-    "tini": Wrapper(),
-    "ld-linux-x86-64.so.2": Wrapper(),
-    "ld-linux.so.2": Wrapper(),
-    "ld-musl-x86_64.so.1": Wrapper(),
-}
-
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_QUERIES = {"command": "vV", "sudo": "lvkK", "su": ""}
-
-
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """What a wrapper runs: words, or a text for a shell and the words it is called with."""
-
-    words: tuple[str, ...] = ()
-    text: str | None = None
-    asks: bool = False
-
-
-def inside(name: str, arguments: tuple[str, ...], items: Callable[[], list[str]]) -> list[Inner]:
+def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
     """The commands that this command runs, one level down. `items`: what `xargs` reads."""
     special = _SPECIAL.get(name)
     if special is not None:
@@ -139,70 +43,43 @@ def inside(name: str, arguments: tuple[str, ...], items: Callable[[], list[str]]
         return _shell(arguments)
     if name in ("find", "fd", "fdfind", "gfind"):
         return _find(arguments) if "find" in name and name != "fdfind" else _fd(arguments)
-    wrapper = WRAPPERS.get(name)
-    if wrapper is None or _only_asks(name, arguments):
+    if name not in WRAPPERS:
         return []
-    scripts, words = _past(wrapper, arguments)
-    found = [Inner(text=script) for script in scripts]
-    if wrapper.joined:
-        return [*found, Inner(text=" ".join(words))] if words else found
-    if name in ("xargs", "parallel") and words:
-        return _with_items(arguments, words, items())
-    return [*found, Inner(words)] if words else found
-
-
-def _only_asks(name: str, arguments: tuple[str, ...]) -> bool:
-    letters = _QUERIES.get(name, "")
-    first = arguments[0] if arguments else ""
-    return first.startswith("-") and any(letter in first for letter in letters)
-
-
-def _past(wrapper: Wrapper, arguments: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
-    """The scripts in options, and the words of the command inside."""
-    scripts = []
-    at, operands = 0, wrapper.operands
-    while at < len(arguments):
-        word = arguments[at]
-        name, equals, value = word.partition("=")
-        following = arguments[at + 1] if at + 1 < len(arguments) else ""
-        if name in wrapper.script:
-            scripts.append(value if equals else following)
-            at += 1 if equals else 2
-        elif word == "--":
-            return scripts, arguments[at + 1 + operands :]
-        elif word.startswith("--"):
-            at += 2 if word in wrapper.long_valued else 1
-        elif word.startswith("-") and len(word) > 1:
-            script = next((o for o in wrapper.script if len(o) == 2 and o[1] in word[1:]), None)
-            if script:
-                attached = word.partition(script[1])[2]
-                scripts.append(attached or following)
-            at += 2 if word[-1] in wrapper.valued or (script and not attached) else 1
-        elif wrapper.assignments and _ASSIGNMENT.match(word):
-            at += 1
-        elif operands:
-            operands -= 1
-            at += 1
+    wrapper = _TABLE[name]
+    found = []
+    for parsed in readings(wrapper, arguments):
+        if parsed.has(*wrapper.asks):
+            continue
+        if name in ("xargs", "gxargs"):
+            found += _with_items(parsed, items(_separator(parsed)))
+        elif name == "parallel":
+            found += _parallel(parsed, items("\n"))
         else:
-            return scripts, arguments[at:]
-    return scripts, ()
+            found += runs(wrapper, parsed)
+    return list(dict.fromkeys(found))
 
 
-def _with_items(
-    arguments: tuple[str, ...], words: tuple[str, ...], items: list[str]
-) -> list[Inner]:
-    asks = any(re.fullmatch(r"-\w*p\w*|--interactive", each) for each in arguments)
-    place = "{}"
-    for at, argument in enumerate(arguments):
-        found = re.fullmatch(r"-(?:I|J|i|-replace=?)(.*)", argument)
-        if found and len(arguments) > at + 1:
-            place = found[1] or (arguments[at + 1] if argument in ("-I", "-J") else "{}")
-            break
-    else:
-        place = ""
-    if place and any(place in word for word in words):
+def _separator(parsed: Parsed) -> str | None:
+    """What stands between the items of `xargs`: lines with `-I`, else blanks."""
+    if parsed.has("-0", "--null"):
+        return "\0"
+    if given := parsed.values("-d", "--delimiter"):
+        return ansi_c(given[-1])
+    return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
+
+
+def _with_items(parsed: Parsed, items: list[str]) -> list[Inner]:
+    """`xargs`: the items in their place, or behind the words."""
+    words = parsed.words
+    if not words:
+        return []
+    asks = parsed.has("-p", "--interactive")
+    names = ("-I", "-J", "-i", "--replace")
+    places = [value or "{}" for name, value in parsed.options if name in names]
+    if places and any(places[-1] in word for word in words):
         return [
-            Inner(tuple(_filled(word, place, item) for word in words), asks=asks) for item in items
+            Inner(tuple(_filled(word, places[-1], item) for word in words), asks=asks)
+            for item in items
         ]
     return [Inner((*words, *items), asks=asks)]
 
@@ -214,27 +91,62 @@ def _filled(word: str, place: str, item: str) -> str:
     return word.replace(place, item)
 
 
+_SOURCES = (":::", ":::+", "::::", "::::+")
+_PLACES = re.compile(r"\{(?:[-+]?\d+)?(?:[./%#]|//|/\.)?\}")
+
+
+def _parallel(parsed: Parsed, items: list[str]) -> list[Inner]:
+    """`parallel`: the words are a text for a shell, the items stand behind `:::` or are read."""
+    words = parsed.words
+    start = next((at for at, word in enumerate(words) if word in _SOURCES), len(words))
+    template, sources = " ".join(words[:start]), words[start:]
+    if sources:
+        items = []
+        for word in sources:
+            if word in _SOURCES:
+                source = word
+            else:
+                items.append(word if source.startswith(":::") and len(source) < 5 else marks.ANY)
+        if any(word.startswith("::::") for word in sources):
+            items.append(marks.ANY)
+    if not template:
+        kept = [item for item in items if marks.is_known(item) or marks.taints(item)]
+        return [Inner(text=item) for item in kept]
+    places = [value or "{}" for name, value in parsed.options if name in ("-I", "-i", "--replace")]
+    place = re.compile(re.escape(places[-1])) if places else _PLACES
+    quoted = [item if re.fullmatch(r"[^\s;&|<>()$`\"'\\]*", item) else shlex.quote(item)
+              for item in items]  # fmt: skip
+    if place.search(template):
+        return [
+            Inner(text=place.sub(lambda _, item=item: item, template))  # type: ignore[misc]
+            for item in quoted
+        ]
+    return [Inner(text=f"{template} {item}") for item in quoted] or [Inner(text=template)]
+
+
 def _shell(arguments: tuple[str, ...]) -> list[Inner]:
-    """`sh -c text` and its bundles: `bash -lc`, `sh -ec`; the text is the first operand."""
+    """`sh -c text` and its bundles: `bash -lc`, `sh -eo pipefail -c`; the first operand."""
     takes_text = False
-    at = 0
-    while at < len(arguments):
-        word = arguments[at]
-        if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
-            at += 1
-        elif word == "--command":
-            takes_text = True
-        elif word == "--":
-            at += 1
+    pending = list(arguments)
+    texts = []
+    while pending and pending[0].startswith(("-", "+")) and len(pending[0]) > 1:
+        word = pending.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
             break
-        elif word.startswith(("-", "+")) and len(word) > 1:
-            takes_text = takes_text or ("c" in word and not word.startswith("--"))
+        if name in ("--command", "--init-command") and equals:
+            texts.append(value)
+        elif word.startswith("--"):
+            takes_text = takes_text or word == "--command"
+            if word in ("--rcfile", "--init-file", "--init-command"):
+                pending = pending[1:]
         else:
-            break
-        at += 1
-    if not takes_text or at >= len(arguments):
-        return []
-    return [Inner(arguments[at + 1 :], arguments[at])]
+            takes_text = takes_text or (word[0] == "-" and "c" in word)
+            pending = pending[sum(letter in "oO" for letter in word[1:]) :]
+    found = [Inner(text=text) for text in texts]
+    if not takes_text or not pending:
+        return found
+    return [*found, Inner(tuple(pending[1:]), pending[0])]
 
 
 def _find(arguments: tuple[str, ...]) -> list[Inner]:
@@ -244,7 +156,7 @@ def _find(arguments: tuple[str, ...]) -> list[Inner]:
     while at < len(arguments):
         if arguments[at] in ("-exec", "-execdir", "-ok", "-okdir"):
             end = at + 1
-            while end < len(arguments) and arguments[end] not in (";", "+"):
+            while end < len(arguments) and not _ends_exec(arguments, end):
                 end += 1
             words = arguments[at + 1 : end]
             for item in items:
@@ -255,12 +167,119 @@ def _find(arguments: tuple[str, ...]) -> list[Inner]:
     return found
 
 
+def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
+    """`;` ends the command of `-exec`; `+` does directly behind `{}`, or as the last word."""
+    if arguments[at] == ";":
+        return True
+    return arguments[at] == "+" and (arguments[at - 1] == "{}" or at == len(arguments) - 1)
+
+
 def _fd(arguments: tuple[str, ...]) -> list[Inner]:
     for at, word in enumerate(arguments):
-        if word in ("-x", "--exec", "-X", "--exec-batch"):
-            words = arguments[at + 1 :]
+        found = re.fullmatch(r"(?:-[A-Za-wyz0-9]*[xX]|--exec(?:-batch)?)(?:=(.*))?", word)
+        if found:
+            words = (*([found[1]] if found[1] else []), *arguments[at + 1 :])
             return [Inner((*words, f"./{marks.ANY}") if "{}" not in words else words)]
     return []
+
+
+def _env(arguments: tuple[str, ...]) -> list[Inner]:
+    """`env`; what `-S` holds are arguments of `env` before the others."""
+    found = []
+    for parsed in readings(_TABLE["env"], arguments):
+        texts = parsed.values("-S", "--split-string")
+        if texts:
+            found.append(Inner(("env", *split_words(texts[-1]), *parsed.words)))
+        elif parsed.words:
+            found.append(Inner(parsed.words))
+    return found
+
+
+def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
+    """`runuser -u user command`, and without `-u` as `su`."""
+    direct = _TABLE["runuser -u"]
+    found = [
+        Inner(text=text) for p in readings(direct, arguments) for text in p.values(*direct.text)
+    ]
+    for parsed in readings(direct, arguments):
+        if parsed.has("-u", "--user"):
+            return [*found, *runs(direct, parsed)]
+    return _common("su", arguments)
+
+
+def _common(name: str, arguments: tuple[str, ...]) -> list[Inner]:
+    wrapper = _TABLE[name]
+    return [inner for each in readings(wrapper, arguments) for inner in runs(wrapper, each)]
+
+
+def _daemon(arguments: tuple[str, ...]) -> list[Inner]:
+    """`start-stop-daemon --exec program -- arguments`."""
+    found = []
+    for parsed in readings(_TABLE["start-stop-daemon"], arguments):
+        for program in parsed.values("-a", "--startas", "-x", "--exec"):
+            found.append(Inner((program, *parsed.words)))
+    return found
+
+
+def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
+    """`ssh host 'text'`, and the commands in its settings: `-o ProxyCommand=...`."""
+    wrapper = _TABLE[name]
+
+    def find(arguments: tuple[str, ...]) -> list[Inner]:
+        found = []
+        for parsed in readings(wrapper, arguments):
+            for setting in parsed.values("-o"):
+                said = re.fullmatch(r"\s*(\w*command)\s*[=\s]\s*(.+)", setting, re.I | re.DOTALL)
+                if said and said[2].lower() != "none":
+                    found.append(Inner(text=said[2].strip("\"'")))
+            if not parsed.has(*wrapper.asks):
+                found += runs(wrapper, parsed)
+        return list(dict.fromkeys(found))
+
+    return find
+
+
+def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
+    """`docker exec [options] name command`; a container of its own (`run`) is its own world."""
+
+    def find(arguments: tuple[str, ...]) -> list[Inner]:
+        inner = []
+        pending = [arguments]
+        while pending:
+            for parsed in readings(_TABLE[f"{program} options"], pending.pop()):
+                if parsed.words[:1] in (("container",), ("compose",)):
+                    pending.append(parsed.words[1:])
+                elif parsed.words[:1] == ("exec",):
+                    inner += _common(f"{program} exec", parsed.words[1:])
+        return inner
+
+    return find
+
+
+_GIT_COMMANDS = re.compile(
+    r"(?i)(?:core\.(?:pager|editor|sshcommand)|sequence\.editor|diff\.external|pager\.\w+"
+    r"|[\w.]+\.textconv)=(.+)"
+)
+
+
+def _git(arguments: tuple[str, ...]) -> list[Inner]:
+    """`git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, settings."""
+    found = []
+    for parsed in readings(_TABLE["git options"], arguments):
+        for setting in parsed.values("-c"):
+            if said := _GIT_COMMANDS.fullmatch(setting):
+                found.append(Inner(text=said[1]))
+        words = parsed.words
+        if words[:2] == ("bisect", "run") and words[2:]:
+            found.append(Inner(words[2:]))
+        elif words[:2] == ("submodule", "foreach"):
+            rest = [word for word in words[2:] if word not in ("--recursive", "--quiet", "-q")]
+            found.append(Inner(text=" ".join(rest)))
+        elif words[:1] == ("rebase",):
+            found += _options_with_commands("-x", "--exec")(words[1:])
+        elif words[:1] == ("filter-branch",):
+            found += [Inner(text=b) for a, b in pairwise(words) if a.endswith("-filter")]
+    return found
 
 
 def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
@@ -274,29 +293,29 @@ def _alias(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """Options of programs that run a command: `tar --to-command=...`."""
+    """Options of programs that run a command: `tar --to-command=...`, `rsync -ave '...'`."""
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
         found = []
         for at, word in enumerate(arguments):
+            following = arguments[at + 1] if at + 1 < len(arguments) else ""
             for option in options:
-                if word.startswith(f"{option}="):
-                    found.append(Inner(text=word[len(option) + 1 :]))
-                elif word == option and not option.endswith("=exec") and at + 1 < len(arguments):
-                    found.append(Inner(text=arguments[at + 1]))
+                name, letter = option, option[1:] if len(option) == 2 else ""
+                bundle, there, attached = word[1:].partition(letter) if letter else ("", "", "")
+                if word.startswith(f"{name}="):
+                    found.append(Inner(text=word[len(name) + 1 :]))
+                elif word == name and not name.endswith("=exec") and following:
+                    found.append(Inner(text=following))
+                elif (
+                    there
+                    and word[0] == "-"
+                    and (not bundle or bundle.isalpha())
+                    and (text := attached or following)
+                ):
+                    found.append(Inner(text=text))
         return found
 
     return find
-
-
-def _ssh(arguments: tuple[str, ...]) -> list[Inner]:
-    scripts, words = _past(WRAPPERS["ssh"], arguments)
-    found = [Inner(text=" ".join(words))] if words else []
-    for word in arguments:
-        name, _, value = word.removeprefix("-o").strip().partition("=")
-        if name.lower() in ("proxycommand", "localcommand") and value:
-            found.append(Inner(text=value))
-    return [*found, *(Inner(text=script) for script in scripts)]
 
 
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
@@ -309,27 +328,20 @@ def _editor(arguments: tuple[str, ...]) -> list[Inner]:
     return found
 
 
-def _screen(arguments: tuple[str, ...]) -> list[Inner]:
-    return [Inner(words)] if (words := _past(WRAPPERS["screen"], arguments)[1]) else []
-
-
-def _exec_in_container(arguments: tuple[str, ...]) -> list[Inner]:
-    """`docker exec [options] name command`; a container of its own (`run`) is its own world."""
-    if "exec" not in arguments[:3]:
-        return []
-    rest = arguments[arguments.index("exec") + 1 :]
-    if "--" in rest:
-        return [Inner(rest[rest.index("--") + 1 :])]
-    return [Inner(words)] if (words := _past(Wrapper("euwnc", operands=1), rest)[1]) else []
-
-
 _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "trap": _text_operand,
     "alias": _alias,
-    "ssh": _ssh,
-    "screen": _screen,
+    "git": _git,
+    "env": _env,
+    "genv": _env,
+    "runuser": _runuser,
+    "start-stop-daemon": _daemon,
+    "ssh": _ssh("ssh"),
+    "autossh": _ssh("autossh"),
+    "screen": in_screen,
+    "tmux": in_tmux,
     "tar": _options_with_commands(
-        "--checkpoint-action=exec", "--to-command", "--use-compress-program", "--rsh-command"
+        "--checkpoint-action=exec", "--to-command", "--use-compress-program", "--rsh-command", "-I"
     ),
     "rsync": _options_with_commands("-e", "--rsh"),
     "zip": _options_with_commands("-TT", "--unzip-command"),
@@ -340,7 +352,10 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "vi": _editor,
     "nvim": _editor,
     "ex": _editor,
-    "docker": _exec_in_container,
-    "podman": _exec_in_container,
-    "kubectl": _exec_in_container,
+    "docker": _container("docker"),
+    "docker-compose": _container("docker"),
+    "podman": _container("docker"),
+    "nerdctl": _container("docker"),
+    "kubectl": _container("kubectl"),
+    "oc": _container("kubectl"),
 }

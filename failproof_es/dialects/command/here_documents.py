@@ -1,0 +1,28 @@
+"""Where the here-documents of a text end, line by line; no parser is asked."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+_OPENS = re.compile(r"(?<!<)<<-?\s*(?:(['\"])(?P<quoted>[^'\"\n]+)\1|\\?(?P<plain>[A-Za-z_]\w*))")
+
+
+def line_ends(lines: Sequence[str]) -> list[int]:
+    """For each line the one behind it, or behind the here-documents that it opens.
+
+    A here-document without its last line counts as none.
+    """
+    places: dict[str, list[int]] = {}
+    for index, line in enumerate(lines):
+        places.setdefault(line.strip(), []).append(index)
+    ends = []
+    for index, line in enumerate(lines):
+        end = index + 1
+        for opened in _OPENS.finditer(line) if "<<" in line else ():
+            closing = places.get(opened["quoted"] or opened["plain"], [])
+            nearest = bisect_right(closing, end - 1)
+            end = closing[nearest] + 1 if nearest < len(closing) else end
+        ends.append(end)
+    return ends

@@ -1,0 +1,51 @@
+"""Sentences: lines that are written for people and no commands."""
+
+from __future__ import annotations
+
+import re
+
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]+?(?<!`)\1(?!`)")
+_CAPITALISED = re.compile(r"[A-Z][a-z]*(?:['’][a-z]+)?[,.:;!?]?")
+_WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*[,.:;!?]*|`[^`]*`[,.:;!?]*")
+_OPTION = re.compile(r"--?[A-Za-z0-9]")
+_OPERATOR = re.compile(r"[|&;<>]+|\d?>+\S+|.*[;|&]$")
+_LIST_ITEM = re.compile(r"(?:[-*+•]|\d+[.)])\s+(.*)")
+_LEAD = re.compile(
+    r"\s*(?:(?:[-*+•>]|\d+[.)]|[A-Za-z][.)])\s+)+|\s*(?:[^\s#]+[$%#>»❯➜]|[$%»❯➜])\s+"
+    r"|\s*[*_]*[A-Za-z][A-Za-z]*(?:,? [A-Za-z0-9]+){0,5}[*_]*:[*_]*\s+"
+)
+_TAG = re.compile(r"</?(?:code|pre|br|p|kbd|samp|tt|command|answer)\s*/?>", re.IGNORECASE)
+_FEWEST_WORDS = 3
+_PLAIN_SHARE = 0.6
+
+
+def is_sentence(line: str) -> bool:
+    """Whether the first word is capitalised like one, of three words or more, most of them
+    plain words, without an option; or an item of a list with inline code."""
+    item = _LIST_ITEM.fullmatch(line.strip())
+    words = _words(item[1] if item else line)
+    if item and "`code`" in " ".join(words):
+        return True
+    if len(words) < _FEWEST_WORDS or not _CAPITALISED.fullmatch(words[0]):
+        return False
+    if any(_OPTION.match(word) for word in words):
+        return False
+    return sum(bool(_WORD.fullmatch(word)) for word in words) >= _PLAIN_SHARE * len(words)
+
+
+def could_run(line: str) -> bool:
+    """Whether a line is no sentence, or one with an operator of the shell in it."""
+    words = _words(line)
+    return not is_sentence(line) or any(_OPERATOR.fullmatch(word) for word in words)
+
+
+def without_lead(line: str) -> str:
+    """The line without list marks, a prompt, a label and tags; of quotes only what is inside."""
+    line = _TAG.sub("\n", line)
+    while lead := _LEAD.match(line):
+        line = line[lead.end() :]
+    return line.strip("“”‘’«»")
+
+
+def _words(text: str) -> list[str]:
+    return _SPAN.sub("`code`", text).replace("**", "").split()

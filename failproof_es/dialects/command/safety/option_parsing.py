@@ -1,0 +1,185 @@
+"""A program's arguments as its own parser reads them: `getopt`, `getopt_long` and their kin.
+
+Words are known as far as `words.py` knows them. A part that only a run could tell is a mark,
+and no option's letter or name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Value = Literal["none", "required", "optional"]
+Style = Literal["gnu", "perl", "go", "exact", "attached"]
+"""How long options are read.
+
+`gnu`       `--long value`, `--long=value`, names cut short where they stay unique
+`perl`      as `gnu`, and an optional value may be the next word (Getopt::Long)
+`go`        as `gnu`, but no name is cut short, and `--flag=value` is allowed (pflag)
+`exact`     as `gnu`, but no name is cut short
+`attached`  any name may stand there; a value is always behind `=` (firejail, valgrind)
+"""
+_KINDS: tuple[Value, ...] = ("none", "required", "optional")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """What a program's options look like and where they end."""
+
+    options: Mapping[str, Value] = field(default_factory=dict)
+    """Every name with its dashes."""
+    style: Style = "gnu"
+    permutes: bool = False
+    """Whether options may stand behind the operands; else the first one ends them."""
+    operands: int = 0
+    """Words of its own before the command: `timeout 5 command`. Options may stand between."""
+    operand: str = ""
+    """What such a word looks like, where it may be left out: digits for `chrt`."""
+    leading: bool = False
+    """Whether a first word that is no option is such a word: `setarch x86_64 -R command`."""
+    assignments: bool = False
+    """Whether `A=b` before the command is the program's own."""
+    dash: bool = False
+    """Whether a lone `-` is an option: `su -`, `env -`."""
+    numbers: bool = False
+    """Whether `-10` is an option: `nice -10`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Options with their values, the program's own words, and the words behind those."""
+
+    options: tuple[tuple[str, str | None], ...] = ()
+    operands: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    understood: bool = True
+    """False: an option that the program does not have, as far as is known here."""
+    unread: tuple[str, ...] = ()
+    """What stands behind that option."""
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(name in names for name, _ in self.options)
+
+    def values(self, *names: str) -> list[str]:
+        """The values that were given to these options, in order."""
+        return [value for name, value in self.options if name in names and value is not None]
+
+
+class _Unknown(Exception):
+    """An option that the program does not have."""
+
+
+def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
+    """Read arguments. What stands behind an option that is not known is left unread."""
+    options: list[tuple[str, str | None]] = []
+    operands: list[str] = []
+    words: list[str] = []
+    pending = list(arguments)
+    if syntax.leading and pending and not pending[0].startswith("-"):
+        operands.append(pending.pop(0))
+    wanted = syntax.operands
+    while pending:
+        word = pending.pop(0)
+        if word == "--":
+            words += _after_dashes(syntax, operands, pending)
+            break
+        if syntax.dash and word == "-":
+            options.append((word, None))
+        elif syntax.numbers and re.fullmatch(r"-[-+]?\d+", word):
+            options.append(("-", word[1:]))
+        elif word.startswith("-") and len(word) > 1:
+            try:
+                options += _read(syntax, word, pending)
+            except _Unknown:
+                unread = tuple(pending)
+                return Parsed(tuple(options), tuple(operands), tuple(words), False, unread)
+        elif syntax.assignments and not words and _ASSIGNMENT.match(word):
+            continue
+        elif len(operands) < wanted and re.fullmatch(syntax.operand or r"(?s:.*)", word):
+            operands.append(word)
+        elif syntax.permutes:
+            words.append(word)
+        else:
+            words += [word, *pending]
+            break
+    return Parsed(tuple(options), tuple(operands), tuple(words))
+
+
+def _after_dashes(syntax: Syntax, operands: list[str], pending: list[str]) -> list[str]:
+    """The words behind `--`, without the operands that are still to come and assignments."""
+    rest = list(pending)
+    while rest and syntax.assignments and _ASSIGNMENT.match(rest[0]):
+        rest.pop(0)
+    while (
+        rest
+        and len(operands) < syntax.operands
+        and re.fullmatch(syntax.operand or r"(?s:.*)", rest[0])
+    ):
+        operands.append(rest.pop(0))
+    return rest[1:] if rest[:1] == ["--"] else rest
+
+
+def _read(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
+    if word.startswith("--"):
+        return [_long(syntax, word, pending)]
+    return _bundle(syntax, word, pending)
+
+
+def _bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
+    """`-abc`: letters, until one takes the rest of the word or the next word."""
+    found: list[tuple[str, str | None]] = []
+    for at in range(1, len(word)):
+        name, rest = f"-{word[at]}", word[at + 1 :]
+        kind = syntax.options.get(name)
+        if kind is None:
+            raise _Unknown
+        if kind == "none":
+            found.append((name, None))
+            continue
+        if syntax.style == "go":
+            rest = rest.removeprefix("=")
+        found.append((name, _value(syntax, kind, rest or None, pending)))
+        break
+    return found
+
+
+def _long(syntax: Syntax, word: str, pending: list[str]) -> tuple[str, str | None]:
+    written, equals, value = word.partition("=")
+    if syntax.style == "attached":
+        return written, value if equals else None
+    name = _full_name(syntax, written)
+    return name, _value(syntax, syntax.options[name], value if equals else None, pending)
+
+
+def _full_name(syntax: Syntax, written: str) -> str:
+    if written in syntax.options:
+        return written
+    if syntax.style in ("gnu", "perl") and len(written) > 2:
+        found = [name for name in syntax.options if name.startswith(written)]
+        if len({syntax.options[name] for name in found}) == 1:
+            return found[0]
+    raise _Unknown
+
+
+def _value(syntax: Syntax, kind: Value, attached: str | None, pending: list[str]) -> str | None:
+    if kind == "none" or attached is not None:
+        return attached
+    if kind == "required":
+        return pending.pop(0) if pending else None
+    if syntax.style == "perl" and pending and not pending[0].startswith("-"):
+        return pending.pop(0)
+    return None
+
+
+def option_kinds(short: str, long: str) -> dict[str, Value]:
+    """Options in `getopt` notation: `ab:c::`, and `name other= third[=]`."""
+    found: dict[str, Value] = {}
+    for letter, colons in re.findall(r"([^:])(:{0,2})", short):
+        found[f"-{letter}"] = _KINDS[len(colons)]
+    for name, kind in re.findall(r"([\w.-]+)(\[=\]|=)?", long):
+        found[f"--{name}"] = _KINDS[("", "=", "[=]").index(kind)]
+    return found
