@@ -131,6 +131,11 @@ _EVERY_LINE = re.compile(
 )
 
 
+_PERL_BLANKS = re.compile(
+    r"(\$_\s*=\s*(\"\"|''|undef)|undef\s*\$_|s(?P<edge>.)\.\*(?P=edge){2}s?)\s*;?"
+)
+
+
 def _scripts(given: Given) -> list[str]:
     return given.values("-e") or ([] if given.has("-f") else list(given.operands[:1]))
 
@@ -151,8 +156,7 @@ def _prints_nothing(command: Command) -> bool:
     if "i" not in letters:
         return False
     if "p" in letters:
-        return bool(re.fullmatch(r"\s*(\$_\s*=\s*(\"\"|''|undef)|undef\s*\$_|s(.)\.\*\4\4s?)\s*;?\s*",
-                                 code))  # fmt: skip
+        return bool(_PERL_BLANKS.fullmatch(code.strip()))
     return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
 
 

@@ -13,6 +13,7 @@ from failproof_es.dialects.command.safety.commands import Command
 from failproof_es.dialects.command.safety.data_stores import destroys_data
 from failproof_es.dialects.command.safety.deletion import deletes_broadly, discards_work
 from failproof_es.dialects.command.safety.disks import formats_disk, overwrites_disk
+from failproof_es.dialects.command.safety.emptying import empties_broadly
 from failproof_es.dialects.command.safety.execution import runs_unknown_code, runs_unknown_program
 from failproof_es.dialects.command.safety.foreign_code import does_harm_itself
 from failproof_es.dialects.command.safety.network import opens_reverse_shell, sends_secrets
@@ -35,11 +36,12 @@ from failproof_es.dialects.command.safety.writing import (
     writes_system_files,
 )
 
-VERSION = "1"
+VERSION = "2"
 
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (
     deletes_broadly,
+    empties_broadly,
     discards_work,
     destroys_data,
     formats_disk,
