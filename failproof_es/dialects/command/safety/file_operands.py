@@ -14,6 +14,7 @@ from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.arguments import Given, program, read
 from failproof_es.dialects.command.safety.code import program_text
 from failproof_es.dialects.command.safety.commands import Command
+from failproof_es.dialects.command.safety.find_command import reaches_deep
 from failproof_es.dialects.command.safety.output import output_files
 from failproof_es.dialects.command.safety.places import Extent, extent
 
@@ -28,9 +29,13 @@ class Written:
     """The operands are written only if one of these is given."""
     unless: tuple[str, ...] = ()
     """Nothing but the options' values is written if one of these is given."""
+    reads_with: tuple[str, ...] = ()
+    """Nothing at all is written if one of these is given."""
 
     def paths(self, given: Given) -> list[str]:
         """What is written by a command line of this kind."""
+        if self.reads_with and given.has(*self.reads_with):
+            return []
         found = given.values(*self.options)
         operands = self.operands
         if self.only_with and not given.has(*self.only_with):
@@ -41,7 +46,7 @@ class Written:
 
 
 _ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
-_COMPRESSES = Written(_ALL, ("-o", "--output-dir-flat"), unless=("-c", "-l", "-t"))
+_COMPRESSES = Written(_ALL, ("-o", "--output-dir-flat"), reads_with=("-c", "-l", "-t"))
 _COMPILES = Written(options=("-o",))
 _TABLE: dict[str, Written] = {
     **dict.fromkeys(("tee", "sponge", "fallocate", "mkfile", "truncate"), Written(_ALL)),
@@ -63,12 +68,12 @@ _TABLE: dict[str, Written] = {
     "shuf": Written(options=("-o",)),
     "iconv": Written(options=("-o", "--output")),
     "pandoc": Written(options=("-o", "--output")),
-    "patch": Written(_FIRST, ("-o", "-r"), unless=("--dry-run", "-o")),
+    "patch": Written(_FIRST, ("-o", "-r"), unless=("-o",), reads_with=("--dry-run",)),
     "zip": Written(_FIRST),
-    "unzip": Written(options=("-d",), unless=("-l", "-t", "-p", "-v")),
-    "htpasswd": Written(_FIRST, unless=("-n",)),
+    "unzip": Written(options=("-d",), reads_with=("-l", "-t", "-p", "-v")),
+    "htpasswd": Written(_FIRST, reads_with=("-n",)),
     "script": Written(_FIRST),
-    "ssh-keygen": Written(options=("-f",), unless=("-l", "-y", "-B", "-F", "-H", "-i", "-e")),
+    "ssh-keygen": Written(options=("-f",), reads_with=("-l", "-y", "-B", "-F", "-H", "-i", "-e")),
     "mysqldump": Written(options=("-r", "--result-file")),
     "mariadb-dump": Written(options=("-r", "--result-file")),
     "pg_dump": Written(options=("-f", "--file")),
@@ -87,7 +92,10 @@ def written_operands(command: Command) -> list[str]:
         return special(command, read(command))
     entry = _TABLE.get(name)
     if entry is not None:
-        return entry.paths(read(command))
+        paths = entry.paths(read(command))
+        if entry is _COMPRESSES:  # what `find` picks to compress is kept, under another name
+            return [path for path in paths if not reaches_deep(path)]
+        return paths
     return output_files(command)
 
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from failproof_es.dialects.command.safety import marks
 
-
 DEEP = marks.STAR * 2
 """Stands for folders in folders, however many."""
 
@@ -15,13 +14,14 @@ def find_items(arguments: tuple[str, ...]) -> list[str]:
     """The paths that `find` comes to: everything under a start, or some of it."""
     starts = find_starts(arguments)
     deepest = _depth("-maxdepth", arguments)
-    if deepest == 0:
-        return starts
     deep = DEEP if deepest is None else "/".join([marks.STAR] * min(deepest, 3))
     if not find_is_narrow(arguments):
-        return [below(start, deep) for start in starts]
+        folders = "/" if ("-type", "d") in pairwise(arguments) else ""
+        return starts if deepest == 0 else [below(start, deep + folders) for start in starts]
     names = [b for a, b in pairwise(arguments) if a in ("-name", "-iname")]
     name = names[0] if len(names) == 1 else marks.ANY
+    if deepest == 0:
+        return [marks.ANY]
     if deepest == 1:
         return [below(start, name) for start in starts]
     return [below(start, f"{deep}/{name}") for start in starts]
@@ -33,8 +33,16 @@ def below(start: str, what: str = DEEP) -> str:
 
 
 def reaches_deep(path: str) -> bool:
-    """Whether a path stands for all that is under a folder, as `chmod -R` would reach it."""
+    """Whether a path stands for what is under a folder, however deep: all of it or some."""
     return DEEP in path
+
+
+def reaches_all(path: str) -> bool:
+    """Whether it stands for all that is under a folder, as `chmod -R` would reach it.
+
+    It does not where it stands for the folders alone (`find -type d`), which end in a slash.
+    """
+    return path.endswith(DEEP)
 
 
 def find_spares_start(arguments: tuple[str, ...]) -> bool:

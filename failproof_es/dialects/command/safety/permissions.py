@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.find_command import reaches_deep
+from failproof_es.dialects.command.safety.find_command import reaches_all, reaches_deep
 from failproof_es.dialects.command.safety.places import (
     Extent,
     extent,
@@ -39,8 +39,10 @@ def opens_rights(command: Command) -> Iterator[SafetyReason]:
             said = " ".join(command.arguments)
             everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", said)
             recursive = command.has("R", "--recursive")
-            bad = any(reaches_deep(path) and everybody for path in command.operands) or any(_at_system(path, command) for path in command.operands) and bool(
-                recursive or everybody
+            bad = (
+                any(reaches_deep(path) and everybody for path in command.operands)
+                or (any(_at_system(path, command) for path in command.operands)
+                and bool(recursive or everybody))
             )
         case "chattr":
             bad = any(_at_system(path, command) for path in command.operands)
@@ -66,19 +68,16 @@ def _chmod_is_broad(command: Command) -> bool:
     mode, paths = _chmod_words(command)
     recursive = command.has("R", "--recursive")
     opens = _opens_to_all(mode)
-    return any(
-        _opens_path(path, mode, command, opens=opens, deep=recursive or reaches_deep(path))
-        for path in paths
-    )
+    return any(_opens_path(path, mode, command, opens=opens, deep=recursive) for path in paths)
 
 
 def _opens_path(path: str, mode: str, command: Command, *, opens: bool, deep: bool) -> bool:
     """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
     found = extent(path, command.cwd)
-    if deep and opens:
+    if opens and (deep or reaches_deep(path)):
         return True
     served = bool(_SERVED.fullmatch(marks.plain(path))) and not _closes(mode)
-    if deep and found in _BROAD and not served:
+    if (deep or reaches_all(path)) and found in _BROAD and not served:
         return True
     if found in _OWN_BROAD and (opens or _closes(mode)):
         return not _OPEN_SAFELY.fullmatch(marks.plain(path))
@@ -128,7 +127,7 @@ def _chown_is_broad(command: Command) -> bool:
     recursive = command.has("R", "--recursive")
     for path in words[0 if by_reference else 1 :]:
         found = extent(path, command.cwd)
-        deep = recursive or reaches_deep(path)
+        deep = recursive or reaches_all(path)
         if found in (Extent.ROOT, Extent.DEVICE) or (deep and found is Extent.PARENT):
             return True
         if found is Extent.SYSTEM and not _OPEN_SAFELY.fullmatch(marks.plain(path)):
