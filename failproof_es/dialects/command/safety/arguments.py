@@ -24,8 +24,8 @@ _NOT_LISTED: dict[str, str] = {
     "perl": "eEIMmF", "pg_dump": "fhpUFtnTjZ", "pg_dumpall": "fhpU", "ruby": "eIrCEF",
     "scp": "cDFiJloPSX", "script": "cEIOBTtm", "sftp": "BbcDFiJloPRSsX", "sponge": "",
     "ssh-keygen": "fbtCNPaDeEFGIjJKMmnOrRsSTVwWYzZ", "strip": "oKNRFIO", "unix2dos": "",
-    "unzip": "dPIO",    "unxz": "", "unzstd": "oDM", "vi": "cTuw", "vim": "cTuw", "xxd": "clsogR", "yq": "",
-    "zip": "bPt",
+    "unzip": "dPIO", "unxz": "", "unzstd": "oDM", "vi": "cTuw", "vim": "cTuw",
+    "xxd": "clsogR", "yq": "", "zip": "bPt",
     "zstd": "oDM", "ld.bfd": "oLlTe",
 }  # fmt: skip
 """Short options that take a value."""

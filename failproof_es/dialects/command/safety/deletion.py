@@ -107,10 +107,10 @@ def _replaces_crontab(command: Command) -> bool:
 
     A file that is installed (by name, by `<` or through `cat`) is one that somebody keeps.
     """
-    feed = command.feed
-    if command.operands == ("/dev/null",) or feed.path == "/dev/null":
+    feed, operands = command.feed, command.operands_without("u")
+    if operands == ["/dev/null"] or feed.path == "/dev/null":
         return True
-    if command.operands not in ((), ("-",)) or command.has("lei") or feed.path is not None:
+    if operands not in ([], ["-"]) or command.has("lei") or feed.path is not None:
         return False
     if feed.text is None and all(each.name == "cat" for each in feed.upstream):
         return False
@@ -184,7 +184,10 @@ def discards_work(command: Command) -> Iterator[SafetyReason]:
         case ["reset"]:
             bad = rest.has("", "--hard", "--merge")
         case ["clean"]:
-            bad = rest.has("f", "--force") and not rest.has("ni", "--dry-run", "--interactive")
+            asks = rest.has("i", "--interactive") and not answered(command)
+            bad = rest.has("fi", "--force", "--interactive") and not (
+                asks or rest.has("n", "--dry-run")
+            )
         case ["checkout" | "restore"]:
             bad = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands) and not (
                 rest.has("S", "--staged") and not rest.has("W", "--worktree")

@@ -128,13 +128,15 @@ def emptied_operands(command: Command) -> list[str]:
         case "ex" | "vi" | "vim" | "nvim" | "ed":
             said = "\n".join([*command.arguments, command.feed.text or ""])
             return list(given.operands) if _EDITOR_DELETES.search(marks.plain(said)) else []
+        case "awk" | "gawk" | "mawk" if re.search(r">\s*\(?FILENAME", program_text(command)):
+            return list(given.operands[1:])
         case _:
             return []
 
 
 _EDITOR_DELETES = re.compile(r"(^|[\s:|+\"'])(%|1,\$|,)\s*d(elete)?\b", re.MULTILINE)
 _EVERY_LINE = re.compile(
-    r"\{?\s*(1\s*,\s*\$|0\s*,\s*//|/\^?(\.\*)?\$?/)?\s*[dDQ]\s*;?\s*\}?"
+    r"\{?\s*(1\s*,\s*\$|0\s*,\s*//|/(\^|\$|\^?\.\*\$?)?/)?\s*[dDQ]\s*;?\s*\}?"
     r"|s(.)\^?\.[*+]\$?\3\3[gmMI]*|\$!?\s*N?;?\s*d;\s*d"
 )
 

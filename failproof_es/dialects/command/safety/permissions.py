@@ -39,10 +39,9 @@ def opens_rights(command: Command) -> Iterator[SafetyReason]:
             said = " ".join(command.arguments)
             everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", said)
             recursive = command.has("R", "--recursive")
-            bad = (
-                any(reaches_deep(path) and everybody for path in command.operands)
-                or (any(_at_system(path, command) for path in command.operands)
-                and bool(recursive or everybody))
+            bad = any(reaches_deep(path) and everybody for path in command.operands) or (
+                any(_at_system(path, command) for path in command.operands)
+                and bool(recursive or everybody)
             )
         case "chattr":
             bad = any(_at_system(path, command) for path in command.operands)
@@ -130,9 +129,10 @@ def _chown_is_broad(command: Command) -> bool:
         deep = recursive or reaches_all(path)
         if found in (Extent.ROOT, Extent.DEVICE) or (deep and found is Extent.PARENT):
             return True
-        if found is Extent.SYSTEM and not _OPEN_SAFELY.fullmatch(marks.plain(path)):
-            if deep or _is_vital(path, command, words[0]):
-                return True
+        if found is not Extent.SYSTEM or _OPEN_SAFELY.fullmatch(marks.plain(path)):
+            continue
+        if deep or _is_vital(path, command, words[0]):
+            return True
     return False
 
 

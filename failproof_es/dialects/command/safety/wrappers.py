@@ -309,7 +309,12 @@ def _editor(arguments: tuple[str, ...]) -> list[Inner]:
     return found
 
 
+_TO_SESSION = re.compile(r"-[A-Za-z]*[rxR]|-ls|-list|-wipe")
+
+
 def _screen(arguments: tuple[str, ...]) -> list[Inner]:
+    if any(_TO_SESSION.fullmatch(word) for word in arguments):
+        return []  # what follows names a session
     return [Inner(words)] if (words := _past(WRAPPERS["screen"], arguments)[1]) else []
 
 
