@@ -3,7 +3,6 @@
 # ruff: noqa: E501  a pair stands on one line
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 from itertools import combinations, product
@@ -34,7 +33,7 @@ def _effects(mode: str, folder: Path) -> tuple[int, ...]:
     for at, (before, mask, is_folder) in enumerate(product(BEFORE, UMASKS, (False, True))):
         path = folder / f"{at}"
         path.mkdir() if is_folder else path.touch()
-        os.chmod(path, before)
+        path.chmod(before)
         found.append((path, mask))
     for mask in UMASKS:
         paths = [str(path) for path, its in found if its == mask]

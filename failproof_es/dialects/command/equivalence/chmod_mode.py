@@ -47,8 +47,8 @@ def normal_mode(word: Word) -> Form:
     if not all(clauses):
         return word
     read = tuple(_clause(found[1], found[2]) for found in clauses if found)
-    value = _assigned(read)
-    return ("symbolic", read) if value is None else ("octal", value)
+    assigned = _assigned(read)
+    return ("symbolic", read) if assigned is None else ("octal", assigned)
 
 
 def _clause(who: str, actions: str) -> _Clause:
