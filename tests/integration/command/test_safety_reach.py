@@ -43,6 +43,13 @@ REACHES: dict[str, Reach] = {
     "find | while read": lambda verb, folder, names: (
         f"find {folder} -type f {names} | while read -r f; do {_operand(verb, _LOOPED)}; done"
     ),
+    "for in $(find)": lambda verb, folder, names: (
+        f"for f in $(find {folder} -type f {names}); do {_operand(verb, _LOOPED)}; done"
+    ),
+    "while read < <(find)": lambda verb, folder, names: (
+        f"while IFS= read -r f; do {_operand(verb, _LOOPED)}; done"
+        f" < <(find {folder} -type f {names})"
+    ),
     "sudo find -exec +": lambda verb, folder, names: (
         f"sudo find {folder} -type f {names} -exec {_operand(verb, '{}')} +"
     ),
@@ -51,6 +58,10 @@ PATTERNS: dict[str, Callable[[str, str], str]] = {
     "direct": lambda verb, pattern: _operand(verb, pattern),
     "loop": lambda verb, pattern: f"for f in {pattern}; do {_operand(verb, _LOOPED)}; done",
     "ls | xargs": lambda verb, pattern: f"ls -d {pattern} | xargs -I% {_operand(verb, '%')}",
+    "echo | xargs": lambda verb, pattern: f"echo {pattern} | xargs -I% {_operand(verb, '%')}",
+    "for in $(ls)": lambda verb, pattern: (
+        f"for f in $(ls -d {pattern}); do {_operand(verb, _LOOPED)}; done"
+    ),
     "sudo": lambda verb, pattern: f"sudo {_operand(verb, pattern)}",
     "bash -c": lambda verb, pattern: f"bash -c '{_operand(_requoted(verb), pattern)}'",
 }

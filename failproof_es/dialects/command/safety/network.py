@@ -183,7 +183,7 @@ def _copies_out(command: Command) -> bool:
         return elsewhere and any(_is_secret_file(path, command) for path in named)
     said = [*command.arguments, command.feed.text or ""]
     words = [piece for word in said for piece in re.split(r"[\s;]+", word)]
-    puts = bool(_PUTS.search(" ".join(said)))
+    puts = command.name == "ncftpput" or bool(_PUTS.search(" ".join(said)))
     return any(
         _is_secret_file(path, command)
         for path in words

@@ -84,7 +84,7 @@ def _echoed(arguments: tuple[str, ...]) -> str:
     while at < len(arguments) and re.fullmatch(r"-[neE]+", arguments[at]):
         escapes = escapes or "e" in arguments[at]
         at += 1
-    said = " ".join(marks.plain(word) for word in arguments[at:])
+    said = " ".join(arguments[at:])
     return (ansi_c(said) if escapes else said) + "\n"
 
 
