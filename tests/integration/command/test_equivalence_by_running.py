@@ -57,6 +57,23 @@ def test_modes_called_equal_do_the_same_to_files_and_folders_under_any_umask(
     assert [(a, b) for a, b in equal if effects[a] != effects[b]] == []
 
 
+def test_masks_called_equal_leave_the_same_mask() -> None:
+    masks = ("0", "000", "22", "022", "0022", "27", "077", "0077", "777", "u=rwx,go=rx", "-S")
+    shown = {
+        mask: subprocess.run(
+            ["bash", "-c", f"umask {mask}; umask"], check=True, capture_output=True, text=True
+        ).stdout
+        for mask in masks
+    }
+    equal = [
+        pair
+        for pair in combinations(masks, 2)
+        if equivalent(f"umask {pair[0]}", f"umask {pair[1]}").verdict is Verdict.EQUAL
+    ]
+    assert len(equal) == 5
+    assert all(shown[a] == shown[b] for a, b in equal)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -64,7 +81,8 @@ def test_modes_called_equal_do_the_same_to_files_and_folders_under_any_umask(
         ("chmod 644 a b", "chmod u=rw,go=r b a"), ("chmod -R a=rx d", "chmod --recursive 555 d"),
         ("chmod a+x f", "chmod ugo+x f"), ("chmod u=rw,g=r,o= f", "chmod 640 f"),
         ("chmod 00755 f", "chmod 000755 f"), ("chmod a= f", "chmod 0 f"),
-        ("sudo chmod 0600 f", "sudo chmod 600 f"),
+        ("umask 022", "umask 0022"), ("umask 22", "umask 022"), ("mkdir -m 0755 d", "mkdir --mode=755 d"),
+        ("install -m0644 a b", "install -m 644 a b"), ("sudo chmod 0600 f", "sudo chmod 600 f"),
         ("find . -exec chmod 0644 {} +", "find . -exec chmod a=r,u=rw {} +"),
         ("egrep foo f", "grep foo f"), ("grep -E foo f", "grep foo f"), ("grep -G 'a+' f", "grep 'a+' f"),
         ("grep -Eir '^err.*x$' d", "grep -ri '^err.*x$' d"), ("grep -E '[a-z_]*' f", "grep '[a-z_]*' f"),
@@ -82,6 +100,8 @@ def test_modes_and_patterns_in_two_spellings_are_equal(one: str, other: str) -> 
         ("chmod u=rw,g=r f", "chmod 640 f"), ("chmod 1755 f", "chmod 755 f"),
         ("chmod a=rX f", "chmod a=rx f"), ("chmod g=u f", "chmod g=rwx f"),
         ("chmod --reference=m 0755", "chmod --reference=m 755"), ("chmod 644 0755", "chmod 644 755"),
+        ("umask 022", "umask 002"), ("umask", "umask 0"), ("umask -S 022", "umask 022"),
+        ("mkdir -m 00755 d", "mkdir -m 755 d"), ("mkdir -m 1755 d", "mkdir -m 755 d"),
         ("chmod u+x,u-x f", "chmod u-x,u+x f"), ("chmod 8 f", "chmod 08 f"),
         ("egrep 'a+' f", "grep 'a+' f"), ("egrep 'a|b' f", "grep 'a|b' f"), ("egrep 'a{2}' f", "grep 'a{2}' f"),
         ("grep -E '(a)' f", "grep '(a)' f"), ("grep -E 'a\\.b' f", "grep -F 'a.b' f"),

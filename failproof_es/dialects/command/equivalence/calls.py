@@ -15,7 +15,11 @@ from failproof_es.dialects.command.equivalence.arguments import (
     take_script,
 )
 from failproof_es.dialects.command.equivalence.awk_program import normal_awk
-from failproof_es.dialects.command.equivalence.chmod_mode import normal_mode
+from failproof_es.dialects.command.equivalence.chmod_mode import (
+    normal_mode,
+    normal_umask,
+    with_plain_modes,
+)
 from failproof_es.dialects.command.equivalence.conditional import normal_test
 from failproof_es.dialects.command.equivalence.echo import normal_echo
 from failproof_es.dialects.command.equivalence.find_expression import normal_find
@@ -85,6 +89,8 @@ def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Stat
         given, operands, unsafe = take_script(arguments, utility.script)
     if name == "grep":
         given = without_idle_matcher(given)
+    elif name in _MAKERS:
+        given = with_plain_modes(given)
     options = settled(given, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
@@ -265,6 +271,8 @@ _DATE_FIELDS = {
 }
 _DATE_FIELD = re.compile("%([FTRDh%])")
 
+_MAKERS = frozenset({"mkdir", "mkfifo", "mknod", "install"})
+
 Rule = Callable[[str, str, Sequence[Word], Statements], Form]
 
 _RULES: dict[str, Rule] = {
@@ -275,6 +283,7 @@ _RULES: dict[str, Rule] = {
     "pkill": _signal_first,
     "sed": _sed,
     "cd": _cd,
+    "umask": lambda name, program, words, statements: ("call", name, normal_umask(words)),
     "date": _date,
     "find": normal_find,
     "tar": normal_tar,
@@ -296,7 +305,6 @@ _RULES: dict[str, Rule] = {
             "history",
             "break",
             "continue",
-            "umask",
             "trap",
             "type",
             "expr",

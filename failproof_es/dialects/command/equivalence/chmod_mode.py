@@ -21,10 +21,13 @@ whatever copies rights (`g=u`), tests for them (`X`), or names `s` or `t`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from failproof_es.dialects.command.equivalence.words import Form, Word
+from failproof_es.dialects.command.equivalence.arguments import Option
+from failproof_es.dialects.command.equivalence.words import Form, Word, literal
 
 _OCTAL = re.compile(r"[0-7]{1,12}")
+_SHORT_OCTAL = re.compile(r"[0-7]{1,4}")
 _CLAUSE = re.compile(r"([ugoa]*)((?:[-+=][rwxXst]*)+)")
 _ACTION = re.compile(r"([-+=])([rwxXst]*)")
 _BITS = {"r": 4, "w": 2, "x": 1}
@@ -49,6 +52,31 @@ def normal_mode(word: Word) -> Form:
     read = tuple(_clause(found[1], found[2]) for found in clauses if found)
     assigned = _assigned(read)
     return ("symbolic", read) if assigned is None else ("octal", assigned)
+
+
+def with_plain_modes(options: Sequence[Option]) -> list[Option]:
+    """The options with an octal `-m` of up to four digits without its leading zeros.
+
+    `mkdir`, `mkfifo`, `mknod` and `install` read it by the same rules as `chmod`.
+    """
+    return [
+        Option(each.name, literal(f"{int(text, 8):o}"))
+        if each.name == "-m" and _SHORT_OCTAL.fullmatch(text := _text(each.value))
+        else each
+        for each in options
+    ]
+
+
+def normal_umask(words: Sequence[Word]) -> Form:
+    """The operands of `umask`; an octal mask is a number (XCU, `umask`), zeros before it nothing."""
+    text = _text(words[0]) if len(words) == 1 else ""
+    if _SHORT_OCTAL.fullmatch(text) and int(text, 8) <= 0o777:
+        return int(text, 8)
+    return tuple(words)
+
+
+def _text(word: Word | None) -> str:
+    return (word.text or "") if word is not None else ""
 
 
 def _clause(who: str, actions: str) -> _Clause:
