@@ -68,7 +68,7 @@ def with_plain_modes(options: Sequence[Option]) -> list[Option]:
 
 
 def normal_umask(words: Sequence[Word]) -> Form:
-    """The operands of `umask`; an octal mask is a number (XCU, `umask`), zeros before it nothing."""
+    """The operands of `umask`; of an octal mask only the value counts (XCU, `umask`)."""
     text = _text(words[0]) if len(words) == 1 else ""
     if _SHORT_OCTAL.fullmatch(text) and int(text, 8) <= 0o777:
         return int(text, 8)
