@@ -170,6 +170,8 @@ def test_a_program_in_another_language_is_judged_by_what_it_reaches(
         "python3 -c \"import os; [os.remove(f) for f in os.listdir('.') if f.endswith('.tmp')]\"",
         "python3 -c \"from pathlib import Path; [p.unlink() for p in Path('.').rglob('*.pyc')]\"",
         "perl -pi -e 's/a/b/' *",
+        "perl -ne '/unlink/ && print' *",
+        "perl -ne 'print if /chmod 777/' *",
         "sed -i '/^$/d' *",
         "sed -i 1d *",
         "sed -n -i p *",

@@ -52,6 +52,8 @@ _PICKS = re.compile(
 _PERL_GLOB = re.compile(r"<([^<>\s=;]*[*?][^<>\s;]*)>")
 _TAKES_WORDS = re.compile(r"\bARGV\b|\bargv\b|\bshift\b|\bargs\b")
 _TAKES_LINES = re.compile(r"\bSTDIN\b|\bstdin\b|<>|\bgets\b|\$_|\binput\(|\$<")
+_DOES = re.compile("|".join((_DELETES.pattern, _EMPTIES.pattern, _CHMODS.pattern)))
+_PATTERN = re.compile(r"(?<![\w)\]'\"])/(?:[^/\n\\]|\\.)*/")
 _GLOB = str.maketrans({"*": marks.STAR, "?": marks.QUESTION})
 
 
@@ -107,6 +109,8 @@ def _given(code: str, command: Command) -> list[str]:
         return []
     by_line = any(re.fullmatch(r"-\w*[np]\w*", word) for word in command.arguments)
     found = []
+    if not _DOES.search(_PATTERN.sub("", code)):
+        return []  # it only looks for such words
     if _TAKES_WORDS.search(code) or by_line:
         found += [word for word in command.operands if marks.plain(word) not in code]
     if command.feed.upstream and (by_line or _TAKES_LINES.search(code)):
