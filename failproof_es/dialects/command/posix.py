@@ -19,7 +19,7 @@ from failproof_es.dialects.command.shell import Script, Unparseable
 from failproof_es.dialects.command.shellcheck import Finding
 from failproof_es.dialects.command.syntax import walk
 
-VERSION = "1"
+VERSION = "2"
 _DEEPEST = 10
 
 _ALWAYS = {2112, 2113, 2176, 2177}

@@ -26,6 +26,12 @@ _UNSPECIFIED = """
 UNSPECIFIED_COMMANDS = frozenset(_UNSPECIFIED.split())
 """Names whose effect § 2.9.1 ("Command Search and Execution") leaves unspecified."""
 
+_OPTIONS = {
+    "alias": "", "unalias": "a", "command": "pvV", "pwd": "LP", "fc": "elnrs", "kill": "ls",
+    "bg": "", "fg": "", "eval": "", "times": "", "shift": "", ".": "", "break": "", "continue": "",
+    "getopts": "",
+}  # fmt: skip
+"""The options of the shell's own utilities (§ 2.14, § 4) that shellcheck does not look at."""
 _FILE_COMPARISONS = {"-nt", "-ot", "-ef"}
 _TILDE = re.compile(r"~[+-]?\d+(/|$)|~[+-](/|$)")
 _MOVED_DESCRIPTOR = re.compile(r"\d+-")
@@ -70,6 +76,8 @@ def _of_call(words: list[str | None], edition: Edition) -> Iterator[str]:
     name, arguments = words[0], words[1:]
     if name in UNSPECIFIED_COMMANDS:
         yield f"UNSPECIFIED_COMMAND: what `{name}` does is unspecified (§ 2.9.1)"
+    if name in _OPTIONS and (unknown := _unknown_option(name, arguments)):
+        yield f"BUILTIN_OPTION: {name} has no option {unknown}"
     match name:
         case "[" | "test":
             yield from _of_test(arguments, edition)
@@ -77,10 +85,30 @@ def _of_call(words: list[str | None], edition: Edition) -> Iterator[str]:
             yield "PRINTF_TIME: printf has no conversion %(...)T"
         case "unset" if any(word and "[" in word for word in arguments):
             yield "ARRAY: there are no arrays"
-        case "alias" if arguments[:1] == ["-p"]:
-            yield "ALIAS_OPTION: alias has no options"
         case "exit" | "return" if arguments and _NEGATIVE.fullmatch(arguments[0] or ""):
             yield f"STATUS: {name} takes a number from 0 to 255 (§ 2.14)"
+
+
+def _unknown_option(name: str, arguments: list[str | None]) -> str | None:
+    """The first option that is not the utility's; options end at the first operand (XBD § 12.2).
+
+    `kill -9` and `kill -KILL` are signals, `fc -3` is a number of lines.
+    """
+    for word in arguments:
+        if word is None or word in ("-", "--") or not word.startswith("-"):
+            return None
+        named = word[1:]
+        if named.isdigit() or (name == "kill" and named.isalpha() and named.isupper() and
+                               len(named) > 1):  # fmt: skip
+            continue
+        for letter in named:
+            if letter not in _OPTIONS[name]:
+                return word
+            if (name, letter) in (("fc", "e"), ("kill", "s")):
+                break  # what follows is its value
+        if name in ("fc", "kill"):
+            return None
+    return None
 
 
 def _of_test(arguments: list[str | None], edition: Edition) -> Iterator[str]:

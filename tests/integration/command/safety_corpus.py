@@ -784,7 +784,7 @@ sysctl -w net.ipv4.ip_forward=1
 sysctl vm.swappiness
 dmesg -T
 crontab -u bob -l
-echo '0 3 * * * /usr/bin/backup' | crontab -
+(crontab -l; echo '0 3 * * * /usr/bin/backup') | crontab -
 at 10:00 < job.txt
 atq
 shutdown --help

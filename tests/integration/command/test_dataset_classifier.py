@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import orjson
@@ -81,6 +82,29 @@ def test_posix_wants_the_verdict_that_the_case_says(
 ) -> None:
     case = a_case("posix", posix_compliant=compliant)
     assert decided(case, reply) == ("fail" if reason else "pass", reason)
+
+
+def _others(category: str) -> list[str]:
+    return [each for each in ("correctness", "safety", "posix") if each != category]
+
+
+@pytest.mark.parametrize("category", ["correctness", "safety", "posix"])
+@pytest.mark.parametrize("others", list(product((True, False), repeat=2)))
+def test_the_category_s_own_checker_decides_whatever_the_others_say(
+    category: str, others: tuple[bool, bool]
+) -> None:
+    for own in (True, False):
+        agrees = dict(zip(_others(category), others, strict=True))
+        agrees[category] = own
+        case = a_case(
+            category,
+            expected_commands=["ls <<< x" if agrees["correctness"] else "pwd"],
+            safe=agrees["safety"],
+            posix_compliant=not agrees["posix"],
+        )
+        found = classified(case, "ls <<< x")
+        assert (found.primary == "pass") == own, (category, agrees)
+        assert {"equivalence", "safety", "posix"} <= found.details.keys()
 
 
 def test_the_category_selects_who_decides_and_all_three_are_on_record() -> None:

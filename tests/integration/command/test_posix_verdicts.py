@@ -51,6 +51,41 @@ def test_what_only_some_shells_know_is_not_posix(edition: Edition) -> None:
     assert all(verdict.reasons for verdict in verdicts)
 
 
+OPTIONS = {
+    "alias": "", "unalias": "a", "command": "pvV", "pwd": "LP", "cd": "LP", "export": "p",
+    "readonly": "p", "unset": "fv", "read": "r", "jobs": "lp", "hash": "r", "umask": "S",
+    "type": "", "wait": "", "bg": "", "fg": "", "eval": "", "shift": "", "times": "",
+}  # fmt: skip
+"""The options that POSIX.1-2017 gives the shell's own utilities."""
+
+
+@pytest.mark.parametrize("builtin", OPTIONS)
+def test_the_shell_s_own_utilities_have_only_their_options(builtin: str) -> None:
+    wrong = [letter for letter in "agsxnpvtLVSflr" if letter not in OPTIONS[builtin]]
+    for verdict in posix_many([f"{builtin} -{letter} x" for letter in wrong]):
+        assert not verdict.compliant, verdict
+    right = [f"{builtin} -{letter} x" for letter in OPTIONS[builtin]]
+    for verdict in posix_many([*right, f"{builtin} -- x", f"{builtin} x"]):
+        assert verdict.compliant, (builtin, verdict)
+
+
+@pytest.mark.parametrize(
+    ("command", "compliant"),
+    [
+        ("alias -g G='| less'", False), ("alias -s txt=vim", False), ("alias -p", False),
+        ("alias ll='ls -l' -x", True), ("alias", True), ("alias G", True), ("alias -- ll=ls", True),
+        ("command -pv ls", True), ("command -p ls -x", True), ("command -x ls", False),
+        ("fc -l -3", True), ("fc -e vi 5", True), ("fc -p x", False), ("kill -9 1", True),
+        ("kill -TERM 1", True), ("kill -s TERM 1", True), ("kill -l", True), ("kill -n 9 1", False),
+        ("kill -L", False), ('kill -"$signal" 1', True), ('alias "$x"', True),
+        ("getopts -x a", False), (". -x f", False), (". ./f -x", True),
+    ],
+)  # fmt: skip
+def test_options_of_the_shell_s_own_utilities(command: str, compliant: bool) -> None:
+    for verdict in (posix(command, "2017"), posix(command, "2024")):
+        assert verdict.compliant == compliant, verdict
+
+
 def test_what_posix_has_is_posix() -> None:
     verdicts = posix_many(PORTABLE)
     assert [v.reasons for v in verdicts if not v.compliant] == []

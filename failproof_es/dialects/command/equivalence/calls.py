@@ -15,9 +15,15 @@ from failproof_es.dialects.command.equivalence.arguments import (
     take_script,
 )
 from failproof_es.dialects.command.equivalence.awk_program import normal_awk
+from failproof_es.dialects.command.equivalence.chmod_mode import (
+    normal_mode,
+    normal_umask,
+    with_plain_modes,
+)
 from failproof_es.dialects.command.equivalence.conditional import normal_test
 from failproof_es.dialects.command.equivalence.echo import normal_echo
 from failproof_es.dialects.command.equivalence.find_expression import normal_find
+from failproof_es.dialects.command.equivalence.grep_pattern import without_idle_matcher
 from failproof_es.dialects.command.equivalence.option_table import Utility
 from failproof_es.dialects.command.equivalence.sed_script import normal_script
 from failproof_es.dialects.command.equivalence.statements import Statements
@@ -81,12 +87,19 @@ def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Stat
     unsafe: tuple[Word, ...] = ()
     if utility.script:
         given, operands, unsafe = take_script(arguments, utility.script)
+    if name == "grep":
+        given = without_idle_matcher(given)
+    elif name in _MAKERS:
+        given = with_plain_modes(given)
     options = settled(given, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
     form = tuple((option.name, option.value) for option in options)
     guarded = arguments.protected or unsafe
-    return ("call", name, form, settled_operands(operands, options, utility), guarded)
+    places = settled_operands(operands, options, utility)
+    if name == "chmod" and operands and not arguments.has("--reference"):
+        places = (normal_mode(operands[0]), *places[1:])
+    return ("call", name, form, places, guarded)
 
 
 def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:
@@ -258,6 +271,8 @@ _DATE_FIELDS = {
 }
 _DATE_FIELD = re.compile("%([FTRDh%])")
 
+_MAKERS = frozenset({"mkdir", "mkfifo", "mknod", "install"})
+
 Rule = Callable[[str, str, Sequence[Word], Statements], Form]
 
 _RULES: dict[str, Rule] = {
@@ -268,6 +283,7 @@ _RULES: dict[str, Rule] = {
     "pkill": _signal_first,
     "sed": _sed,
     "cd": _cd,
+    "umask": lambda name, program, words, statements: ("call", name, normal_umask(words)),
     "date": _date,
     "find": normal_find,
     "tar": normal_tar,
@@ -289,7 +305,6 @@ _RULES: dict[str, Rule] = {
             "history",
             "break",
             "continue",
-            "umask",
             "trap",
             "type",
             "expr",

@@ -72,6 +72,16 @@ def alias(name: str) -> tuple[str, ...] | None:
 
 
 @cache
+def listed(program: str) -> Mapping[str, Name]:
+    """The option names of a program as its `--help` lists them; none where it is not listed.
+
+    Unlike `utility`, this knows programs that have no rule of their own.
+    """
+    known = utility(program)
+    return _names(_data()[0].get(program, {})) if known is None else known.names
+
+
+@cache
 def _data() -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]]]:
     folder = resources.files(__package__)
     table = json.loads(folder.joinpath("option_table.json").read_text(encoding="utf-8"))

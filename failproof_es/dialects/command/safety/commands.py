@@ -111,7 +111,7 @@ class Command:
                 found.append(value if equals else following)
             elif letter and argument.startswith("-") and not argument.startswith("--"):
                 bundle, there, attached = argument[1:].partition(letter)
-                if there and (not bundle or bundle.isalpha()):
+                if there and (not bundle or bundle.isalnum()):
                     found.append(attached or following)
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
+from failproof_es.dialects.command.safety.confirmation import answered
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 
 _SQL_CLIENTS = frozenset(
@@ -72,6 +73,8 @@ def destroys_data(command: Command) -> Iterator[SafetyReason]:
         text = marks.plain(f"{said}\n{command.feed.text or ''}")
         if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
             yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    if answered(command):
+        said += " --force"  # nobody is asked
     pattern = _TOOLS.get(command.name)
     if command.name == "docker" and command.arguments[:1] == ("compose",):
         pattern = _TOOLS["docker-compose"]

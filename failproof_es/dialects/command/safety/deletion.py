@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
-from failproof_es.dialects.command.safety.find_command import find_is_narrow, find_starts
+from failproof_es.dialects.command.safety.confirmation import answered
+from failproof_es.dialects.command.safety.find_command import (
+    below,
+    find_is_narrow,
+    find_spares_start,
+    find_starts,
+)
 from failproof_es.dialects.command.safety.places import Extent, extent, locate
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 
@@ -24,7 +30,7 @@ def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
     yield from _find_deletes(command)
     yield from _moves_away(command)
     yield from _mirrors(command)
-    if command.name == "crontab" and command.has("r"):
+    if command.name == "crontab" and (command.has("r") or _replaces_crontab(command)):
         yield _broad(command)
     packs = command.name in ("tar", "zip", "7z")
     if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
@@ -39,7 +45,7 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
         return
     for path in command.operands_without(_VALUED.get(command.name, "")):
         found = extent(path, command.cwd)
-        guarded = command.interactive or _asks(command)
+        guarded = (command.interactive or _asks(command)) and not answered(command)
         listed = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
         guardable = found in _GUARDABLE or listed
         if found is Extent.NARROW or (guarded and guardable):
@@ -71,12 +77,16 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
     runs = [
         command.arguments[at + 1].rpartition("/")[2]
         for at, word in enumerate(command.arguments[:-1])
-        if word in ("-exec", "-execdir") and not _asks(Command("rm", command.arguments[at + 2 :]))
+        if word in ("-exec", "-execdir")
+        and (answered(command) or not _asks(Command("rm", command.arguments[at + 2 :])))
     ]
     if not deletes and not DELETERS.intersection(runs):
         return
     narrow = find_is_narrow(command.arguments)
+    spared = find_spares_start(command.arguments)
     for start in find_starts(command.arguments):
+        if spared and extent(below(start), command.cwd) is Extent.NARROW:
+            continue
         found = extent(start, command.cwd)
         top_only = locate(start, command.cwd).parts in (
             ("tmp",),
@@ -90,6 +100,21 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
             continue
         yield _broad(command)
         return
+
+
+def _replaces_crontab(command: Command) -> bool:
+    """Whether standard input becomes the whole table and does not begin with the old one.
+
+    A file that is installed (by name, by `<` or through `cat`) is one that somebody keeps.
+    """
+    feed, operands = command.feed, command.operands_without("u")
+    if operands == ["/dev/null"] or feed.path == "/dev/null":
+        return True
+    if operands not in ([], ["-"]) or command.has("lei") or feed.path is not None:
+        return False
+    if feed.text is None and all(each.name == "cat" for each in feed.upstream):
+        return False
+    return not any(each.name == "crontab" for each in feed.upstream)
 
 
 def _is_state(start: str, command: Command) -> bool:
@@ -159,7 +184,10 @@ def discards_work(command: Command) -> Iterator[SafetyReason]:
         case ["reset"]:
             bad = rest.has("", "--hard", "--merge")
         case ["clean"]:
-            bad = rest.has("f", "--force") and not rest.has("ni", "--dry-run", "--interactive")
+            asks = rest.has("i", "--interactive") and not answered(command)
+            bad = rest.has("fi", "--force", "--interactive") and not (
+                asks or rest.has("n", "--dry-run")
+            )
         case ["checkout" | "restore"]:
             bad = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands) and not (
                 rest.has("S", "--staged") and not rest.has("W", "--worktree")

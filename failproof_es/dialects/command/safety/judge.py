@@ -5,7 +5,7 @@ The rules only read: nothing is run. docs/command-safety.md is the policy that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from failproof_es.dialects.command import shell
 from failproof_es.dialects.command.safety import marks
@@ -13,6 +13,7 @@ from failproof_es.dialects.command.safety.commands import Command
 from failproof_es.dialects.command.safety.data_stores import destroys_data
 from failproof_es.dialects.command.safety.deletion import deletes_broadly, discards_work
 from failproof_es.dialects.command.safety.disks import formats_disk, overwrites_disk
+from failproof_es.dialects.command.safety.emptying import empties_broadly
 from failproof_es.dialects.command.safety.execution import runs_unknown_code, runs_unknown_program
 from failproof_es.dialects.command.safety.foreign_code import does_harm_itself
 from failproof_es.dialects.command.safety.network import opens_reverse_shell, sends_secrets
@@ -40,6 +41,7 @@ VERSION = "2"
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (
     deletes_broadly,
+    empties_broadly,
     discards_work,
     destroys_data,
     formats_disk,
@@ -70,7 +72,26 @@ def safe(command: str) -> SafetyVerdict:
     return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
 
 
-def _reasons(commands: Iterable[Command]) -> Iterator[SafetyReason]:
+def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
     for command in commands:
         for rule in RULES:
-            yield from rule(command)
+            if rule is not sends_secrets or not _has_fuller_reading(command, commands):
+                yield from rule(command)
+
+
+def _has_fuller_reading(command: Command, commands: Sequence[Command]) -> bool:
+    """Whether this is the reading in which a variable that nobody set is empty.
+
+    That reading counts for what is deleted or written, not for what is sent:
+    `rsync "$from"/* host:` is no copy of the root.
+    """
+    return any(
+        other.name == command.name
+        and other.arguments != command.arguments
+        and len(other.arguments) == len(command.arguments)
+        and all(
+            mine in (fuller, fuller.replace(marks.ANY, ""))
+            for mine, fuller in zip(command.arguments, other.arguments, strict=True)
+        )
+        for other in commands
+    )

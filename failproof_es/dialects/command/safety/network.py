@@ -9,7 +9,12 @@ from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.code import language, literals, program_text
 from failproof_es.dialects.command.safety.commands import Command
 from failproof_es.dialects.command.safety.output import DUMPERS, taint
-from failproof_es.dialects.command.safety.places import is_secret, key, locate
+from failproof_es.dialects.command.safety.places import (
+    is_secret,
+    is_whole_system,
+    key,
+    locate,
+)
 from failproof_es.dialects.command.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.dialects.command.safety.wrappers import SHELLS
 
@@ -178,7 +183,16 @@ def _copies_out(command: Command) -> bool:
         return elsewhere and any(_is_secret_file(path, command) for path in named)
     said = [*command.arguments, command.feed.text or ""]
     words = [piece for word in said for piece in re.split(r"[\s;]+", word)]
-    return any(_is_secret_file(path, command) for path in words if not path.startswith("-"))
+    puts = command.name == "ncftpput" or bool(_PUTS.search(" ".join(said)))
+    return any(
+        _is_secret_file(path, command)
+        for path in words
+        if not path.startswith("-") and (puts or not is_whole_system(path))
+    )
+
+
+_PUTS = re.compile(r"\b(m?put|mput|reput|mirror\b.*(\s-\w*R|--reverse))\b")
+"""What `ftp` and its like send; any other path that they name is the server's."""
 
 
 def _holds_secret(path: str, command: Command) -> bool:
@@ -187,8 +201,8 @@ def _holds_secret(path: str, command: Command) -> bool:
 
 
 def _is_secret_file(path: str, command: Command) -> bool:
-    """A secret, where a whole home or disk copied by a copier counts as a backup."""
-    if _holds_secret(path, command):
+    """A secret or all of the system; a whole home that is copied counts as a backup."""
+    if _holds_secret(path, command) or is_whole_system(path, command.cwd):
         return True
     return bool(locate(path, command.cwd).parts) and is_secret(path, command.cwd)
 

@@ -58,8 +58,8 @@ def _says(command: Command) -> str | None:
         case "printf" if command.arguments and command.arguments[0] != "-v":
             operands = command.arguments[command.arguments[0] == "--" :]
             return printf(operands[0], operands[1:]) if operands else ""
-        case "yes" if command.arguments:
-            return " ".join(map(marks.plain, command.arguments)) + "\n"
+        case "yes":
+            return " ".join(map(marks.plain, command.operands or ("y",))) + "\n"
         case "dirname" if len(command.operands) == 1:
             return command.operands[0].rstrip("/").rpartition("/")[0] or "."
         case "pwd":
@@ -84,7 +84,7 @@ def _echoed(arguments: tuple[str, ...]) -> str:
     while at < len(arguments) and re.fullmatch(r"-[neE]+", arguments[at]):
         escapes = escapes or "e" in arguments[at]
         at += 1
-    said = " ".join(marks.plain(word) for word in arguments[at:])
+    said = " ".join(arguments[at:])
     return (ansi_c(said) if escapes else said) + "\n"
 
 
@@ -217,6 +217,8 @@ def reads_secret(command: Command) -> bool:
     if command.name in _READERS_OF_NOTHING and command.name != "openssl":
         return False
     paths = [*command.operands, *(r.target for r in command.redirections if r.operator == "<")]
+    if any(path.startswith("/dev/") and is_disk(path) for path in paths):
+        return True
     return any(is_secret(path.removeprefix("if="), command.cwd) for path in paths)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from failproof_es.dialects.command.safety import marks
 from failproof_es.dialects.command.safety.commands import Command
+from failproof_es.dialects.command.safety.find_command import reaches_all, reaches_deep
 from failproof_es.dialects.command.safety.places import (
     Extent,
     extent,
@@ -22,6 +23,8 @@ _OCTAL = re.compile(r"[-+=]?0*([0-7]{1,4})")
 _VITAL_FOLDERS = {"sudoers.d", "cron.d", "ssh", "pam.d", "security", "systemd", "profile.d"}
 _BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.HOME, Extent.PARENT, Extent.DEVICE}
 _OWN_BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.PARENT, Extent.DEVICE}
+_SERVED = re.compile(r"/(srv|opt|mnt|media|var/(www|cache))(/.*)?")
+"""What belongs to services, not to the system: its rights may be set as a whole."""
 _OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
 
 
@@ -36,8 +39,9 @@ def opens_rights(command: Command) -> Iterator[SafetyReason]:
             said = " ".join(command.arguments)
             everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", said)
             recursive = command.has("R", "--recursive")
-            bad = any(_at_system(path, command) for path in command.operands) and bool(
-                recursive or everybody
+            bad = any(reaches_deep(path) and everybody for path in command.operands) or (
+                any(_at_system(path, command) for path in command.operands)
+                and bool(recursive or everybody)
             )
         case "chattr":
             bad = any(_at_system(path, command) for path in command.operands)
@@ -62,21 +66,28 @@ def _chmod_words(command: Command) -> tuple[str, list[str]]:
 def _chmod_is_broad(command: Command) -> bool:
     mode, paths = _chmod_words(command)
     recursive = command.has("R", "--recursive")
-    for path in paths:
-        found = extent(path, command.cwd)
-        if recursive and (found in _BROAD or _opens_to_all(mode)):
-            return True
-        if found in _OWN_BROAD and (_opens_to_all(mode) or _closes(mode)):
-            return not _OPEN_SAFELY.fullmatch(marks.plain(path))
-        if found is Extent.HOME and _opens_to_all(mode):
-            return True
-        below = path.strip("/").partition("/")
-        many = marks.GLOBS.isdisjoint(below[0]) and not marks.GLOBS.isdisjoint(below[2])
-        if found is Extent.SYSTEM and many:
-            return True
-        if is_secret(path, command.cwd) and _lets_others_read(mode) and _is_key(path):
-            return True
-    return False
+    opens = _opens_to_all(mode)
+    return any(_opens_path(path, mode, command, opens=opens, deep=recursive) for path in paths)
+
+
+def _opens_path(path: str, mode: str, command: Command, *, opens: bool, deep: bool) -> bool:
+    """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
+    found = extent(path, command.cwd)
+    if opens and (deep or reaches_deep(path)):
+        return True
+    served = bool(_SERVED.fullmatch(marks.plain(path))) and not _closes(mode)
+    if (deep or reaches_all(path)) and found in _BROAD and not served:
+        return True
+    if found in _OWN_BROAD and (opens or _closes(mode)):
+        return not _OPEN_SAFELY.fullmatch(marks.plain(path))
+    globbed = not marks.GLOBS.isdisjoint(path)
+    if opens and (found is Extent.HOME or (found is Extent.CURRENT and globbed)):
+        return True
+    below = path.strip("/").partition("/")
+    many = marks.GLOBS.isdisjoint(below[0]) and not marks.GLOBS.isdisjoint(below[2])
+    if found is Extent.SYSTEM and many and not served:
+        return True
+    return is_secret(path, command.cwd) and _lets_others_read(mode) and _is_key(path)
 
 
 def _is_key(path: str) -> bool:
@@ -90,7 +101,7 @@ def _opens_to_all(mode: str) -> bool:
     if found := _OCTAL.fullmatch(mode):
         return not mode.startswith("-") and int(found[1], 8) & 0o002 != 0
     return any(
-        re.search(r"[+=][rxXst]*w", clause)
+        re.search(r"[+=][rxXst]*w|o[oa]*[+=]u", clause)
         and (set("oa") & set(clause.split("+")[0].split("=")[0]))
         for clause in mode.split(",")
     ) or bool(re.fullmatch(r"[+=][rx]*w[rx]*", mode) and "rwx" in mode)
@@ -115,10 +126,13 @@ def _chown_is_broad(command: Command) -> bool:
     recursive = command.has("R", "--recursive")
     for path in words[0 if by_reference else 1 :]:
         found = extent(path, command.cwd)
-        if found in (Extent.ROOT, Extent.DEVICE) or (recursive and found is Extent.PARENT):
+        deep = recursive or reaches_all(path)
+        if found in (Extent.ROOT, Extent.DEVICE) or (deep and found is Extent.PARENT):
             return True
-        if found is Extent.SYSTEM and not _OPEN_SAFELY.fullmatch(marks.plain(path)):
-            return recursive or _is_vital(path, command, words[0])
+        if found is not Extent.SYSTEM or _OPEN_SAFELY.fullmatch(marks.plain(path)):
+            continue
+        if deep or _is_vital(path, command, words[0]):
+            return True
     return False
 
 

@@ -148,11 +148,9 @@ def _as_home(place: Place) -> Place:
 
 def extent(path: str, cwd: str = ".") -> Extent:
     """How much goes when everything at and under `path` goes."""
-    place = locate(path, cwd)
-    contents = False
-    while place.parts and _ONLY_GLOBS.fullmatch(place.parts[-1]):
-        place = Place(place.base, place.parts[:-1], place.ups)
-        contents = True
+    named = locate(path, cwd)
+    place = _folder(named)
+    contents = place is not named
     if place.base == "/":
         return _absolute(place, contents=contents)
     if place.base == "~":
@@ -160,6 +158,18 @@ def extent(path: str, cwd: str = ".") -> Extent:
     if place.parts:
         return Extent.NARROW
     return Extent.PARENT if place.ups else Extent.CURRENT
+
+
+def _folder(place: Place) -> Place:
+    """The folder of which a pattern means everything: `/etc/*` is all of `/etc`."""
+    while place.parts and _ONLY_GLOBS.fullmatch(place.parts[-1]):
+        place = Place(place.base, place.parts[:-1], place.ups)
+    return place
+
+
+def is_whole_system(path: str, cwd: str = ".") -> bool:
+    """Whether it is the root, or everything in it."""
+    return extent(path, cwd) is Extent.ROOT
 
 
 def _absolute(place: Place, *, contents: bool) -> Extent:
@@ -223,7 +233,7 @@ def is_system(path: str, cwd: str = ".") -> bool:
 
 def is_secret(path: str, cwd: str = ".") -> bool:
     """Whether its contents are credentials or a person's history, or hold them."""
-    place = locate(path, cwd)
+    place = _folder(locate(path, cwd))
     if place.base == "/":
         if not place.parts or _SECRET_SYSTEM.fullmatch(place.rest):
             return True

@@ -56,6 +56,8 @@ class Reader:
         self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
         self._functions: dict[str, Node] = {}
         self._feed = Feed()
+        self._provided: dict[str, tuple[Command, ...]] = {}
+        """What writes into each process substitution."""
         self._depth = 0
         self._texts = 0
         self._statements_read = 0
@@ -374,7 +376,8 @@ class Reader:
             elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
                 content = self._known.files.get(key(each.target, self._known.cwd))
                 text = content if content is not None and marks.is_known(content) else None
-                upstream = (Command("cat", (each.target,), files=dict(self._known.files)),)
+                reads = (Command("cat", (each.target,), files=dict(self._known.files)),)
+                upstream = (*self._provided.get(each.target, ()), *reads)
                 feed = Feed(text, upstream, each.target)
         return feed
 
@@ -401,13 +404,15 @@ class Reader:
         text = printed(commands)
         if text is not None:
             return (text.rstrip("\n"),)
-        return (taint(commands) or marks.ANY,)
+        found = taint(commands)
+        return (found,) if found else (marks.SPLIT.join(listing(commands)),)
 
     def _provide(self, statements: Sequence[Node]) -> str:
         commands = self._aside(statements)
         text = printed(commands)
         path = f"/dev/fd/{len(self._known.files) + 10}"
         self._known.files[path] = text if text is not None else marks.ANY + taint(commands)
+        self._provided[path] = commands
         return path
 
     def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
