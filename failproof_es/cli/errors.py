@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 
 import click
@@ -17,7 +19,7 @@ from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
 from failproof_es.ledger.note import NoteError
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
@@ -116,10 +118,34 @@ def _say_problems(error: InvalidInput) -> None:
         say(f"error: {problems[0]}")
     else:
         say(f"error: {len(problems)} problems, nothing was sent:")
-        for problem in problems:
-            say(f"  {problem}")
+        for line in _told_together(error.problems):
+            say(f"  {line}")
     for note in getattr(error, "__notes__", ()):
         say(_text(note))
+
+
+def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
+    """Each defect in the order found; one that several lines of a file have once, with them all."""
+    lines_of: dict[Problem, list[int]] = {}
+    for problem in problems:
+        alike = replace(problem, line=None, case_line=None)
+        lines_of.setdefault(alike, []).extend([] if problem.line is None else [problem.line])
+    for alike, numbers in lines_of.items():
+        first, *others = sorted(set(numbers)) or [None]
+        also = f" (and {_spans(others)})" if others else ""
+        yield f"{_text(replace(alike, line=first))}{also}"
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Numbers of lines, those that follow each other as a span: `lines 2-9, 12`."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1][1:] = [number]
+        else:
+            spans.append([number])
+    word = "line" if len(numbers) == 1 else "lines"
+    return f"{word} {', '.join('-'.join(map(str, span)) for span in spans)}"
 
 
 def _text(error: object) -> str:

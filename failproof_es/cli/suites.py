@@ -15,7 +15,7 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows, p
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.counting import counted
-from failproof_es.dialects import case_files, dialect_named, recognise_each
+from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
@@ -132,7 +132,7 @@ def _cases_of(
     found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
 ) -> Iterator[Case]:
     for dialect, files in found:
-        yield from dialect.load(files, problems)
+        yield from dialect.load(refuse_other_dialects(dialect, files, problems), problems)
 
 
 def _report(problems: Problems, cases: int) -> None:

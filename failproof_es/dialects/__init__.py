@@ -11,6 +11,15 @@ from failproof_es.dialects.registry import (
     names,
     recognise,
     recognise_each,
+    refuse_other_dialects,
 )
 
-__all__ = ["case_files", "configured", "dialect_named", "names", "recognise", "recognise_each"]
+__all__ = [
+    "case_files",
+    "configured",
+    "dialect_named",
+    "names",
+    "recognise",
+    "recognise_each",
+    "refuse_other_dialects",
+]

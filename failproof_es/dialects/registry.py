@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.dialects.discovery import case_files
+from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_table
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -107,6 +108,9 @@ def recognise_each(
             dialect = candidates[0]
             chosen.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
+        if not candidates and (shape := _table(file)):
+            problems.error(shape[0], path=file, remedy=f"{shape[1]}, in a .jsonl file")
+            continue
         problems.error(
             f"the file could be of the dialects {_listed(each.name for each in candidates)}"
             if candidates
@@ -121,6 +125,43 @@ def recognise_each(
         )
     problems.raise_errors()
     return list(chosen.values())
+
+
+def refuse_other_dialects(
+    dialect: Dialect, files: Sequence[Path], problems: Problems
+) -> list[Path]:
+    """The files that may be of this dialect; an error for each that is of another one.
+
+    Of another dialect is a file that this one does not recognise and exactly one other does.
+    """
+    kept = []
+    for file in files:
+        others = (
+            []
+            if dialect.recognises(file)
+            else [
+                name
+                for name in names()
+                if name != dialect.name and dialect_named(name).recognises(file)
+            ]
+        )
+        if len(others) == 1:
+            problems.error(
+                f"these look like {others[0]} cases, not like {dialect.name} ones",
+                path=file,
+                remedy=f"set prompts.dialect: {others[0]}, or --dialect {others[0]}",
+            )
+        else:
+            kept.append(file)
+    return kept
+
+
+def _table(file: Path) -> Shape | None:
+    try:
+        with file.open("rb") as stream:
+            return shape_of_table(stream.read(LOOKED_AT), file.suffix)
+    except OSError:
+        return None
 
 
 def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Dialect] | None:

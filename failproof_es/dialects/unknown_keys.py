@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.dialects.foreign_names import known_name
 from failproof_es.problems import Problems
 
 _OWN = ("x_", "x-", "_")
@@ -61,18 +62,23 @@ class UnknownKeys:
         `given` are the keys of the object that it stands in, `place` is where that is, in the
         arguments of `Problems.error`.
         """
-        meant = meant_by(key, known, given)
-        if meant is not None:
-            self.problems.error(
-                "is not a known key",
-                remedy=f"did you mean `{meant}`? a key of your own may begin with x_",
-                **place,
-            )
+        remedy = _remedy(key, tuple(known), given)
+        if remedy is not None:
+            own = "a key of your own may begin with x_"
+            self.problems.error("is not a known key", remedy=f"{remedy} {own}", **place)
         elif key not in self.mentioned:
             self.mentioned.add(key)
             said = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
             self.problems.warning(said, **place)
-        return meant is not None
+        return remedy is not None
+
+
+def _remedy(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
+    if (meant := meant_by(key, known, given)) is not None:
+        return f"did you mean `{meant}`?"
+    if (name := known_name(key, known, given)) is not None:
+        return f"rename it to `{name}`;"
+    return None
 
 
 def _words(key: str) -> list[str]:

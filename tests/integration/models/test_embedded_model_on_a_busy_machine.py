@@ -1,4 +1,4 @@
-"""The embedded model on a slow or busy machine: what takes long is waited for, what hangs is not."""
+"""The embedded model on a busy machine: what takes long is waited for, what hangs is not."""
 
 from __future__ import annotations
 
