@@ -25,6 +25,8 @@ from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reader import UnreadableEvent
 
+_RUN = "failproof_es_run"
+
 
 class ExitCode(IntEnum):
     """What the command line promises (architecture § 7)."""
@@ -75,8 +77,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case JournalError() | LogUnavailable():
             say(
                 f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
-                "What is recorded stays. When the database is back, take the run up with "
-                "`failproof-es resume latest`."
+                f"What is recorded stays. When the database is back, {_take_up(error)}."
             )
             return ExitCode.FAILED
         case psycopg.errors.ReadOnlySqlTransaction():
@@ -90,7 +91,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             say(
                 f"error: the database went away: {_text(error)}. Nothing that was recorded is "
                 "lost. Check that the server is running (`failproof-es db status`) and try again; "
-                "take an unfinished run up with `failproof-es resume latest`."
+                f"then {_take_up(error)}."
             )
             return ExitCode.FAILED
         case KeyboardInterrupt() | click.Abort():
@@ -106,6 +107,21 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             hint = "" if debug else " (--debug shows the stack trace)"
             say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")
             return ExitCode.FAILED
+
+
+def about_run(error: BaseException, run: str) -> None:
+    """Note which run the error broke off, by its number or its id, for the hint how to go on."""
+    vars(error)[_RUN] = run
+
+
+def _take_up(error: BaseException) -> str:
+    """How to go on with the run: never by `latest`, which another one may be by then."""
+    run = vars(error).get(_RUN)
+    if run is not None:
+        return f"take the run up with `failproof-es resume {run}`"
+    return (
+        "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
+    )
 
 
 def _is_refused(error: BaseException | None) -> bool:
@@ -131,9 +147,9 @@ def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
         alike = replace(problem, line=None, case_line=None)
         lines_of.setdefault(alike, []).extend([] if problem.line is None else [problem.line])
     for alike, numbers in lines_of.items():
-        first, *others = sorted(set(numbers)) or [None]
-        also = f" (and {_spans(others)})" if others else ""
-        yield f"{_text(replace(alike, line=first))}{also}"
+        ordered = sorted(set(numbers))
+        also = f" (and {_spans(ordered[1:])})" if ordered[1:] else ""
+        yield f"{_text(replace(alike, line=ordered[0] if ordered else None))}{also}"
 
 
 def _spans(numbers: Sequence[int]) -> str:

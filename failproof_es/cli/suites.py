@@ -19,6 +19,7 @@ from failproof_es.dialects import case_files, dialect_named, recognise_each, ref
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
+from failproof_es.whole_file import why_not
 
 _SUITES = (
     Column("dialect", "dialect"),
@@ -68,7 +69,8 @@ def new(file: Path, dialect: str) -> None:
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            f"{file} cannot be written: {error.strerror or error}", remedy="choose another place"
+            f"{file} cannot be written: {why_not(file, error)}",
+            remedy="name a place where you may write, or change its permissions",
         ) from None
     if begun.guidance is not None:
         say(begun.guidance)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 LOOKED_AT = 32 * 1024 * 1024
 """How much of a file is looked at to tell what it is, in bytes."""
 _OBJECT_A_LINE = "write one object on each line, as `jq -c .` does"
 _ELEMENT_A_LINE = "write each object of the array on a line of its own, as `jq -c '.[]'` does"
 _CSV_SUFFIXES = (".csv", ".tsv")
+
+_BEGUN = re.compile(r'\{\s*\n\s*"|\[\s*\{')
+"""How an object that goes over lines begins, and an array of objects."""
 
 Shape = tuple[str, str]
 """What it is, and what to write instead."""
@@ -20,12 +24,12 @@ def shape_of_json(raw: bytes) -> Shape | None:
     text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
     if text[:1] not in ("{", "["):
         return None
-    first = text.split("\n", 1)[0].rstrip()
     try:
         value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        # Damaged further on, or longer than was looked at: no such line is anything else.
-        return _shape(first) if first in ("{", "[") and "\n" in text else None
+        # Damaged further on, or longer than was looked at.
+        begun = _BEGUN.match(text)
+        return _shape(begun[0][0]) if begun else None
     if isinstance(value, list):
         objects = bool(value) and all(isinstance(each, dict) for each in value)
         return _shape("[") if objects else None

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from failproof_es import whole_file
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.conftest import RecordedLog
 
 CASES = [
     {"case_id": f"a-{n}", "suite_id": "a", "prompt": "hello", "expected_response": "h"}
@@ -171,3 +177,46 @@ def test_a_wrong_port_is_told_without_the_inside_of_the_client(
         "error: model mock: http://127.0.0.1:9/v1 cannot be reached: nothing listens there "
         "(connection refused) (start the server, or correct `base_url`: is its port right?)\n"
     ) in done.stderr
+
+
+def refusing(folder: Path) -> Callable[..., int]:
+    """`os.open` of a folder in which nobody may write, root neither."""
+    opened = os.open
+
+    def refused(path: Any, flags: int, *more: Any, **how: Any) -> int:
+        if flags & os.O_CREAT and Path(path).parent == folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *more, **how)
+
+    return refused
+
+
+COMMANDS = [
+    ["report", "1", "-o"],
+    ["results", "1", "--junit"],
+    ["ledger", "key", "-o"],
+    ["evidence", "export", "1", "-o"],
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_cannot_be_written_is_told_by_the_name_that_was_given(
+    command: list[str], recorded_log: RecordedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "locked" / "out.html"
+    file.parent.mkdir()
+    monkeypatch.setattr(whole_file.os, "open", refusing(file.parent))
+    done = invoke(recorded_log.url, *command, file, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"error: {file} cannot be written: permission denied in the folder {file.parent} (name a "
+        "place where you may write, or change its permissions)\n"
+    )
+
+
+def test_a_file_for_a_folder_is_told(recorded_log: RecordedLog, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    file = tmp_path / "file" / "a" / "out.html"
+    done = invoke(recorded_log.url, "report", "1", "-o", file, cwd=tmp_path)
+    said = f"error: {file} cannot be written: {tmp_path / 'file'} is no folder ("
+    assert (done.exit_code, done.stderr[: len(said)]) == (2, said)
