@@ -179,6 +179,13 @@ def _is_named(file: Path, paths: str | list[str]) -> bool:
     )
 
 
+def package_of_dialect(name: str) -> tuple[str, str] | None:
+    """Name and version of the package that offers the dialect; `None` for one that is built in."""
+    if name in _BUILT_IN or name not in _installed() or (dist := _installed()[name].dist) is None:
+        return None
+    return dist.name, dist.version
+
+
 @cache
 def _built_in(name: str) -> Dialect:
     package = import_module(f"failproof_es.dialects.{name}")
@@ -195,7 +202,7 @@ def _installed() -> dict[str, EntryPoint]:
 def _load(name: str) -> Dialect:
     """The dialect that a package offers: a class that takes no argument, or an instance."""
     point = _installed()[name]
-    package = point.dist.name if point.dist else point.value
+    package = " ".join(package_of_dialect(name) or (point.value,))
     try:
         offered = point.load()
         dialect: Dialect = offered() if isinstance(offered, type) else offered

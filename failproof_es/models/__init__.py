@@ -11,6 +11,7 @@ from failproof_es.models.anthropic import BASE_URL, AnthropicProvider
 from failproof_es.models.local import LocalProvider
 from failproof_es.models.local_process import SLOTS
 from failproof_es.models.openai import OpenAIProvider
+from failproof_es.models.packages import package_of
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.python import PythonProvider
 from failproof_es.models.weights import find, sha256
@@ -25,6 +26,7 @@ __all__ = [
     "create_provider",
     "model_keys",
     "most_at_once",
+    "package_of",
     "snapshot",
 ]
 
