@@ -191,12 +191,7 @@ def refusing(folder: Path) -> Callable[..., int]:
     return refused
 
 
-COMMANDS = [
-    ["report", "1", "-o"],
-    ["results", "1", "--junit"],
-    ["ledger", "key", "-o"],
-    ["evidence", "export", "1", "-o"],
-]
+COMMANDS = [["report", "1", "-o"], ["results", "1", "--junit"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
