@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from failproof_es import whole_file
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.acceptance.conftest import RecordedLog
 
@@ -200,7 +199,7 @@ def test_a_file_that_cannot_be_written_is_told_by_the_name_that_was_given(
 ) -> None:
     file = tmp_path / "locked" / "out.html"
     file.parent.mkdir()
-    monkeypatch.setattr(whole_file.os, "open", refusing(file.parent))
+    monkeypatch.setattr(os, "open", refusing(file.parent))
     done = invoke(recorded_log.url, *command, file, cwd=tmp_path)
     assert done.exit_code == 2
     assert done.stderr == (
