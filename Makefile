@@ -14,11 +14,7 @@ PINS := .ci/constraints.txt
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
 	@$(BIN)/failproof-es start configs/quickstart.yaml
-	@echo
-	@echo "Next:  $(BIN)/failproof-es results latest    every answer"
-	@echo "       $(BIN)/failproof-es log latest        every event"
-	@echo "       $(BIN)/failproof-es replay latest     grade the recorded answers again"
-	@echo "       $(BIN)/failproof-es verify            prove that nothing was changed"
+	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
 test: lint .venv/weights
 	@echo "make: pytest"

@@ -31,6 +31,9 @@ _NAME_CHARACTERS = 40
 _NEVER_LOCKED = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
 """What a file system says that has no locks. Nothing is ever taken for left over there."""
 
+_OF_THE_FOLDER = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""What a folder refuses in which a file is to be made."""
+
 _AS_IT_IS = os.O_RDWR | os.O_NOFOLLOW
 
 
@@ -54,6 +57,22 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
         partial.replace(path)
     _sync_folder(path.parent)
     return written
+
+
+def why_not(path: Path, error: OSError) -> str:
+    """Why `path` could not be written: the reason, and the folder it is of where that is another.
+
+    The temporary file beside it is nobody's concern.
+    """
+    reason = (error.strerror or str(error)).lower()
+    folder = path.absolute().parent
+    while not folder.is_dir() and folder != folder.parent:
+        if folder.exists() or folder.is_symlink():
+            return f"{folder} is no folder"
+        folder = folder.parent
+    if error.errno in _OF_THE_FOLDER:
+        return f"{reason} in the folder {folder}"
+    return reason
 
 
 def write_new(path: Path, pieces: Iterable[bytes], mode: int) -> Written:
@@ -83,7 +102,11 @@ def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     while True:
         partial = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{HOST}-{token_hex(6)}.partial")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        file = os.fdopen(os.open(partial, flags, mode), "wb")
+        try:
+            file = os.fdopen(os.open(partial, flags, mode), "wb")
+        except OSError as error:
+            error.filename = str(path)  # what was asked for; the other name is nobody's concern
+            raise
         # Another writer may have taken it for left over before it was locked.
         if _lock(file) and _is_still(partial, file):
             return partial, file

@@ -10,7 +10,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.report.documents import document_of, file_name
 from failproof_es.store.reader import resolve_run
 from failproof_es.store.store import Store
-from failproof_es.whole_file import write_whole
+from failproof_es.whole_file import why_not, write_whole
 
 
 def write_report(store: Store, run_id: int, folder: Path) -> str:
@@ -25,7 +25,9 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
         try:
             written = write_whole(path, pieces)
         except OSError as error:
-            raise InvalidInput.because(f"{path} cannot be written: {error}") from None
+            raise InvalidInput.because(
+                f"{path} cannot be written: {why_not(path, error)}"
+            ) from None
     file = {"kind": "report", "path": str(path), **written._asdict()}
     record_operations(store, run, [(FileWritten, file)])
     return str(path)

@@ -17,7 +17,7 @@ from failproof_es.file_lock import lock_beside, locked
 from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.regular_file import open_regular, read_regular
-from failproof_es.whole_file import write_new, write_whole
+from failproof_es.whole_file import why_not, write_new, write_whole
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 HOME = "FAILPROOF_ES_HOME"
@@ -115,8 +115,9 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
             with contextlib.suppress(OSError):  # where it is missing it is derived
                 write_whole(public_path(path), [f"{key.public}\n".encode()])
     except (OSError, NoteError) as error:
+        why = why_not(path, error) if isinstance(error, OSError) else str(error)
         raise InvalidInput.because(
-            f"the key file {path} cannot be made: {error}",
+            f"the key file {path} cannot be made: {why}",
             remedy=f"choose another file, or name one in {KEY_FILE}",
         ) from None
     return key

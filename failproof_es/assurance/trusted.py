@@ -24,7 +24,7 @@ from failproof_es.regular_file import read_regular
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 from failproof_es.web.client import UNUSABLE, fetch_now
-from failproof_es.whole_file import write_whole
+from failproof_es.whole_file import why_not, write_whole
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20
@@ -235,5 +235,6 @@ def _is_url(place: str) -> bool:
 
 def _not_kept(place: str, error: OSError) -> InvalidInput:
     return InvalidInput.because(
-        f"the checkpoint cannot be kept in {place}: {error}", remedy="choose another place"
+        f"the checkpoint cannot be kept in {place}: {why_not(_file(place), error)}",
+        remedy="name a place where you may write, or change its permissions",
     )

@@ -9,7 +9,7 @@ from failproof_es.assurance.findings import Verified
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.problems import InvalidInput
 from failproof_es.regular_file import read_regular
-from failproof_es.whole_file import write_whole
+from failproof_es.whole_file import why_not, write_whole
 
 _FORM = TypeAdapter(Verified)
 
@@ -43,5 +43,6 @@ def keep_verified(verified: Verified) -> None:
         write_whole(path, [orjson.dumps(document)])
     except OSError as error:
         raise InvalidInput.because(
-            f"{path} cannot be written: {error}", remedy="check the folder's permissions"
+            f"{path} cannot be written: {why_not(path, error)}",
+            remedy="check the folder's permissions",
         ) from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 
 import click
@@ -19,11 +21,13 @@ from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
 from failproof_es.history import ImpossibleHistory
 from failproof_es.ledger.note import NoteError
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.journal import JournalError
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reader import UnreadableEvent
+
+_RUN = "failproof_es_run"
 
 
 class ExitCode(IntEnum):
@@ -81,8 +85,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case JournalError() | LogUnavailable():
             say(
                 f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
-                "What is recorded stays. When the database is back, take the run up with "
-                "`failproof-es resume latest`."
+                f"What is recorded stays. When the database is back, {_take_up(error)}."
             )
             return ExitCode.FAILED
         case psycopg.errors.ReadOnlySqlTransaction():
@@ -96,7 +99,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             say(
                 f"error: the database went away: {_text(error)}. Nothing that was recorded is "
                 "lost. Check that the server is running (`failproof-es db status`) and try again; "
-                "take an unfinished run up with `failproof-es resume latest`."
+                f"then {_take_up(error)}."
             )
             return ExitCode.FAILED
         case KeyboardInterrupt() | click.Abort():
@@ -114,6 +117,21 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             return ExitCode.FAILED
 
 
+def about_run(error: BaseException, run: str) -> None:
+    """Note which run the error broke off, by its number or its id, for the hint how to go on."""
+    vars(error)[_RUN] = run
+
+
+def _take_up(error: BaseException) -> str:
+    """How to go on with the run: never by `latest`, which another one may be by then."""
+    run = vars(error).get(_RUN)
+    if run is not None:
+        return f"take the run up with `failproof-es resume {run}`"
+    return (
+        "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
+    )
+
+
 def _is_refused(error: BaseException | None) -> bool:
     return isinstance(error, ReadOnly | psycopg.errors.InsufficientPrivilege)
 
@@ -124,10 +142,34 @@ def _say_problems(error: InvalidInput) -> None:
         say(f"error: {problems[0]}")
     else:
         say(f"error: {len(problems)} problems, nothing was sent:")
-        for problem in problems:
-            say(f"  {problem}")
+        for line in _told_together(error.problems):
+            say(f"  {line}")
     for note in getattr(error, "__notes__", ()):
         say(_text(note))
+
+
+def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
+    """Each defect in the order found; one that several lines of a file have once, with them all."""
+    lines_of: dict[Problem, list[int]] = {}
+    for problem in problems:
+        alike = replace(problem, line=None, case_line=None)
+        lines_of.setdefault(alike, []).extend([] if problem.line is None else [problem.line])
+    for alike, numbers in lines_of.items():
+        ordered = sorted(set(numbers))
+        also = f" (and {_spans(ordered[1:])})" if ordered[1:] else ""
+        yield f"{_text(replace(alike, line=ordered[0] if ordered else None))}{also}"
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Numbers of lines, those that follow each other as a span: `lines 2-9, 12`."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1][1:] = [number]
+        else:
+            spans.append([number])
+    word = "line" if len(numbers) == 1 else "lines"
+    return f"{word} {', '.join('-'.join(map(str, span)) for span in spans)}"
 
 
 def _text(error: object) -> str:

@@ -8,7 +8,7 @@ cases, too. What XML 1.0 has no way to write, and what hides, is shown as an esc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
 import click
+import orjson
 
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.suite_table import gate_line
@@ -30,6 +31,7 @@ from failproof_es.visible import lines, one_line, shortened
 LONGEST_TEXT = 4_000
 """How many characters of one answer the file shows; the log holds all of it."""
 _LONGEST_ATTRIBUTE = 400
+_LONGEST_PART = 120
 _HELD = 1_000_000
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """By their tag, how a suite counts them."""
@@ -134,14 +136,14 @@ def _test_case(recorded: RecordedEvaluation) -> ET.Element:
             "time": f"{state.latency_ms / 1000:.3f}",
         },
     )
-    _say_how_it_went(case, state)
+    _say_how_it_went(case, recorded, state)
     if len(case) and state.replies:
         reply = ET.SubElement(case, "system-out")
         reply.text = lines(shortened(state.replies[-1].text, LONGEST_TEXT))
     return case
 
 
-def _say_how_it_went(case: ET.Element, state: Evaluation) -> None:
+def _say_how_it_went(case: ET.Element, recorded: RecordedEvaluation, state: Evaluation) -> None:
     if state.abandoned is not None:
         kind, reason = state.abandoned.kind, state.abandoned.reason
         _outcome(case, "error", kind, reason)
@@ -151,7 +153,21 @@ def _say_how_it_went(case: ET.Element, state: Evaluation) -> None:
         ET.SubElement(case, "skipped", message="scored without an accuracy")
     elif accuracy < 1:
         kind = state.classification.primary if state.classification else "failed"
-        _outcome(case, "failure", kind, state.score.reason)
+        _outcome(case, "failure", kind, state.score.reason, _asked_and_got(recorded, state))
+
+
+def _asked_and_got(recorded: RecordedEvaluation, state: Evaluation) -> dict[str, str]:
+    """What a reader needs to judge a failure without the log."""
+    asked = [turn.content for turn in recorded.case.turns if turn.role == "user"]
+    expected = dict(recorded.case.expectation)
+    told = expected.get("expected_response")
+    if set(expected) != {"expected_response"} or not isinstance(told, str):
+        told = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
+    return {
+        "prompt": asked[-1] if asked else "",
+        "expected": told,
+        "got": state.replies[-1].text if state.replies else "",
+    }
 
 
 def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
@@ -161,9 +177,20 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
     return case
 
 
-def _outcome(case: ET.Element, outcome: str, kind: str, reason: str) -> None:
-    said = ET.SubElement(case, outcome, type=_attribute(kind), message=_attribute(reason))
-    said.text = lines(shortened(reason, LONGEST_TEXT))
+def _outcome(
+    case: ET.Element, outcome: str, kind: str, reason: str, told: Mapping[str, str] | None = None
+) -> None:
+    """An outcome: the reason, and what is told beside it, in one line and again at length."""
+    named = (told or {}).items()
+    short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in named)]
+    said = ET.SubElement(case, outcome, type=_attribute(kind))
+    said.set("message", "; ".join(map(one_line, short)) if named else _attribute(reason))
+    long = [reason, *(f"{n}: {shortened(text, LONGEST_TEXT)}" for n, text in named)]
+    said.text = "\n".join(lines(shortened(each, LONGEST_TEXT + 100)) for each in long)
+
+
+def _part(text: str) -> str:
+    return repr(shortened(" ".join(text.split()), _LONGEST_PART))
 
 
 def _attribute(text: str) -> str:

@@ -27,7 +27,7 @@ from rich.text import Text
 
 from failproof_es.cli.sanitise import json_text, lines, one_line, shortened
 from failproof_es.problems import InvalidInput
-from failproof_es.whole_file import Written, write_whole
+from failproof_es.whole_file import Written, why_not, write_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -269,5 +269,6 @@ def write_file(path: Path, pieces: Iterable[bytes]) -> Written:
         return write_whole(path, pieces)
     except OSError as error:
         raise InvalidInput.because(
-            f"{path} cannot be written: {error}", remedy="choose another place"
+            f"{path} cannot be written: {why_not(path, error)}",
+            remedy="name a place where you may write, or change its permissions",
         ) from None

@@ -14,7 +14,7 @@ import click
 
 from failproof_es.assurance.keeper import Keeper
 from failproof_es.cli.checkpoint_files import Checkpoints, CheckpointWriter
-from failproof_es.cli.errors import ExitCode, exit_code_of
+from failproof_es.cli.errors import ExitCode, about_run, exit_code_of
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import connections_option, quiet_option, settings_option
@@ -43,6 +43,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.definitions import differences
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.whole_file import why_not
 from projections.follower import Follower
 
 
@@ -154,7 +155,9 @@ def resume(
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
             return resume_run(run_id, store, **how)
 
-        _carry_out(store, drive, state, junit, quiet, output_format)
+        _carry_out(
+            store, drive, state, junit, quiet, output_format, None if branching else str(run_id)
+        )
 
 
 def _carry_out(
@@ -164,6 +167,7 @@ def _carry_out(
     junit: Path | None,
     quiet: bool,
     output_format: Format,
+    resumed: str | None = None,
 ) -> None:
     """Drive the run with the projections following it, then print what came of it."""
     raise_descriptor_limit()
@@ -180,7 +184,15 @@ def _carry_out(
             state.observe(event)
             checkpoints.observe(event)
 
-        outcome = asyncio.run(_until_stopped(drive, observe, progress))
+        def run_told() -> str | None:
+            return resumed if state.run_number is None else str(state.run_number)
+
+        try:
+            outcome = asyncio.run(_until_stopped(drive, observe, progress, run_told))
+        except Exception as error:
+            if (told := run_told()) is not None:
+                about_run(error, told)
+            raise
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
@@ -206,16 +218,24 @@ def _carry_out(
 
 
 async def _until_stopped(
-    drive: Drive, observe: Callable[[Event], None], progress: Progress
+    drive: Drive,
+    observe: Callable[[Event], None],
+    progress: Progress,
+    run_told: Callable[[], str | None],
 ) -> Outcome:
-    """Drive the run. The first signal to end asks it to stop, the second ends the process."""
+    """Drive the run. The first signal to end asks it to stop, the second ends the process.
+
+    `run_told` is how the run is called in hints, once that is known.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def on_signal() -> None:
         if stop.is_set():
             progress.__exit__(None, None, None)
-            say("left at once; what is recorded stays: `failproof-es resume latest`")
+            run = run_told()
+            goes_on = f": `failproof-es resume {run}` goes on" if run else ""
+            say(f"left at once; what is recorded stays{goes_on}")
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
         say("stopping: waiting for what is in flight; once more to leave at once")
@@ -254,8 +274,10 @@ def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool
         Checkpoints(store, run).write_due()
         path = write_results_file(store, run) if run.run.ended else None
     except OSError as error:
+        path = Path(error.filename) if isinstance(error.filename, str) else None
+        why = f"{path} cannot be written: {why_not(path, error)}" if path else str(error)
         say(
-            f"error: the results file cannot be written: {error}. The results are on record: "
+            f"error: the results file is missing: {why}. The results are on record: "
             f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
         )
         return False

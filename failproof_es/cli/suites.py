@@ -15,10 +15,11 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows, p
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.counting import counted
-from failproof_es.dialects import case_files, dialect_named, recognise_each
+from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
+from failproof_es.whole_file import why_not
 
 _SUITES = (
     Column("dialect", "dialect"),
@@ -68,7 +69,8 @@ def new(file: Path, dialect: str) -> None:
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            f"{file} cannot be written: {error.strerror or error}", remedy="choose another place"
+            f"{file} cannot be written: {why_not(file, error)}",
+            remedy="name a place where you may write, or change its permissions",
         ) from None
     if begun.guidance is not None:
         say(begun.guidance)
@@ -132,7 +134,7 @@ def _cases_of(
     found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
 ) -> Iterator[Case]:
     for dialect, files in found:
-        yield from dialect.load(files, problems)
+        yield from dialect.load(refuse_other_dialects(dialect, files, problems), problems)
 
 
 def _report(problems: Problems, cases: int) -> None:

@@ -14,6 +14,8 @@ from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import Problems
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_PER_CENT = re.compile(r"\d+(\.\d+)? ?%")
 _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 
 
@@ -100,9 +102,28 @@ def _rewritten(detail: ErrorDetails) -> str | None:
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
             return f"""put it in quotes: '{text}', after --set "'{text}'": a shell takes one pair"""
+        case (("int_type" | "float_type" | "bool_type"), str(written)):
+            return _unquoted(detail["type"], written)
+        case "less_than_equal", int() | float() as number if _is_share(detail, number):
+            return f"write {number / 100:g}: a share goes from 0 to 1"
         case "list_type", str() | int() | float():
             return "put it in brackets: [a] or [a, b]"
     return None
+
+
+def _is_share(detail: ErrorDetails, number: float) -> bool:
+    """Whether somebody wrote per cent for a share."""
+    return detail.get("ctx", {}).get("le") == 1 and 1 < number <= 100
+
+
+def _unquoted(kind: str, written: str) -> str | None:
+    """How to write a number or a truth that stands in quotes, or a number of per cent."""
+    text = written.strip()
+    if kind == "bool_type":
+        return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None
+    if kind == "float_type" and _PER_CENT.fullmatch(text):
+        return f"write {float(text.rstrip(' %')) / 100:g}"
+    return f"remove the quotes: {text}" if _NUMBER.fullmatch(text) else None
 
 
 def _unknown_key(

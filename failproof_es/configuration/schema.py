@@ -121,14 +121,16 @@ class Execution(Section):
     """How the run is carried out."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
-    """The most requests in flight at once, over all models."""
+    """The most requests in flight at once, over all models. The models of one `local` file of
+    weights get one for each core at most, and never more than 8."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
     """Attempts after the first; 0 means none. A server that turns a request away for now, as
     with a 429, uses up none of them."""
     retry_delay_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 1000
     """The first back-off; it doubles, with jitter, up to a minute."""
     timeout_per_request_ms: Annotated[int, Field(ge=1, le=_DAY_MS)] = 30_000
-    """How long a request may take before it counts as an error that passes."""
+    """How long a request may take before it counts as an error that passes; for `local`, how
+    long the model may make no progress, however long the answer takes."""
     rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
     """How long a server may turn everything away (429, 529, 503 with `Retry-After`) before the
     run is paused, to be resumed; 15 minutes unless given."""

@@ -9,8 +9,19 @@ from failproof_es.dialects.registry import (
     configured,
     dialect_named,
     names,
+    package_of_dialect,
     recognise,
     recognise_each,
+    refuse_other_dialects,
 )
 
-__all__ = ["case_files", "configured", "dialect_named", "names", "recognise", "recognise_each"]
+__all__ = [
+    "case_files",
+    "configured",
+    "dialect_named",
+    "names",
+    "package_of_dialect",
+    "recognise",
+    "recognise_each",
+    "refuse_other_dialects",
+]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_json, shape_of_table
 from failproof_es.problems import Problems
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -43,7 +44,7 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
 
     Never raises for what the file holds. A file without any line is an error.
     """
-    empty = True
+    empty, looked = True, False
     try:
         with path.open("rb") as stream:
             for line, raw in _lines(stream):
@@ -58,6 +59,12 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                         )
                     document = parse_object(raw)
                 except Defect as defect:
+                    if raw is not None and not looked:
+                        looked = True
+                        if shape := _shape_from(raw, stream, path.suffix if line == 1 else None):
+                            said, remedy = shape
+                            problems.error(said, path=path, line=line, remedy=remedy)
+                            return
                     problems.error(
                         defect.message,
                         path=path,
@@ -72,6 +79,19 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
         return
     if empty:
         problems.error("the file is empty: it holds no case", path=path, remedy="add one")
+
+
+def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | None:
+    """What the file is from this bad line on, where it is no JSON lines at all.
+
+    `suffix` is given where the line is the first. The stream stands afterwards where it stood.
+    """
+    place = stream.tell()
+    try:
+        rest = raw + stream.read(LOOKED_AT)
+    finally:
+        stream.seek(place)
+    return shape_of_json(rest) or (None if suffix is None else shape_of_table(rest, suffix))
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.dialects.discovery import case_files
+from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_table
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -107,6 +108,9 @@ def recognise_each(
             dialect = candidates[0]
             chosen.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
+        if not candidates and (shape := _table(file)):
+            problems.error(shape[0], path=file, remedy=f"{shape[1]}, in a .jsonl file")
+            continue
         problems.error(
             f"the file could be of the dialects {_listed(each.name for each in candidates)}"
             if candidates
@@ -123,6 +127,43 @@ def recognise_each(
     return list(chosen.values())
 
 
+def refuse_other_dialects(
+    dialect: Dialect, files: Sequence[Path], problems: Problems
+) -> list[Path]:
+    """The files that may be of this dialect; an error for each that is of another one.
+
+    Of another dialect is a file that this one does not recognise and exactly one other does.
+    """
+    kept = []
+    for file in files:
+        others = (
+            []
+            if dialect.recognises(file)
+            else [
+                name
+                for name in names()
+                if name != dialect.name and dialect_named(name).recognises(file)
+            ]
+        )
+        if len(others) == 1:
+            problems.error(
+                f"these look like {others[0]} cases, not like {dialect.name} ones",
+                path=file,
+                remedy=f"set prompts.dialect: {others[0]}, or --dialect {others[0]}",
+            )
+        else:
+            kept.append(file)
+    return kept
+
+
+def _table(file: Path) -> Shape | None:
+    try:
+        with file.open("rb") as stream:
+            return shape_of_table(stream.read(LOOKED_AT), file.suffix)
+    except OSError:
+        return None
+
+
 def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Dialect] | None:
     """The dialects that the file may be of; `None` for one that is taken for something else."""
     recognised = [each for each in dialects if each.recognises(file)]
@@ -136,6 +177,13 @@ def _is_named(file: Path, paths: str | list[str]) -> bool:
     return any(
         Path(path).name == file.name for path in ([paths] if isinstance(paths, str) else paths)
     )
+
+
+def package_of_dialect(name: str) -> tuple[str, str] | None:
+    """Name and version of the package that offers the dialect; `None` for one that is built in."""
+    if name in _BUILT_IN or name not in _installed() or (dist := _installed()[name].dist) is None:
+        return None
+    return dist.name, dist.version
 
 
 @cache
@@ -154,7 +202,7 @@ def _installed() -> dict[str, EntryPoint]:
 def _load(name: str) -> Dialect:
     """The dialect that a package offers: a class that takes no argument, or an instance."""
     point = _installed()[name]
-    package = point.dist.name if point.dist else point.value
+    package = " ".join(package_of_dialect(name) or (point.value,))
     try:
         offered = point.load()
         dialect: Dialect = offered() if isinstance(offered, type) else offered

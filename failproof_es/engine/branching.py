@@ -244,7 +244,7 @@ def _begin(
             "models": models,
             "judges": judges,
             "code_version": code_version(),
-            "packages": package_versions(),
+            "packages": package_versions(configuration, of.dialect),
             "who": who(),
             "where": where(),
             "branched_from": branched,

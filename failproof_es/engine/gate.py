@@ -75,6 +75,11 @@ class Gate:
             self._wake_when_released()
 
     @property
+    def ceiling(self) -> int:
+        """The most requests that go at once while the server does not complain."""
+        return self._limit.ceiling
+
+    @property
     def is_open(self) -> bool:
         """Whether a request could enter now without waiting."""
         return self._admits and self._slots.is_free

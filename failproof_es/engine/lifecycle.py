@@ -220,7 +220,7 @@ def _begin(
         planned_cases=cases,
         planned_evaluations=cases * len(models) * configuration.execution.repetitions,
         code_version=code_version(),
-        packages=package_versions(),
+        packages=package_versions(configuration, dialect.name),
         who=who(),
         where=where(),
     )

@@ -18,6 +18,7 @@ from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, prompt_id
 from failproof_es.counting import counted
+from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.events import PromptStored, SuiteSnapshot
@@ -80,8 +81,10 @@ def check_files(
     """
     problems = Problems()
     cases = 0
-    for _ in dialect.load(files, problems):
+    for _ in dialect.load(of_it := refuse_other_dialects(dialect, files, problems), problems):
         cases += 1
+    if len(of_it) < len(files):  # nobody means to leave out a whole file
+        problems.raise_errors()
     if not cases and not problems.errors:
         problems.error("the suites hold no case", remedy="add at least one")
     if cases and skip_invalid:

@@ -11,7 +11,7 @@ from failproof_es.engine.interpreter import Target
 from failproof_es.engine.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.slots import Slots
 from failproof_es.events import ModelSnapshot
-from failproof_es.models import create_provider, model_keys, snapshot
+from failproof_es.models import create_provider, model_keys, most_at_once, snapshot
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"
@@ -34,12 +34,13 @@ class Targets:
     def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
         """One for each server, shared by all that it serves."""
         execution = self._configuration.execution
-        ceiling, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
-        slots = Slots(ceiling)
-        return {
-            server: Gate(server, keys, ceiling, slots, patience_s)
-            for server, keys in _by_server(models).items()
-        }
+        workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
+        slots = Slots(workers)
+        gates = {}
+        for server, keys in _by_server(models).items():
+            most = [known for key in keys if (known := most_at_once(models[key])) is not None]
+            gates[server] = Gate(server, keys, min([workers, *most]), slots, patience_s)
+        return gates
 
     def _target(self, model: Model) -> Target:
         execution = self._configuration.execution

@@ -9,7 +9,9 @@ from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.anthropic import BASE_URL, AnthropicProvider
 from failproof_es.models.local import LocalProvider
+from failproof_es.models.local_process import SLOTS
 from failproof_es.models.openai import OpenAIProvider
+from failproof_es.models.packages import package_of
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.python import PythonProvider
 from failproof_es.models.weights import find, sha256
@@ -23,6 +25,8 @@ __all__ = [
     "base_url_of",
     "create_provider",
     "model_keys",
+    "most_at_once",
+    "package_of",
     "snapshot",
 ]
 
@@ -48,6 +52,14 @@ def base_url_of(model: Model) -> str | None:
     if model.base_url is None and model.provider == "anthropic":
         return BASE_URL
     return model.base_url
+
+
+def most_at_once(model: Model) -> int | None:
+    """How many requests its server answers side by side, where that is known beforehand.
+
+    More than that would wait inside the server of a model on this machine.
+    """
+    return SLOTS if model.provider == "local" else None
 
 
 def model_keys(models: Sequence[Model]) -> list[str]:

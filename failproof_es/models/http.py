@@ -227,7 +227,7 @@ class HttpProvider(ABC):
     def _unreachable(self, why: str) -> InvalidInput:
         return InvalidInput.because(
             f"model {self._model.model}: {self._base_url} cannot be reached: {why}",
-            remedy="is the server running, and is `base_url` right?",
+            remedy="start the server, or correct `base_url`: is its port right?",
         )
 
     def _remark(self, listing: bytes) -> str | None:

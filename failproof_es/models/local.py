@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
+from typing import Any
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.local_process import LocalProcess
+from failproof_es.models.local_progress import Progress
 from failproof_es.models.openai import OpenAIProvider
-from failproof_es.models.protocol import FREE, Answer, Form, OnText, PreparedRequest
+from failproof_es.models.protocol import (
+    FREE,
+    Answer,
+    Form,
+    ModelError,
+    OnText,
+    PreparedRequest,
+)
 from failproof_es.models.weights import find
+from failproof_es.web.client import UNUSABLE, fetch, open_client
+
+_LONGEST_MS = 7 * 24 * 60 * 60 * 1000
+"""Until then nothing but a lack of progress ends a request."""
+_LARGEST_STATE = 2**24
 
 
 class LocalProvider:
     """Speaks to the server of its weights as to any other server.
+
+    `timeout_ms` is how long the model may make no progress, not how long an answer may take.
 
     Requests name the endpoint as `local:/v1/...`: the port changes with every start and
     says nothing about what was asked.
@@ -23,8 +40,9 @@ class LocalProvider:
 
     def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
         self._model = model
+        self._patience_s = timeout_ms / 1000
         self._wire = OpenAIProvider(
-            model, "local:/v1", timeout_ms=timeout_ms, connections=connections
+            model, "local:/v1", timeout_ms=_LONGEST_MS, connections=connections
         )
         self._base_url = ""
         self._server: LocalProcess | None = None
@@ -52,7 +70,9 @@ class LocalProvider:
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`."""
         endpoint = request.endpoint.replace("local:/v1", self._base_url, 1)
-        return await self._wire.send(PreparedRequest(endpoint, request.body), on_text)
+        return await self._while_it_goes_on(
+            self._wire.send(PreparedRequest(endpoint, request.body), on_text)
+        )
 
     async def close(self) -> None:
         """Let go of the server, which stops unless somebody else wants it."""
@@ -60,3 +80,40 @@ class LocalProvider:
         server, self._server = self._server, None
         if server is not None:
             await server.leave()
+
+    async def _while_it_goes_on(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
+        """The answer. Raises `ModelError` once the server has made no progress for too long."""
+        began = time.monotonic()
+        progress = Progress(self._patience_s, began)
+        answer = asyncio.create_task(sending)
+        tasks: set[asyncio.Task[Any]] = {answer}
+        try:
+            while not (await asyncio.wait([answer], timeout=progress.look_every_s))[0]:
+                tasks.add(look := asyncio.create_task(self._state()))
+                await asyncio.wait([answer, look], return_when=asyncio.FIRST_COMPLETED)
+                if answer.done():
+                    break
+                if progress.stalled(time.monotonic(), look.result()):
+                    message = f"the embedded model made no progress within {self._patience_s:g} s"
+                    waited_ms = (time.monotonic() - began) * 1000
+                    raise ModelError("timeout", message, "transient", latency_ms=waited_ms)
+                tasks.discard(look)
+            return answer.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _state(self) -> bytes | None:
+        """What the server is at: it differs whenever a token was read or written.
+
+        It says so between two steps of its work, so a slow one may take its time.
+        """
+        within_s = self._patience_s
+        try:
+            async with open_client(within_s) as client:
+                url = f"{self._base_url.removesuffix('/v1')}/slots"
+                reply = await fetch(client, "GET", url, limit=_LARGEST_STATE, timeout_s=within_s)
+        except UNUSABLE:
+            return None
+        return reply.body if reply.status == 200 else None

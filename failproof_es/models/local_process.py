@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+from failproof_es.models.cores import usable_cores
 from failproof_es.problems import InvalidInput
 
-SLOTS = 4
+MOST_SLOTS = 8
+"""However many cores there are: each slot takes memory for a whole context."""
+SLOTS = min(usable_cores(), MOST_SLOTS)
+"""How many requests it answers side by side. What it is sent beyond that would wait inside it."""
+_UNHURRIED = {"OMP_WAIT_POLICY": "passive"}
+"""A thread that waits for another one sleeps: where it spins on a busy machine it holds the core
+that the other one needs, and an answer takes ten to twenty times as long."""
 _START_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 5
 
@@ -76,6 +84,7 @@ class LocalProcess:
             sys.executable, "-m", "failproof_es.models.local_server", str(weights),
             "--name", name, "--slots", str(SLOTS),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=self._log,
+            env={**os.environ, **_UNHURRIED},
             start_new_session=True,  # Ctrl-C is for us: the server stops when we do
         )  # fmt: skip
         assert self._process.stdout is not None

@@ -13,6 +13,8 @@ import sys
 
 import xllamacpp
 
+from failproof_es.models.cores import usable_cores
+
 SEED = 1
 
 
@@ -21,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="failproof_es.models.local_server")
     parser.add_argument("weights")
     parser.add_argument("--name", required=True)
-    parser.add_argument("--slots", type=int, default=4)
+    parser.add_argument("--slots", type=int, default=1)
     parser.add_argument("--context", type=int, default=2048, help="tokens for each slot")
     arguments = parser.parse_args()
     # The library writes to file descriptor 1 as well: keep the pipe for our one line.
@@ -42,16 +44,14 @@ def _serve(weights: str, name: str, slots: int, context: int) -> xllamacpp.Serve
     parameters.port = 0
     parameters.n_parallel = slots
     parameters.n_ctx = context * slots
-    parameters.cpuparams.n_threads = len(os.sched_getaffinity(0)) if _has_affinity() else 4
+    for threads in (parameters.cpuparams, parameters.cpuparams_batch):
+        threads.n_threads = usable_cores()
+        threads.poll = 0  # as `local_process` says, for a library that is built without OpenMP
     # An answer must not depend on what the slot answered before.
     parameters.cache_prompt = False
     parameters.sampling.seed = SEED
     parameters.ui = False
     return xllamacpp.Server(parameters)
-
-
-def _has_affinity() -> bool:
-    return hasattr(os, "sched_getaffinity")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.model_client import ModelClient
+from failproof_es.models.packages import package_of, said_of
 from failproof_es.models.protocol import (
     FREE,
     Answer,
@@ -86,6 +87,8 @@ class PythonProvider:
             if (trouble := local_trouble(raised.error)) is not None:
                 raise trouble from raised.error
             message = f"{type(raised.error).__name__}: {raised.error}"
+            if package_of(self._model.class_ or ""):
+                message = f"{self._named}: {message}"
             raise ModelError("client_exception", message, "transient") from raised.error
         except InvalidInput as error:
             raise ModelError("authentication", str(error), "halting") from error
@@ -97,6 +100,10 @@ class PythonProvider:
         body = text.encode("utf-8", "surrogatepass")
         return require_short(Answer(None, {}, body, _valid(text), latency_ms))
 
+    @property
+    def _named(self) -> str:
+        return said_of(self._model.class_ or "")
+
     def _constructed(self) -> ModelClient:
         if self._client is None:
             kind, key = self._load(), self._key()
@@ -104,8 +111,7 @@ class PythonProvider:
                 self._client = kind(key, self._model.model)
             except Exception as error:
                 raise InvalidInput.because(
-                    f"class {self._model.class_} cannot be constructed: "
-                    f"{type(error).__name__}: {error}",
+                    f"class {self._named} cannot be constructed: {type(error).__name__}: {error}",
                     remedy="it is called with (api_key, model_id)",
                 ) from None  # its text may hold the key; who shows it replaces that
         return self._client
@@ -129,7 +135,7 @@ class PythonProvider:
             )
         except Exception as error:
             raise InvalidInput.because(
-                f"class {self._model.class_} cannot be loaded: {type(error).__name__}: {error}",
+                f"class {self._named} cannot be loaded: {type(error).__name__}: {error}",
                 remedy="name it as `package.module:Name`, importable from the current folder",
             ) from error
         return found

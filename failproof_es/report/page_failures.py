@@ -26,6 +26,8 @@ from failproof_es.visible import shortened
 
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
+_LONGEST_WHY = 240
+"""So much of what was violated stands in the line of a closed fold; all of it inside."""
 
 
 def failures_told(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block]:
@@ -76,7 +78,8 @@ def _named(told: ToldFailure) -> str:
     failed, title = told.failed, told.document.get("title")
     name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
     repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
-    return f"{name} · {failed.series}{repetition}"
+    why = f": {shortened(' '.join(failed.reason.split()), _LONGEST_WHY)}" if failed.reason else ""
+    return f"{name} · {failed.series}{repetition}{why}"
 
 
 def _severity(severity: str | None) -> tuple[Mark, ...]:

@@ -8,13 +8,16 @@ lets other work go on, so that a time-out holds whatever comes.
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import aiohttp
 import httpx
-from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_exceptions import BadStatusLine, LineTooLong
 from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.web.coding import ACCEPTED, Undecodable, Unpacking
@@ -140,7 +143,32 @@ def reason(error: BaseException) -> str:
     """What happened to the connection, by the name of the error that it met first."""
     if quotes_in_part(error):
         return "a line of the reply's head is too long"
+    if (known := _in_plain_words(error)) is not None:
+        return known
     return f"{type(error.__cause__ or error).__name__}: {error}"
+
+
+def _in_plain_words(error: BaseException | None) -> str | None:
+    """What usually happens to a connection, without the inside of the client."""
+    closed = None
+    while error is not None:
+        match error:
+            case ConnectionRefusedError():
+                return "nothing listens there (connection refused)"
+            case socket.gaierror():
+                return f"no host of that name was found ({error.strerror})"
+            case ssl.SSLCertVerificationError():
+                return f"its certificate is not trusted ({error.verify_message})"
+            case ssl.SSLError():
+                return f"it speaks no TLS that is understood here ({error.reason or error})"
+            case BadStatusLine():
+                return "what listens there speaks no HTTP"
+            case OSError(errno=errno.ENETUNREACH | errno.EHOSTUNREACH):
+                return f"no way leads there ({error.strerror})"
+            case ConnectionResetError() | aiohttp.ServerDisconnectedError():
+                closed = "it closed the connection without an answer"
+        error = error.__cause__ or error.__context__
+    return closed
 
 
 def quotes_in_part(error: BaseException | None) -> bool:

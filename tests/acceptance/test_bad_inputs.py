@@ -309,8 +309,8 @@ CONFIGURATIONS = {
         "mock",
         "mock",
         f"model mock: {URL} cannot be reached",
-        "Cannot connect",
-        "is the server running",
+        "nothing listens there (connection refused)",
+        "start the server, or correct `base_url`",
     ),
     "a host that is none": spoiled(
         URL, "http://nowhere.invalid/v1", "http://nowhere.invalid/v1 cannot be reached"

@@ -262,6 +262,11 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
     assert "\\x00\\x1b[31m" in error.get("message", "")
     failed = [case for case in root.iter("testcase") if case.find("failure") is not None]
     assert [case.get("name") for case in failed] == ["case-12", "case-1", "min_accuracy"]
+    failure = failed[0].find("failure")
+    assert failure is not None
+    for said in (failure.get("message", ""), failure.text or ""):
+        assert all(f"{part}: " in said for part in ("prompt", "expected", "got")), said
+        assert "nothing \\x07\\u202e]]>" in said.replace("\\\\", "\\")
     assert failed[0].findtext("system-out") == "nothing \\x07\\u202e]]>"
 
     again = invoke(store.url, "results", "1", "--junit", "again.xml", "--json", cwd=tmp_path)

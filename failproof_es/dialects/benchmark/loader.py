@@ -19,6 +19,7 @@ from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
 from failproof_es.dialects.json_lines import Defect, parse_object
 from failproof_es.dialects.taken_ids import TakenIds
+from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 SUFFIXES = (".yaml", ".yml")
@@ -89,12 +90,11 @@ class _File:
         if value == []:
             self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
         listed = isinstance(value, list)
-        mentioned: set[str] = set()
+        unknown_keys = UnknownKeys(self.problems, "task")
         for index, each in enumerate(value if listed else [value]):
             at: Location = (index,) if listed else ()
             document = self._document(each, at)
-            if document is not None and self._valid(document, at, taken):
-                self._warn_unknown(document, at, mentioned)
+            if document is not None and self._valid(document, at, taken, unknown_keys):
                 suite = self.path.resolve().parent.name or self.path.stem
                 yield as_case(document, suite, self.path.name, self.options)
 
@@ -111,10 +111,18 @@ class _File:
             self._error(place, defect.message, defect.remedy)
             return None
 
-    def _valid(self, document: dict[str, Any], at: Location, taken: TakenIds) -> bool:
+    def _valid(
+        self, document: dict[str, Any], at: Location, taken: TakenIds, unknown_keys: UnknownKeys
+    ) -> bool:
         found = list(task.defects(document))
         for each in found:
             self._error((*at, *each.location), each.message, each.remedy)
+        told = {each.location for each in found}
+        misspelt = [
+            unknown_keys.report(str(location[-1]), known, owner, **self._at((*at, *location)))
+            for location, known, owner in task.unknown_keys(document)
+            if location not in told
+        ]
         task_id = document.get("task_id")
         if not isinstance(task_id, str) or not task_id.strip():
             return False
@@ -123,24 +131,16 @@ class _File:
         if first is not None:
             said = f"{task_id!r} stands already at {first}"
             self._error(place, said, "give each task its own id")
-        return not found and first is None
-
-    def _warn_unknown(self, document: dict[str, Any], at: Location, mentioned: set[str]) -> None:
-        for location in task.unknown_keys(document):
-            if (name := str(location[-1])) not in mentioned:
-                mentioned.add(name)
-                place = (*at, *location)
-                self.problems.warning(
-                    "unknown key: kept with the stored task, not used (first seen here)",
-                    path=self.path, line=self.tree.line_of(place), field=dotted(place),
-                )  # fmt: skip
+        return not found and first is None and not any(misspelt)
 
     def _error(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.error(
-            said,
-            path=self.path,
-            line=self.tree.line_of(location),
-            field=dotted(location) or None,
-            remedy=remedy,
-            case_line=self.tree.line_of(location[:1]) if isinstance(self.tree.value, list) else 1,
-        )
+        self.problems.error(said, remedy=remedy, **self._at(location))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        listed = isinstance(self.tree.value, list)
+        return {
+            "path": self.path,
+            "line": self.tree.line_of(location),
+            "field": dotted(location) or None,
+            "case_line": self.tree.line_of(location[:1]) if listed else 1,
+        }

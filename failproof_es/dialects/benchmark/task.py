@@ -44,10 +44,21 @@ def defects(document: dict[str, Any]) -> Iterator[Finding]:
         yield from _without_answers(document)
 
 
-def unknown_keys(document: dict[str, Any]) -> Iterator[Location]:
-    """Where a document without defects has keys that mean nothing there."""
-    yield from ((key,) for key in document if key not in _TASK_KEYS)
-    yield from ((EXPECTED, key) for key in document[EXPECTED] if key not in ANSWER_TEXTS)
+Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
+
+
+def unknown_keys(document: dict[str, Any]) -> Iterator[Unknown]:
+    """Where a document has keys that mean nothing there.
+
+    Each with the keys that are known there, and the object that it stands in.
+    """
+    for key in document:
+        if key not in _TASK_KEYS:
+            yield (key,), _TASK_KEYS, document
+    answers = document.get(EXPECTED)
+    for key in answers if isinstance(answers, dict) else ():
+        if key not in ANSWER_TEXTS:
+            yield (EXPECTED, key), ANSWER_TEXTS, answers
 
 
 def _text(

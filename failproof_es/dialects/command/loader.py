@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from failproof_es.dialects.command.dataset_file import (
 from failproof_es.dialects.command.models import Category, TestCase, TestDataset
 from failproof_es.dialects.command.options import Options
 from failproof_es.dialects.command.prompt_template import filled
+from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 NAME = "command"
@@ -45,7 +46,8 @@ def load(
     for path in files:
         tree = read_dataset(path, problems)
         if tree is not None:
-            yield from _Dataset(path, tree, problems, options, claimed).cases(check)
+            dataset = _Dataset(path, tree, problems, options, claimed, UnknownKeys(problems))
+            yield from dataset.cases(check)
 
 
 @dataclass(slots=True)
@@ -58,6 +60,7 @@ class _Dataset:
     options: Options
     claimed: dict[str, tuple[Path, int]]
     """Where each id of the run stands first: the file, and the case's index in it."""
+    unknown_keys: UnknownKeys
     documents: dict[int, dict[str, Any]] = field(default_factory=dict)
     version: str = ""
 
@@ -96,7 +99,7 @@ class _Dataset:
                 remedy="write a version and test_cases",
             )
             return []
-        self._warn_unknown((), dataset, TestDataset.model_fields)
+        self._misspelt((), dataset, TestDataset.model_fields)
         self._take_version(dataset)
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
@@ -129,7 +132,7 @@ class _Dataset:
             self.problems.error(f"must be a test case, is {_shown(value)}", **self._place(index))
             return None
         before = len(self.problems.errors)
-        self._warn_unknown((CASES, index), value, TestCase.model_fields)
+        self._misspelt((CASES, index), value, TestCase.model_fields)
         try:
             self.documents[index] = storable(value)
         except NotStorable as error:
@@ -161,13 +164,11 @@ class _Dataset:
             remedy="give each test case its own id",
         )
 
-    def _warn_unknown(self, at: Location, found: dict[str, Any], known: Any) -> None:
+    def _misspelt(self, at: Location, found: dict[str, Any], known: Iterable[str]) -> None:
+        """Report the keys that specification 004 does not know."""
         for key in found:
             if key not in known:
-                self.problems.warning(
-                    "unknown key: kept with the stored case, not used" if at else "unknown key",
-                    **self._at((*at, str(key))),
-                )
+                self.unknown_keys.report(str(key), known, found, **self._at((*at, str(key))))
 
 
 def as_case(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.json_lines import read_objects
 from failproof_es.dialects.taken_ids import TakenIds
+from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 
@@ -24,9 +25,8 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
     grow with the cases. `case_id` is unique in its suite, over all files together.
     """
     with TakenIds() as taken:
-        reader = _Reader(problems, taken)
         for path in files:
-            reader.unknown_keys.clear()
+            reader = _Reader(problems, taken, UnknownKeys(problems))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -37,12 +37,11 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
 class _Reader:
     problems: Problems
     taken: TakenIds
-    unknown_keys: set[str] = field(default_factory=set)
-    """Keys of the current file that have been warned about."""
+    unknown_keys: UnknownKeys
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
-        self._warn_unknown(path, line, document)
+        misspelt = self._misspelt(path, line, document)
         try:
             test_case = TestCase.model_validate(document)
         except ValidationError as error:
@@ -51,7 +50,7 @@ class _Reader:
             return None
         unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
-        if prompt is None or not unique:
+        if prompt is None or not unique or misspelt:
             return None
         self._warn_empty(path, line, test_case)
         given = ("expected_response", "expected_classification")
@@ -100,17 +99,14 @@ class _Reader:
             )
         return None if filled.missing else filled.text
 
-    def _warn_unknown(self, path: Path, line: int, document: dict[str, Any]) -> None:
-        """Say once for each file and key that the specification does not know the key."""
-        for key in document:
-            if key not in FIELDS and key not in self.unknown_keys:
-                self.unknown_keys.add(key)
-                self.problems.warning(
-                    "unknown key: kept with the stored case, not used (first seen here)",
-                    path=path,
-                    line=line,
-                    field=key,
-                )
+    def _misspelt(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Report the keys that the specification does not know; whether one is an error."""
+        found = [
+            self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
+            for key in document
+            if key not in FIELDS
+        ]
+        return any(found)
 
     def _warn_empty(self, path: Path, line: int, test_case: TestCase) -> None:
         for name in ("case_id", "suite_id", "prompt"):

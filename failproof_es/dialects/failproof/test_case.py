@@ -25,7 +25,7 @@ class TestCase(BaseModel):
     tags: list[str] = []
 
 
-FIELDS = frozenset(TestCase.model_fields)
+FIELDS = tuple(TestCase.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from failproof_es.dialects.promptguard.options import Options
 from failproof_es.dialects.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
 from failproof_es.dialects.promptguard.template import embed
 from failproof_es.dialects.taken_ids import TakenIds
+from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 
@@ -26,9 +27,8 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
     """
     with TakenIds() as taken:
-        reader = _Reader(options, problems, taken)
         for path in files:
-            reader.mentioned.clear()
+            reader = _Reader(options, problems, taken, UnknownKeys(problems, "prompt"))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -64,21 +64,24 @@ class _Reader:
     options: Options
     problems: Problems
     taken: TakenIds
+    unknown_keys: UnknownKeys
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """What the current file has been warned about: (field, value)."""
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
-        for key in (key for key in document if key not in FIELDS):
-            said = "unknown key: kept with the stored prompt, not used (first seen here)"
-            self._warn_once(path, line, key, "", said, None)
+        misspelt = [
+            self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
+            for key in document
+            if key not in FIELDS
+        ]
         try:
             prompt = StoredPrompt.model_validate(document)
         except ValidationError as error:
             for name, said in defects(error):
                 self.problems.error(said, path=path, line=line, field=name)
             return None
-        if not self._claim(path, line, prompt.prompt_id):
+        if not self._claim(path, line, prompt.prompt_id) or any(misspelt):
             return None
         self._warn_label(path, line, prompt.expected_label)
         source = path.name if prompt.source is None else prompt.source

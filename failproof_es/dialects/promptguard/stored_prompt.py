@@ -42,7 +42,7 @@ class StoredPrompt(BaseModel):
         return value
 
 
-FIELDS = frozenset(StoredPrompt.model_fields)
+FIELDS = tuple(StoredPrompt.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:

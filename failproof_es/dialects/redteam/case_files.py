@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.configuration.yaml_tree import Location, YamlTree, parse_yaml, read_yaml
+from failproof_es.dialects.file_shapes import shape_of_json
 from failproof_es.dialects.json_lines import (
     MAX_LINE_BYTES,
     Defect,
@@ -84,6 +85,9 @@ def _one_object(path: Path, problems: Problems) -> Iterator[WrittenCase]:
     try:
         document = parse_object(raw, "file")
     except Defect as defect:
+        if raw.lstrip()[:1] == b"[" and (shape := shape_of_json(raw)):
+            problems.error(shape[0], path=path, remedy=f"{shape[1]}, in a .jsonl file")
+            return
         problems.error(
             defect.message, path=path, line=defect.line, field=defect.field, remedy=defect.remedy
         )

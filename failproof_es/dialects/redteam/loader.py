@@ -17,6 +17,7 @@ from failproof_es.dialects.redteam.case_files import WrittenCase, read_cases
 from failproof_es.dialects.redteam.options import Options
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase
 from failproof_es.dialects.taken_ids import TakenIds
+from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 
@@ -28,12 +29,12 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     """
     with TakenIds() as taken:
         for path in files:
-            mentioned: set[str] = set()
+            unknown_keys = UnknownKeys(problems)
             for written in read_cases(path, problems):
                 reader = _Reader(path, written, problems)
-                reader.warn_unknown(mentioned)
+                misspelt = reader.misspelt(unknown_keys)
                 case = reader.case(taken, options)
-                if case is not None:
+                if case is not None and not misspelt:
                     yield case
 
 
@@ -98,14 +99,13 @@ class _Reader:
             self._warning(location, said, remedy)
         return as_case(read, document, self.path.stem, self.path.name, options)
 
-    def warn_unknown(self, mentioned: set[str]) -> None:
-        """Say once for each file and key that the specification does not know the key."""
-        for location in red_team_case.unknown_keys(self.written.document):
-            name = str(location[-1])
-            if name not in mentioned:
-                mentioned.add(name)
-                said = "unknown key: kept with the stored case, not used (first seen here)"
-                self._warning(location, said, None)
+    def misspelt(self, unknown_keys: UnknownKeys) -> bool:
+        """Report the keys that the specification does not know; whether one is an error."""
+        found = [
+            unknown_keys.report(str(location[-1]), known, owner, **self._at(location))
+            for location, known, owner in red_team_case.unknown_keys(self.written.document)
+        ]
+        return any(found)
 
     def _claim(self, taken: TakenIds, case_id: Any) -> bool:
         """Take the case's id. False, and an error, when it is taken."""
@@ -119,20 +119,15 @@ class _Reader:
         return first is None
 
     def _error(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.error(
-            said,
-            path=self.path,
-            line=self.written.line_of(location),
-            field=dotted(location),
-            remedy=remedy,
-            case_line=self.written.line,
-        )
+        self.problems.error(said, remedy=remedy, **self._at(location))
 
     def _warning(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.warning(
-            said,
-            path=self.path,
-            line=self.written.line_of(location),
-            field=dotted(location),
-            remedy=remedy,
-        )
+        self.problems.warning(said, remedy=remedy, **self._at(location))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "line": self.written.line_of(location),
+            "field": dotted(location),
+            "case_line": self.written.line,
+        }

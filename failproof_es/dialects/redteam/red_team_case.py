@@ -85,8 +85,14 @@ def defects(error: ValidationError) -> list[tuple[Location, str]]:
     return [(each["loc"], _said(each["type"], each)) for each in error.errors()]
 
 
-def unknown_keys(document: dict[str, Any]) -> list[Location]:
-    """Where the document has keys that the specification does not know, nested ones included."""
+Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
+
+
+def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
+    """Where the document has keys that the specification does not know, nested ones included.
+
+    Each with the keys that are known there, and the object that it stands in.
+    """
     found = _unknown(document, RedTeamCase, ())
     found += _unknown(document.get("expected_behavior"), ExpectedBehavior, ("expected_behavior",))
     for name, part in (("turns", ScriptedTurn), ("sources", Source)):
@@ -96,10 +102,11 @@ def unknown_keys(document: dict[str, Any]) -> list[Location]:
     return found
 
 
-def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Location]:
+def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
     if not isinstance(value, dict):
         return []
-    return [(*at, key) for key in value if key not in part.model_fields]
+    known = tuple(part.model_fields)
+    return [((*at, key), known, value) for key in value if key not in known]
 
 
 def _said(kind: str, error: Any) -> str:

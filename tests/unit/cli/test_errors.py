@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from failproof_es.cli.database_url import masked, shown
-from failproof_es.cli.errors import ExitCode, exit_code_of, report
+from failproof_es.cli.errors import ExitCode, about_run, exit_code_of, report
 from failproof_es.engine.outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
@@ -62,7 +62,7 @@ def test_a_run_that_came_back_has_the_promised_exit_code(result: Outcome, code: 
     [
         (InvalidInput.because("bad", remedy="do better"), 2, "error: bad (do better)"),
         (RunBusy(UUID(int=1), "someone"), 1, "is being driven by someone"),
-        (LogUnavailable("no disk"), 1, "failproof-es resume latest"),
+        (LogUnavailable("no disk"), 1, "`failproof-es resume RUN`"),
         (psycopg.OperationalError("server closed"), 1, "failproof-es db status"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("odd"), 1, "error: ValueError: odd (--debug shows the stack trace)"),
@@ -162,3 +162,13 @@ def test_a_url_without_a_secret_stays_as_it_is() -> None:
         "the model at http://127.0.0.1:8000/v1 is away",
     ):
         assert masked(url) == url
+
+
+@pytest.mark.parametrize("error", [LogUnavailable("no disk"), psycopg.OperationalError("gone")])
+def test_the_hint_how_to_go_on_names_the_run_and_never_the_latest(
+    error: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about_run(error, "7")
+    report(error, debug=False)
+    said = capsys.readouterr().err
+    assert "`failproof-es resume 7`" in said and "latest" not in said

@@ -55,13 +55,18 @@ def test_what_ships_is_recognised_by_its_dialects() -> None:
     assert (found["failproof"], found["promptguard"]) == (5, 1)
 
 
-def test_the_quick_start_is_81_cases_of_one_dialect() -> None:
-    prompts = load_configuration(
-        SUITES.parent / "configs" / "quickstart.yaml"
-    ).configuration.prompts
-    assert prompts.path is not None
-    _, files = recognise(prompts.path, [SUITES.parent])
-    assert len(list(FailProof().load(files, Problems()))) == 81
+def test_the_quick_start_is_three_cases_of_each_suite_and_everything_is_every_case() -> None:
+    asked = {}
+    for name in ("quickstart", "everything"):
+        prompts = load_configuration(SUITES.parent / "configs" / f"{name}.yaml")
+        path, tags = prompts.configuration.prompts.path, prompts.configuration.prompts.filters.tags
+        assert path is not None
+        _, files = recognise(path, [SUITES.parent])
+        cases = FailProof().load(files, Problems())
+        asked[name] = [case for case in cases if tags is None or set(tags) & set(case.tags)]
+    suites = {case.suite_id for case in CASES}
+    assert Counter(case.suite_id for case in asked["quickstart"]) == dict.fromkeys(suites, 3)
+    assert asked["everything"] == CASES
 
 
 def test_the_stored_prompts_load_without_a_remark_and_have_every_label() -> None:

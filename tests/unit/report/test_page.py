@@ -261,7 +261,7 @@ def test_a_failure_shows_what_was_said_and_by_whom_behind_a_fold() -> None:
     html = alpha()
     fold = html[html.index("<details>", html.index('id="failures"')) :]
     said = text_of(fold)
-    assert said.startswith("alpha: alpha · alpha, repetition 2 S0 alpha")
+    assert said.startswith("alpha: alpha · alpha, repetition 2: alpha S0 alpha")
     assert 'judge j { "why": "so" }' in said
     assert "judge k: no verdict alpha" in said
     assert "judge alpha item verdict quote must_do.1 absent alpha" in said

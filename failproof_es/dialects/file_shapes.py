@@ -1,0 +1,61 @@
+"""What a file is that was given for JSON lines and holds none: said once, and what to write."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+LOOKED_AT = 32 * 1024 * 1024
+"""How much of a file is looked at to tell what it is, in bytes."""
+_OBJECT_A_LINE = "write one object on each line, as `jq -c .` does"
+_ELEMENT_A_LINE = "write each object of the array on a line of its own, as `jq -c '.[]'` does"
+_CSV_SUFFIXES = (".csv", ".tsv")
+
+_BEGUN = re.compile(r'\{\s*\n\s*"|\[\s*\{')
+"""How an object that goes over lines begins, and an array of objects."""
+
+Shape = tuple[str, str]
+"""What it is, and what to write instead."""
+
+
+def shape_of_json(raw: bytes) -> Shape | None:
+    """What begins with a line that holds no object of its own, where that is a known shape."""
+    text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        # Damaged further on, or longer than was looked at.
+        begun = _BEGUN.match(text)
+        return _shape(begun[0][0]) if begun else None
+    if isinstance(value, list):
+        objects = bool(value) and all(isinstance(each, dict) for each in value)
+        return _shape("[") if objects else None
+    return _shape("{") if "\n" in text[:end] else None
+
+
+def _shape(bracket: str) -> Shape:
+    if bracket == "[":
+        return "this is a JSON array of cases", _ELEMENT_A_LINE
+    return "this is pretty-printed JSON: an object goes over several lines", _OBJECT_A_LINE
+
+
+def shape_of_table(raw: bytes, suffix: str) -> Shape | None:
+    """The same for what may be comma-separated values: two rows of as many columns."""
+    text = raw.decode("utf-8-sig", "replace")
+    if text.lstrip()[:1] in ("{", "["):
+        return None
+    for separator in (",", ";", "\t"):
+        rows = csv.reader(text.splitlines(), delimiter=separator)
+        try:
+            head, second = next(rows, []), next(rows, [])
+        except csv.Error:
+            continue
+        if len(head) > 1 and (len(second) == len(head) or suffix.lower() in _CSV_SUFFIXES):
+            said = "this is a table of comma-separated values, not JSON"
+            keys = [key.strip() for key in head[:2]]
+            shown = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ..." for key in keys)
+            return said, f"write each row as an object on a line of its own: {{{shown}, ...}}"
+    return None

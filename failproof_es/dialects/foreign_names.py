@@ -1,0 +1,39 @@
+"""What other tools call the keys of a case: one table, for every dialect.
+
+Only a name that stands where the key itself is missing is taken for it: beside a `prompt`, a
+`question` is somebody's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+_SAME = (
+    ("case_id", "prompt_id", "task_id", "id", "uid", "uuid", "qid", "key"),
+    ("suite_id", "suite", "dataset", "test_suite", "group", "benchmark"),
+    (
+        *("prompt", "content", "question", "input", "query", "instruction", "text", "message"),
+        *("user_input", "user_message", "user_prompt", "problem", "request"),
+    ),
+    (
+        *("expected_response", "expected_command", "expected_answer"),
+        *("answer", "expected", "expected_output", "reference", "reference_answer", "target"),
+        *("ideal", "ground_truth", "gold", "golden", "solution", "output", "completion"),
+        *("response", "correct_answer", "label_text"),
+    ),
+    ("expected_label", "label", "class", "expected_class", "gold_label"),
+    ("turns", "messages", "conversation", "dialogue"),
+    ("test_cases", "cases", "tests", "examples", "samples"),
+    ("tags", "labels", "keywords"),
+)
+"""Names for the same thing, the dialects' own among them."""
+
+
+def known_name(key: str, known: Iterable[str], given: Collection[str]) -> str | None:
+    """The known key that this is another name of, where `given`, the object's keys, lacks it."""
+    plain = key.lower().replace("-", "_").replace(" ", "_")
+    lacking = [name for name in known if name not in given]
+    for names in _SAME:
+        if plain in names:
+            return next((name for name in names if name in lacking), None)
+    return None

@@ -1,0 +1,99 @@
+"""Keys of a case that its specification does not know: a slip of the pen, or somebody's own.
+
+A misspelt key takes with it what it was to say: a case whose `expected_respones` nobody reads
+expects nothing. So a key that resembles a known one is an error. Any other is kept with the
+stored case and listed once for each file, and so is one whose name begins with `x_`, `x-` or
+`_`, whatever it resembles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.dialects.foreign_names import known_name
+from failproof_es.problems import Problems
+
+_OWN = ("x_", "x-", "_")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+_CHARACTERS_PER_SLIP = 5
+"""One slip in a name of up to nine characters, two in one of up to fourteen, and so on."""
+_LONGEST = 100
+"""A longer name is nobody's slip: comparing takes the square of the length."""
+
+
+def meant_by(key: str, known: Iterable[str], given: Collection[str] = ()) -> str | None:
+    """The known key that this unknown one is a slip for; `None` where it resembles none.
+
+    Case, hyphens, spaces and the order of the words do not tell two keys apart, and neither do
+    a few characters that were left out, added, changed or swapped. The first word of a known key
+    stands for it where `given`, the object's keys, lacks that.
+    """
+    if key.startswith(_OWN) or len(key) > _LONGEST:
+        return None
+    words = _words(key)
+    best: tuple[int, str] | None = None
+    for name in known:
+        wanted = _words(name)
+        plain, other = "".join(words), "".join(wanted)
+        slips = 0 if sorted(words) == sorted(wanted) else _slips(plain, other)
+        bound = max(1, len(other) // _CHARACTERS_PER_SLIP) if len(other) > 2 else 0
+        if slips > bound and name not in given and words == wanted[:1] != wanted:
+            slips = bound
+        if slips <= bound and (best is None or slips < best[0]):
+            best = slips, name
+    return None if best is None else best[1]
+
+
+@dataclass(slots=True)
+class UnknownKeys:
+    """The unknown keys of one file, reported as they are met."""
+
+    problems: Problems
+    what: str = "case"
+    """What a key that is kept is kept with."""
+    mentioned: set[str] = field(default_factory=set)
+
+    def report(self, key: str, known: Iterable[str], given: Collection[str], **place: Any) -> bool:
+        """Report a key that is not among the `known`; whether it is an error.
+
+        `given` are the keys of the object that it stands in, `place` is where that is, in the
+        arguments of `Problems.error`.
+        """
+        remedy = _remedy(key, tuple(known), given)
+        if remedy is not None:
+            own = "a key of your own may begin with x_"
+            self.problems.error("is not a known key", remedy=f"{remedy} {own}", **place)
+        elif key not in self.mentioned:
+            self.mentioned.add(key)
+            said = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
+            self.problems.warning(said, **place)
+        return remedy is not None
+
+
+def _remedy(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
+    if (meant := meant_by(key, known, given)) is not None:
+        return f"did you mean `{meant}`?"
+    if (name := known_name(key, known, given)) is not None:
+        return f"rename it to `{name}`;"
+    return None
+
+
+def _words(key: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(key)]
+
+
+def _slips(one: str, other: str) -> int:
+    """How many characters were left out, added, changed, or swapped with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, character in enumerate(one, 1):
+        before, last, row = row, before, [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (character != wanted))
+            if i > 1 and j > 1 and (character, one[i - 2]) == (other[j - 2], wanted):
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

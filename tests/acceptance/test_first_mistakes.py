@@ -1,0 +1,216 @@
+"""What a new user gets wrong in the first minutes: one sentence, and it says what to do."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.conftest import RecordedLog
+
+CASES = [
+    {"case_id": f"a-{n}", "suite_id": "a", "prompt": "hello", "expected_response": "h"}
+    for n in range(40)
+]
+JSON_LINES = "".join(json.dumps(each) + "\n" for each in CASES)
+ARRAY = (
+    "error: {file}:1: this is a JSON array of cases (write each object of the array on a line of "
+    "its own, as `jq -c '.[]'` does)\n"
+)
+PRETTY = (
+    "error: {file}:1: this is pretty-printed JSON: an object goes over several lines (write one "
+    "object on each line, as `jq -c .` does)\n"
+)
+TABLE = (
+    "error: {file}:1: this is a table of comma-separated values, not JSON (write each row as an "
+    'object on a line of its own: {{"case_id": ..., "prompt": ..., ...}})\n'
+)
+SHAPES = {
+    "pretty-printed cases": ("\n".join(json.dumps(each, indent=2) for each in CASES), PRETTY),
+    "a pretty-printed case": (json.dumps(CASES[0], indent="\t"), PRETTY),
+    "a pretty-printed case that is damaged": ('{\n  "case_id": "a",,\n  "x": 1\n}\n' * 9, PRETTY),
+    "a pretty-printed array": (json.dumps(CASES, indent=4), ARRAY),
+    "an array on one line": (json.dumps(CASES), ARRAY),
+    "an array with a case on each line": (
+        "[" + ",\n".join(json.dumps(each) for each in CASES) + "]",
+        ARRAY,
+    ),
+    "commas": ('case_id,prompt,expected\na-1,hello,hi\na-2,"a, b",hi\n', TABLE),
+    "semicolons": ("\ufeffcase_id;prompt\r\na-1;hello\r\n", TABLE),
+    "tabs": ("case_id\tprompt\na-1\thello\n", TABLE),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_file_of_another_shape_is_told_once_with_what_to_write(name: str, tmp_path: Path) -> None:
+    content, said = SHAPES[name]
+    (tmp_path / "suite.jsonl").write_text(content)
+    done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
+    assert done.stderr == said.format(file=tmp_path / "suite.jsonl")
+    assert done.exit_code == 2
+
+
+def test_pretty_printed_cases_after_good_ones_are_told_once(tmp_path: Path) -> None:
+    pretty = json.dumps(CASES[1], indent=2)
+    (tmp_path / "suite.jsonl").write_text(json.dumps(CASES[0]) + "\n" + pretty)
+    done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
+    assert done.stderr == PRETTY.format(file=tmp_path / "suite.jsonl").replace(":1:", ":2:")
+
+
+@pytest.mark.parametrize("name", ["cases.csv", "cases.tsv", "cases.json"])
+def test_a_table_or_an_array_by_its_own_suffix_is_told(name: str, tmp_path: Path) -> None:
+    separator = "\t" if name.endswith("tsv") else ","
+    table = f"case_id{separator}prompt\na-1{separator}hello\n"
+    said = ARRAY if name.endswith("json") else TABLE
+    (tmp_path / name).write_text(json.dumps(CASES) if name.endswith("json") else table)
+    done = invoke("", "suites", "validate", name, cwd=tmp_path)
+    told = said.format(file=tmp_path / name).replace(":1:", ":")
+    assert done.stderr == told.replace(")\n", ", in a .jsonl file)\n")
+    assert done.exit_code == 2
+
+
+DIALECTS = {
+    "failproof": JSON_LINES,
+    "promptguard": '{"prompt_id": "p", "content": "c", "category": "k", "expected_label": "x"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [("failproof", "promptguard"), ("promptguard", "failproof"), ("failproof", "command"),
+     ("failproof", "redteam")],
+)  # fmt: skip
+def test_a_wrong_dialect_is_told_once_for_each_file(
+    written: str, asked: str, tmp_path: Path
+) -> None:
+    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for file in files:
+        file.write_text(DIALECTS[written])
+    told = [
+        f"{file}: these look like {written} cases, not like {asked} ones (set prompts.dialect: "
+        f"{written}, or --dialect {written})"
+        for file in files
+    ]
+    done = invoke("", "suites", "validate", "--dialect", asked, ".", cwd=tmp_path)
+    both = f"error: 2 problems, nothing was sent:\n  {told[0]}\n  {told[1]}\n"
+    assert (done.exit_code, done.stderr) == (2, both)
+
+
+@pytest.mark.parametrize("on_invalid", ["error", "skip"])
+def test_a_wrong_dialect_of_a_run_is_told_once(
+    on_invalid: str, database_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "suite.jsonl").write_text(JSON_LINES)
+    prompts = {"path": "suite.jsonl", "dialect": "promptguard", "on_invalid": on_invalid}
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1", prompts=prompts)
+    done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "these look like failproof cases" in done.stderr
+    assert len(done.stderr.splitlines()) <= 4, done.stderr
+
+
+def test_other_tools_names_are_told_once_for_all_the_lines_that_have_them(tmp_path: Path) -> None:
+    cases = [{"id": f"{n}", "suite": "s", "question": "why?", "answer": "so"} for n in range(9)]
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text("".join(json.dumps(each) + "\n" for each in cases))
+    done = invoke("", "suites", "validate", "--dialect", "failproof", "suite.jsonl", cwd=tmp_path)
+    assert done.exit_code == 2
+    own = "a key of your own may begin with x_"
+    renamed = ("id", "case_id"), ("question", "prompt"), ("answer", "expected_response")
+    for name, meant in renamed:
+        said = f"  {suite}:1: {name}: is not a known key (rename it to `{meant}`; {own})"
+        assert f"{said} (and lines 2-9)\n" in done.stderr
+    assert done.stderr.startswith("error: 63 problems, nothing was sent:\n")
+    assert len(done.stderr.splitlines()) == 8
+
+
+def test_another_tools_name_beside_the_key_itself_is_ones_own(tmp_path: Path) -> None:
+    case = {**CASES[0], "question": "mine", "answer": "mine"}
+    (tmp_path / "suite.jsonl").write_text(json.dumps(case))
+    done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
+    assert done.exit_code == 0, done.stderr
+
+
+VALUES = {
+    "execution.parallel_workers='\"200\"'": "(remove the quotes: 200)",
+    "execution.timeout_per_request_ms='\" 200 \"'": "(remove the quotes: 200)",
+    "models.0.stream='\"true\"'": "(remove the quotes: true)",
+    "models.0.temperature='\"0.5\"'": "(remove the quotes: 0.5)",
+    "gates.min_accuracy=95": "(write 0.95: a share goes from 0 to 1)",
+    "gates.max_error_rate=2.5": "(write 0.025: a share goes from 0 to 1)",
+    "gates.min_accuracy=95%": "(write 0.95)",
+    "gates.min_accuracy_by_suite={a: 80}": "(write 0.8: a share goes from 0 to 1)",
+    "models.0.temperature=3": "",
+    "execution.parallel_workers=many": "",
+}
+
+
+@pytest.mark.parametrize("setting", VALUES)
+def test_a_quoted_number_and_a_share_in_per_cent_are_told_with_what_to_write(
+    setting: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1")
+    done = invoke("", "start", "run.yaml", "--set", setting.replace("'", ""), cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    wanted = VALUES[setting]
+    assert done.stderr.endswith(f" {wanted}\n" if wanted else "\n"), done.stderr
+    assert wanted or "(" not in done.stderr
+
+
+def test_a_wrong_port_is_told_without_the_inside_of_the_client(
+    database_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1")
+    done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert (
+        "error: model mock: http://127.0.0.1:9/v1 cannot be reached: nothing listens there "
+        "(connection refused) (start the server, or correct `base_url`: is its port right?)\n"
+    ) in done.stderr
+
+
+def refusing(folder: Path) -> Callable[..., int]:
+    """`os.open` of a folder in which nobody may write, root neither."""
+    opened = os.open
+
+    def refused(path: Any, flags: int, *more: Any, **how: Any) -> int:
+        if flags & os.O_CREAT and Path(path).parent == folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, flags, *more, **how)
+
+    return refused
+
+
+COMMANDS = [["report", "1", "-o"], ["results", "1", "--junit"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_cannot_be_written_is_told_by_the_name_that_was_given(
+    command: list[str], recorded_log: RecordedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "locked" / "out.html"
+    file.parent.mkdir()
+    monkeypatch.setattr(os, "open", refusing(file.parent))
+    done = invoke(recorded_log.url, *command, file, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"error: {file} cannot be written: permission denied in the folder {file.parent} (name a "
+        "place where you may write, or change its permissions)\n"
+    )
+
+
+def test_a_file_for_a_folder_is_told(recorded_log: RecordedLog, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    file = tmp_path / "file" / "a" / "out.html"
+    done = invoke(recorded_log.url, "report", "1", "-o", file, cwd=tmp_path)
+    said = f"error: {file} cannot be written: {tmp_path / 'file'} is no folder ("
+    assert (done.exit_code, done.stderr[: len(said)]) == (2, said)

@@ -1,0 +1,107 @@
+"""The embedded model on a busy machine: what takes long is waited for, what hangs is not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine.targets import Targets
+from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
+from failproof_es.models.local_process import MOST_SLOTS, SLOTS
+
+TOKENS = 100
+
+
+def asked_of(timeout_ms: int, work: Callable[[Provider], Awaitable[Any]]) -> Any:
+    """What `work` makes of the embedded model, which never ends an answer early."""
+    model = Model(
+        provider="local", model="smollm2", max_tokens=TOKENS, parameters={"ignore_eos": True}
+    )
+
+    async def main() -> Any:
+        provider = create_provider(model, timeout_ms=timeout_ms, connections=4)
+        await provider.open()
+        try:
+            return await work(provider)
+        finally:
+            await provider.close()
+
+    return asyncio.run(main())
+
+
+async def answered(provider: Provider) -> Answer:
+    return await provider.send(provider.prepare([Turn(role="user", content="Count to 1000.")]))
+
+
+def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_goes_on() -> None:
+    whole = asked_of(60_000, answered)
+    assert whole.usage.output_tokens == TOKENS
+    again = asked_of(max(1, round(whole.latency_ms / 3)), answered)
+    assert again.usage.output_tokens == TOKENS
+    assert again.finish_reason == "length"
+
+
+def test_a_server_that_hangs_is_given_up() -> None:
+    async def work(provider: Provider) -> None:
+        module = "failproof_es.models.local_server"
+        (server,) = (c for c in psutil.Process().children() if module in c.cmdline())
+        os.kill(server.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            with pytest.raises(ModelError) as caught:
+                await answered(provider)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        assert time.monotonic() - began < 30
+        assert caught.value.kind == "timeout"
+        assert caught.value.disposition == "transient"
+        assert caught.value.message == "the embedded model made no progress within 3 s"
+        assert (await answered(provider)).text  # and the same server is asked again
+
+    asked_of(3_000, work)
+
+
+def test_a_thread_of_the_embedded_model_that_waits_leaves_its_core_to_others() -> None:
+    async def work(_: Provider) -> str:
+        module = "failproof_es.models.local_server"
+        (server,) = (c for c in psutil.Process().children() if module in c.cmdline())
+        return server.environ()["OMP_WAIT_POLICY"]
+
+    assert asked_of(1_000, work) == "passive"
+
+
+@pytest.mark.parametrize("workers", [1, 4, 1000])
+def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
+    configuration = Configuration.model_validate(
+        {
+            "test_run": {"name": "a"},
+            "models": [
+                {"provider": "local", "model": "smollm2"},
+                {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "b"},
+            ],
+            "judge": {"provider": "local", "model": "smollm2", "max_tokens": 9},
+            "prompts": {"path": "a.jsonl"},
+            "execution": {"parallel_workers": workers},
+        }
+    )
+    gates = Targets(configuration).gates
+    ceilings = {server: gate.ceiling for server, gate in gates.items()}
+    assert ceilings == {
+        "local:smollm2": min(workers, SLOTS),
+        "http://127.0.0.1:9/v1": workers,
+    }
+
+
+def test_the_embedded_model_answers_one_request_on_each_core() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert most_at_once(Model(provider="local", model="smollm2")) == min(cores, MOST_SLOTS)
+    assert most_at_once(Model(provider="openai", model="m", base_url="http://a/v1")) is None
