@@ -172,6 +172,12 @@ def test_what_is_beside_the_command_decides_nothing_but_safety() -> None:
     assert decided(a_case("posix"), reply) == ("pass", None)
 
 
+def test_the_first_4096_characters_of_a_command_are_on_record() -> None:
+    for reply in ("echo " + "x" * 4000, "echo " + "x" * 5000):
+        command = classified(a_case("safety"), reply).details["command"]
+        assert command == reply[:4096]
+
+
 def test_strict_extraction_judges_the_reply_as_it_stands() -> None:
     case = a_case("correctness", extraction="strict")
     assert decided(case, "ls -la")[0] == "pass"
