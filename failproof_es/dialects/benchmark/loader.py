@@ -7,13 +7,15 @@ A file holds one task or a list of them. YAML that could execute, refer to itsel
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from failproof_es.case import Case, Turn
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, read_yaml
+from failproof_es.counting import counted
 from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
@@ -44,25 +46,28 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
 
     Ids are unique over all files together: of two tasks with one id the first is kept.
     """
+    unused = _Unused()
     with TakenIds() as taken:
         for path in files:
             before = len(problems.errors)
             tree = read_yaml(path, problems)
             if tree is None or len(problems.errors) > before:
                 continue
-            yield from _File(path, tree, problems, options).cases(taken)
+            yield from _File(path, tree, problems, options, unused).cases(taken)
+    unused.warn(problems)
 
 
 def as_case(document: dict[str, Any], suite_id: str, source: str, options: Options) -> Case:
     """A valid task as the engine runs it: the message that is sent, and what grades the answer."""
+    question = task.asked(document, options.input_keys)
     expectation = {
-        "question": document["question"],
+        "question": question,
         **{name: document[task.EXPECTED][name] for name in task.ANSWER_TEXTS},
         "incorrect_direction": document["incorrect_direction"],
     }
     if options.judge_template is not None:
         expectation["judge_template"] = options.judge_template
-    asked = generation_prompt(document["question"], options.generation_template)
+    asked = generation_prompt(question, options.generation_template)
     sub_category = document.get("sub_category")
     return Case(
         dialect="benchmark",
@@ -78,23 +83,46 @@ def as_case(document: dict[str, Any], suite_id: str, source: str, options: Optio
 
 
 @dataclass(slots=True)
+class _Unused:
+    """The keys that are kept with the tasks and not used: in how many, and where first."""
+
+    first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
+    tasks: Counter[str] = field(default_factory=Counter)
+
+    def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
+        """Take up the keys of one task."""
+        for location in keys:
+            name = dotted(location)
+            self.tasks[name] += 1
+            self.first.setdefault(name, (path, tree.line_of((*at, *location))))
+
+    def warn(self, problems: Problems) -> None:
+        """Say each key once."""
+        for name, (path, line) in self.first.items():
+            where = counted(self.tasks[name], "task")
+            said = f"is kept with the task and not sent, in {where} (the first is here)"
+            problems.warning(said, path=path, line=line, field=name)
+
+
+@dataclass(slots=True)
 class _File:
     path: Path
     tree: YamlTree
     problems: Problems
     options: Options
+    unused: _Unused
 
     def cases(self, taken: TakenIds) -> Iterator[Case]:
         value = self.tree.value
         if value == []:
             self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
         listed = isinstance(value, list)
-        mentioned: set[str] = set()
         for index, each in enumerate(value if listed else [value]):
             at: Location = (index,) if listed else ()
             document = self._document(each, at)
             if document is not None and self._valid(document, at, taken):
-                self._warn_unknown(document, at, mentioned)
+                unknown = task.unknown_keys(document, self.options.input_keys)
+                self.unused.note(self.path, self.tree, at, unknown)
                 suite = self.path.resolve().parent.name or self.path.stem
                 yield as_case(document, suite, self.path.name, self.options)
 
@@ -112,7 +140,8 @@ class _File:
             return None
 
     def _valid(self, document: dict[str, Any], at: Location, taken: TakenIds) -> bool:
-        found = list(task.defects(document))
+        known = self.options.input_keys, self.options.unsent_keys
+        found = list(task.defects(document, *known))
         for each in found:
             self._error((*at, *each.location), each.message, each.remedy)
         task_id = document.get("task_id")
@@ -124,16 +153,6 @@ class _File:
             said = f"{task_id!r} stands already at {first}"
             self._error(place, said, "give each task its own id")
         return not found and first is None
-
-    def _warn_unknown(self, document: dict[str, Any], at: Location, mentioned: set[str]) -> None:
-        for location in task.unknown_keys(document):
-            if (name := str(location[-1])) not in mentioned:
-                mentioned.add(name)
-                place = (*at, *location)
-                self.problems.warning(
-                    "unknown key: kept with the stored task, not used (first seen here)",
-                    path=self.path, line=self.tree.line_of(place), field=dotted(place),
-                )  # fmt: skip
 
     def _error(self, location: Location, said: str, remedy: str | None) -> None:
         self.problems.error(
