@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+from failproof_es.case import run_id as run_id_of
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
@@ -183,7 +184,9 @@ async def _checked(
 
 
 def _run_id(configuration: Configuration) -> UUID:
-    return UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
+    """The run's stream: its id, what its id is made into, or a new one."""
+    named = configuration.test_run.id
+    return uuid4() if named is None else run_id_of(named)
 
 
 def _begin(
