@@ -91,12 +91,12 @@ def _put_together(
         closing.callback(loop.close)
         models = LLMManager(loaded.configuration, loop)
         closing.callback(models.close)
-        data = DataManager(store, loaded, models, loop)
+        tasks = TaskManager(store, loop, for_tasks)
+        closing.callback(tasks.close)
+        data = DataManager(store, loaded, models, loop, tasks.beside)
         options = read_options(prompts.options)
         skipping = prompts.on_invalid == "skip"
         loader = DataSetLoader(skip_invalid=skipping, folders=loaded.folders, options=options)
-        tasks = TaskManager(store, loop, for_tasks)
-        closing.callback(tasks.close)
         benchmark = Benchmark(
             models,
             data,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -105,10 +105,12 @@ async def resume(
     say: Say,
     on_text: OnText | None = None,
     phases: Sequence[Phase] | None = None,
+    leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
     """Take a run up where its events end. A run that has ended is left as it is.
 
-    `phases` are those that its configuration asks for, unless others are given.
+    `phases` are those that its configuration asks for, unless others are given. `leased` gets
+    the epoch of the lease under which it is driven.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -123,6 +125,7 @@ async def resume(
     try:
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
+            leased(lease.epoch)
             if not run.ended:
                 announce(configuration, say)
                 await _require_models(run_id, store, targets, say)

@@ -104,14 +104,12 @@ def test_it_runs_and_the_run_is_found_by_the_id_that_stands_in_it(
     assert {headers["x-api-key"] for headers in server.headers} == {"sk-ant"}
     with store.connect() as connection:
         stream = resolve_run(connection, ID)
-        [started] = [
-            row.payload() for row in find(connection, stream_id=stream, topics=("RunStarted",))
-        ]
+        started = next(find(connection, stream_id=stream)).payload()
     assert stream == UUID(said["run_id"]) == run_id(ID)
     assert started["configuration"]["test_run"]["id"] == ID
     assert started["configuration"]["models"][0]["api_key_env"] == "ANTHROPIC_API_KEY"
     [written] = (folder / "outputs").glob("*_string.jsonl")
-    header, *lines = map(json.loads, written.read_text().splitlines())
+    _, *lines = map(json.loads, written.read_text().splitlines())
     assert {line["response"]["parsed"]["F"] for line in lines} == {0.8}
     for command in ("show", "log", "results", "audit", "replay", "resume"):
         found = invoke(store.url, command, ID, cwd=folder, ANTHROPIC_API_KEY="sk-ant")
