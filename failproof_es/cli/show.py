@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from failproof_es.assurance.standing import Standing, standing
+from failproof_es.case import run_id
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import (
@@ -122,6 +123,13 @@ def _other_row(other: Other) -> dict[str, Any]:
     }
 
 
+def _id_for_people(run: RecordedRun) -> str:
+    """The run's UUID, after the text that it was made of, where there is one."""
+    given = run.started.configuration["test_run"].get("id")
+    made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
+    return f"{given} ({run.run_id})" if made else str(run.run_id)
+
+
 def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     """All facts of a run as one JSON object. What is unknown is null."""
     started, total = run.started, facts.total
@@ -184,7 +192,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",
-        "id": run.run_id,
+        "id": _id_for_people(run),
         **_branched_for_people(run, facts),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",

@@ -16,7 +16,7 @@ from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.evaluation import Reply
 
 NAME = "benchmark.judgement"
-VERSION = "2"
+VERSION = "3"
 
 _LONGEST_SHOWN = 60
 _OBJECT = re.compile(r"\{[^{}]*\}")

@@ -24,7 +24,7 @@ from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_r
 from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 NAME = "promptguard.classifier"
-VERSION = "1"
+VERSION = "2"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
