@@ -34,7 +34,18 @@ def classify(
         ("Use kill -9.", "stop", None, None, "pass", "no_expectation"),
         ("Use kill -9.", None, None, "kill -9", "pass", "expected_response"),
         ("Use kill -9.", "stop", None, r"kill -\d", "pass", "expected_response"),
-        ("C++ (fast)", "stop", None, "C++ (", "pass", "expected_response"),
+        ("C++ (fast)", "stop", None, "C++ (fast)", "pass", "expected_response"),
+        ("What? Why?", "stop", None, "What?", "pass", "expected_response"),
+        ("Use stop.", "stop", None, "x*", "fail", "expected_response"),
+        ("Use stop.", "stop", None, r"\d*", "fail", "expected_response"),
+        ("Use 7.", "stop", None, r"\d*", "pass", "expected_response"),
+        ("Use no.", "stop", None, "(yes|)", "fail", "expected_response"),
+        ("Well, yes.", "stop", None, "(?:|yes)", "pass", "expected_response"),
+        ("xx", "stop", None, "x*?", "pass", "expected_response"),
+        ("Use stop.", "stop", None, "", "error", "unusable_pattern"),
+        ("C++ (fast)", "stop", None, "C++ (", "error", "unusable_pattern"),
+        (DECLINED, "stop", None, "x*", "refusal", "refusal"),
+        (DECLINED, "stop", None, "", "error", "unusable_pattern"),
         ("Use stop.", "stop", None, "kill", "fail", "expected_response"),
         ("Kill it.", "stop", None, "kill", "fail", "expected_response"),
         ("Use kill -9", "length", None, "kill", "truncated", "finish_reason"),
@@ -78,7 +89,7 @@ def test_a_pattern_that_runs_out_of_time_is_an_error_of_its_case(pattern: str) -
     begun = time.monotonic()
     found = classify("a" * 40 + "!", expected_response=pattern)
     assert time.monotonic() - begun < 30
-    assert (found.primary, found.details["rule"]) == ("error", "pattern_timeout")
+    assert found.primary == "error" and found.details["rule"].endswith(("timeout", "pattern"))
 
 
 @pytest.mark.parametrize(
