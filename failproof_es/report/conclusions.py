@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.counting import counted
+from failproof_es.dialects import cut_off
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
@@ -19,7 +20,6 @@ _NAMED_GATES = 3
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
-_CUT_OFF = "truncated"
 
 Said = tuple[Tone, str]
 
@@ -152,7 +152,7 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
         )
     if lost := sum(each.lost is not None for each in of):
         yield f"{name}: not scored, {lost:,} of {counted(len(of), 'evaluation')}: in no rate."
-    if cut := sum(each.primary == _CUT_OFF for each in of):
+    if cut := sum(each.primary == cut_off.CLASS for each in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {counted(len(of), 'evaluation')}."
 
 

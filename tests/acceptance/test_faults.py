@@ -132,7 +132,7 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
     done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
     assert done.exit_code == 3, done.stderr
     summary = orjson.loads(done.stdout.splitlines()[-1])
-    abandoned, scored = len(FAULTS), len(PASSING) + 1
+    abandoned, scored = len(FAULTS) + 1, len(PASSING)
     counts = {"planned": abandoned + scored, "finished": abandoned + scored}
     assert summary["counts"] == {**counts, "scored": scored, "abandoned": abandoned}
     assert summary["gates"]["max_error_rate"]["met"] is False
@@ -154,7 +154,8 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
             assert requests[prompt] == PASSING[name].errors + 1
         else:
             assert classified["primary"] == "truncated"
-            assert rows[-1].payload()["scores"] == {"accuracy": 0.0}
+            assert rows[-1].topic == "EvaluationAbandoned"
+            assert rows[-1].payload()["kind"] == "truncated"
     limited = recorded[prompts[names.index("http429*1")]]
     (error,) = payloads(limited, "ErrorRecorded")
     assert error["retry_after_s"] == 1.0
@@ -270,7 +271,8 @@ def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 3
-    assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
+    said = "nothing measured (nothing that it is about was scored), NOT MET"
+    assert f"gate min_accuracy 0.5: {said}" in done.stdout
 
 
 def test_an_expression_that_never_ends_is_an_error_of_its_case(
@@ -295,5 +297,8 @@ def test_an_expression_that_never_ends_is_an_error_of_its_case(
     (bomb,) = payloads(recorded["x" * 60], "Classified")
     assert (bomb["primary"], bomb["details"]["rule"]) == ("error", "pattern_timeout")
     assert "did not finish within 1 s" in bomb["details"]["message"]
+    ended = recorded["x" * 60][-1]
+    assert ended.topic == "EvaluationAbandoned", "a pattern of the case is no fault of the model"
+    assert ended.payload()["kind"] == "pattern_timeout"
     (fine,) = payloads(recorded["fine"], "Classified")
     assert fine["primary"] == "pass"

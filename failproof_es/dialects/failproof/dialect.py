@@ -12,7 +12,14 @@ from failproof_es.dialects.failproof.classifier import classify
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
 from failproof_es.dialects.failproof.scorer import score
-from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
 from failproof_es.problems import Problems
 
 
@@ -51,7 +58,7 @@ class FailProof:
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score:
+    ) -> Score | Failure:
         """See `scorer.score`."""
         return score(case, classification)
 

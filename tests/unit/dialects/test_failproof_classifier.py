@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.evaluation import Classification, Failure, Reply, Transcript
+from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
 
@@ -106,4 +106,22 @@ def test_accuracy_is_one_when_the_class_is_the_expected_one(
     primary: str, expected: dict[str, str], accuracy: int
 ) -> None:
     score = FailProof().score(a_case(**expected), Classification(primary, {}, "c", "1"), None)
+    assert isinstance(score, Score)
     assert score.scores == {"accuracy": accuracy}
+
+
+@pytest.mark.parametrize(
+    ("primary", "rule", "kind"),
+    [
+        ("truncated", "finish_reason", "truncated"),
+        ("error", "pattern_timeout", "pattern_timeout"),
+        ("error", "unusable_pattern", "unusable_pattern"),
+    ],
+)
+@pytest.mark.parametrize("expected", [{}, {"expected_classification": "fail"}])
+def test_what_is_no_fault_of_the_model_has_no_score(
+    primary: str, rule: str, kind: str, expected: dict[str, str]
+) -> None:
+    found = Classification(primary, {"rule": rule, "message": "m"}, "c", "2")
+    ended = FailProof().score(a_case(**expected), found, None)
+    assert isinstance(ended, Failure) and ended.kind == kind and ended.message
