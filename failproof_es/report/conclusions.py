@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from failproof_es.counting import counted
 from failproof_es.dialects import cut_off
+from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
@@ -32,7 +33,7 @@ def verdict(
     if broken := _runs(each for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is not as it must be: trust none of this."
         return Verdict("bad", sentence, beside)
-    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series)]
+    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series), *_foregone(series)]
     said += _met(asked, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
@@ -80,6 +81,15 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
+
+
+def _foregone(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
+    """What no answer decides, beside the rates that it raises or lowers."""
+    cases = {(each.suite, each.case): each.foregone for of in series.values() for each in of}
+    counts = ForegoneCounts()
+    for found in cases.values():
+        counts.add(found)
+    yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
 def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from failproof_es.costs import Prices
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.foregone import foregone
+from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
 from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation
@@ -57,6 +60,8 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
+    foregone: Foregone | None = None
+    """What the case comes to whatever is answered."""
 
     @property
     def question(self) -> tuple[str, str, int]:
@@ -68,11 +73,12 @@ def observations(
     connection: Connection, run: Run, *, named: str = "{model}"
 ) -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+    dialect = dialect_named(run.started.dialect)
     for recorded in recorded_evaluations(connection, run):
-        yield _observed(recorded, run, named)
+        yield _observed(recorded, run, named, dialect)
 
 
-def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation:
+def _observed(recorded: RecordedEvaluation, run: Run, named: str, dialect: Dialect) -> Observation:
     state, case = recorded.state(), recorded.case
     history = recorded.history
     response = state.response
@@ -106,6 +112,7 @@ def _observed(recorded: RecordedEvaluation, run: Run, named: str) -> Observation
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
+        foregone=foregone(dialect, case),
     )
 
 

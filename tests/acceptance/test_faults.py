@@ -26,7 +26,7 @@ EXECUTION = {
 }
 
 
-def write_faults(folder: Path, *faults: str, expected: str = "") -> list[str]:
+def write_faults(folder: Path, *faults: str, expected: str = "(?s).") -> list[str]:
     """A suite of one case for each fault; returns the prompts, found nowhere else."""
     prompts = [f"{folder.name} {n} [fault:{fault}]" for n, fault in enumerate(faults)]
     cases = [

@@ -11,7 +11,8 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof.classifier import classify
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
-from failproof_es.dialects.failproof.scorer import score
+from failproof_es.dialects.failproof.scorer import foregone, score
+from failproof_es.dialects.protocol import Foregone
 from failproof_es.evaluation import (
     Classification,
     Evaluation,
@@ -61,6 +62,10 @@ class FailProof:
     ) -> Score | Failure:
         """See `scorer.score`."""
         return score(case, classification)
+
+    def foregone(self, case: Case) -> Foregone | None:
+        """See `scorer.foregone`."""
+        return foregone(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `run_result.run_result`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from failproof_es.case import Case
 from failproof_es.dialects import cut_off
+from failproof_es.dialects.protocol import Foregone
 from failproof_es.evaluation import Classification, Failure, Score
 
 NAME = "failproof.accuracy"
@@ -21,7 +22,7 @@ def score(case: Case, classification: Classification) -> Score | Failure:
         return cut_off.UNSCORED
     if classification.primary == "error":
         return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
-    expected = case.expectation.get("expected_classification", "pass")
+    expected = _expected(case)
     accuracy = 1 if classification.primary == expected else 0
     return Score(
         scores={"accuracy": accuracy},
@@ -29,3 +30,14 @@ def score(case: Case, classification: Classification) -> Score | Failure:
         scorer=NAME,
         version=VERSION,
     )
+
+
+def foregone(case: Case) -> Foregone | None:
+    """What a case without `expected_response` comes to: nothing can be classed `fail` there."""
+    if case.expectation.get("expected_response") is not None:
+        return None
+    return "any_passes" if _expected(case) == "pass" else "none_passes"
+
+
+def _expected(case: Case) -> str:
+    return str(case.expectation.get("expected_classification", "pass"))
