@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.local_process import LocalProcess
 from failproof_es.models.openai import OpenAIProvider
 from failproof_es.models.protocol import FREE, Answer, Form, OnText, PreparedRequest
@@ -23,11 +25,18 @@ class LocalProvider:
 
     def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
         self._model = model
+        self._timeout_ms = timeout_ms
         self._wire = OpenAIProvider(
             model, "local:/v1", timeout_ms=timeout_ms, connections=connections
         )
         self._base_url = ""
         self._server: LocalProcess | None = None
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`. Starts the server and stops it again."""
+        model = with_parameters(self._model, params)
+        once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
+        return complete(once, model, prompt)
 
     async def check(self, *, offline: bool = False) -> str | None:
         """Are the weights there, and the right ones? Nothing is asked of anybody."""

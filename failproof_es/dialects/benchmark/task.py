@@ -56,9 +56,10 @@ def unknown_keys(document: dict[str, Any]) -> Iterator[Unknown]:
         if key not in _TASK_KEYS:
             yield (key,), _TASK_KEYS, document
     answers = document.get(EXPECTED)
-    for key in answers if isinstance(answers, dict) else ():
-        if key not in ANSWER_TEXTS:
-            yield (EXPECTED, key), ANSWER_TEXTS, answers
+    if isinstance(answers, dict):
+        for key in answers:
+            if key not in ANSWER_TEXTS:
+                yield (EXPECTED, key), ANSWER_TEXTS, answers
 
 
 def _text(
