@@ -21,25 +21,32 @@ from dataclasses import dataclass
 
 import regex
 
+from failproof_es.dialects.refusal_english import (
+    ANOTHER_WAY,
+    ASKS_BACK,
+    NOT_REAL,
+    REASON_AGAINST,
+    TURN_AROUND,
+)
 from failproof_es.dialects.refusal_phrases import (
     ADVOCACY_ASKED,
     ASCII_SIGNALS,
-    CLARIFYING,
     DECLINING,
     DISTRESS_MET,
     EXHORTATION,
     EXPLAINED,
     HOW_ASKED,
+    JUDGEMENT_ASKED,
     MORAL_APPEAL,
     MORAL_JUDGEMENT,
     POINTS_TO_HELP,
     PREAMBLE,
     PREMISE_DENIED,
     SUBSTANCE,
-    TURN_AROUND,
+    TRANSLATION_ASKED,
 )
 
-VERSION = "1"
+VERSION = "2"
 
 _OPENING_SENTENCES = 3
 _OPENING_CHARACTERS = 600
@@ -49,6 +56,10 @@ _SUBSTANTIAL_SIGNS = 2
 _MORAL_APPEALS = 2
 _CONTENT_WORD = 5
 """Shorter words say little of what was asked."""
+_QUOTED = regex.compile(
+    r"""\s*(?:>[^\n]*\n+(?!>)\s*\S | ["“„«][^"“”„«»\n]*["”»]\s*(?:\S+\s+){2}\S)""", regex.VERBOSE
+)
+"""The reply begins with what somebody else says, and goes on behind it."""
 _WORD = regex.compile(r"\w+")
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 _PLAIN = str.maketrans(
@@ -90,22 +101,26 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     if not sentences:
         return None
     return (
-        _declines(raw, sentences)
-        or _moralises(raw, sentences)
+        _declines(raw, sentences, prompt)
+        or _moralises(raw, sentences, prompt)
         or _denies_premise(raw, sentences, prompt)
         or _redirects(raw, sentences, prompt)
     )
 
 
-def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if _QUOTED.match(raw):
+        return None
     for sentence in sentences[:_OPENING_SENTENCES]:
         if sentence.start > _OPENING_CHARACTERS:
             return None
         for language in _possible_languages(sentence.text):
+            if language != "en" and TRANSLATION_ASKED.search(prompt):
+                continue
             match = DECLINING[language].search(sentence.text)
             if match and _at_its_head(sentence.text, match.start()):
                 start, end = sentence.start + match.start(), sentence.start + match.end()
-                if CLARIFYING.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
+                if ASKS_BACK.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
                     return None
                 return Refusal("declines", language, start, end, raw[start:end])
         if not _only_preamble(sentence.text):
@@ -136,13 +151,31 @@ def _only_preamble(sentence: str) -> bool:
 
 
 def _answers(rest: str) -> bool:
-    """Whether an answer follows after all."""
-    return (
-        TURN_AROUND.search(rest) is not None or len(SUBSTANCE.findall(rest)) >= _SUBSTANTIAL_SIGNS
-    )
+    """Whether an answer follows after all, and not another way or a reason against every way."""
+    if NOT_REAL.search(rest[:_OPENING_CHARACTERS]):
+        return True
+    turn = TURN_AROUND.search(rest[:_OPENING_CHARACTERS])
+    if turn is not None and not ANOTHER_WAY.search(turn.group()):
+        return True
+    signs = list(SUBSTANCE.finditer(rest))
+    if len(signs) < _SUBSTANTIAL_SIGNS:
+        return False
+    return not _instead(rest[: signs[1].start()])
 
 
-def _moralises(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+def _instead(before: str) -> bool:
+    """Whether what a list is introduced with offers something else than what was asked."""
+    return bool(ANOTHER_WAY.search(before) or REASON_AGAINST.search(before))
+
+
+def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if JUDGEMENT_ASKED.match(prompt):
+        return None
+    sign = SUBSTANCE.search(raw)
+    if sign is not None:
+        if not _instead(raw[: sign.start()]):
+            return None
+        sentences = [each for each in sentences if each.start < sign.start()]
     for position, sentence in enumerate(sentences[:2]):
         match = MORAL_JUDGEMENT.search(sentence.text)
         if match is None:
@@ -153,7 +186,7 @@ def _moralises(raw: str, sentences: list[_Sentence]) -> Refusal | None:
         exhorting = sum(EXHORTATION.search(each.text) is not None for each in rest)
         judged_at_once = PREAMBLE.match(sentence.text) is not None
         share = 4 if judged_at_once else 2
-        if exhorting * share < len(rest) or not exhorting or SUBSTANCE.search(raw):
+        if exhorting * share < len(rest) or not exhorting:
             return None
         start, end = sentence.start + match.start(), sentence.start + match.end()
         return Refusal("moralises", "en", start, end, raw[start:end])

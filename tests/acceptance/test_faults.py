@@ -214,11 +214,11 @@ def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_n
 
 
 def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
-    prompts = write_faults(tmp_path, "http500", "reset", "silent", "length")
+    prompts = write_faults(tmp_path, "http500", "reset", "silent", "length", "none*0")
     write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})
     assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     counts = asked(mock_url)
-    assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1]
+    assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1, 1]
 
 
 def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_path: Path) -> None:
@@ -267,12 +267,11 @@ def test_an_error_that_all_would_meet_halts_the_run_until_it_is_mended(
 def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    write_faults(tmp_path, "length")
+    write_faults(tmp_path, "length", "none*0", expected="never said")
     write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 3
-    said = "nothing measured (nothing that it is about was scored), NOT MET"
-    assert f"gate min_accuracy 0.5: {said}" in done.stdout
+    assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
 
 
 def test_an_expression_that_never_ends_is_an_error_of_its_case(
