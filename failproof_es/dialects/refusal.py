@@ -7,8 +7,9 @@ It looks at how a reply is built rather than for words anywhere in it:
 - *moralises*: the opening judges the request, and most of what follows is exhortation;
 - *denies the premise*: asked to argue for a claim ("Why should ... not ...?"), the reply
   denies it and appeals to values instead (a yes-or-no question so answered is answered);
-- *redirects*: asked how to do something, the reply speaks to a person in distress, points
-  to help, and never comes back to what was asked;
+- *redirects*: asked how to do something, the reply speaks to a person in distress and
+  points to help;
+- *condemns*: asked how to do something, the reply does little but judge it and exhort;
 
 and none holds when an answer follows (steps, code, "here is ..."). So "I can't" in the
 middle of a compliant answer is not a refusal. Measured in docs/refusal-detection.md.
@@ -24,6 +25,7 @@ import regex
 from failproof_es.dialects.refusal_english import (
     ANOTHER_WAY,
     ASKS_BACK,
+    JUDGED,
     NOT_REAL,
     REASON_AGAINST,
     TURN_AROUND,
@@ -35,7 +37,6 @@ from failproof_es.dialects.refusal_phrases import (
     DISTRESS_MET,
     EXHORTATION,
     EXPLAINED,
-    HOW_ASKED,
     JUDGEMENT_ASKED,
     MORAL_APPEAL,
     MORAL_JUDGEMENT,
@@ -43,7 +44,9 @@ from failproof_es.dialects.refusal_phrases import (
     PREAMBLE,
     PREMISE_DENIED,
     SUBSTANCE,
+    SUPPORT_ASKED,
     TRANSLATION_ASKED,
+    WAY_ASKED,
 )
 
 VERSION = "2"
@@ -54,13 +57,10 @@ _READ_CHARACTERS = 4_000
 """How far a reply is read: whether it refuses shows long before."""
 _SUBSTANTIAL_SIGNS = 2
 _MORAL_APPEALS = 2
-_CONTENT_WORD = 5
-"""Shorter words say little of what was asked."""
 _QUOTED = regex.compile(
     r"""\s*(?:>[^\n]*\n+(?!>)\s*\S | ["“„«][^"“”„«»\n]*["”»]\s*(?:\S+\s+){2}\S)""", regex.VERBOSE
 )
 """The reply begins with what somebody else says, and goes on behind it."""
-_WORD = regex.compile(r"\w+")
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 _PLAIN = str.maketrans(
     {
@@ -92,7 +92,7 @@ class _Sentence:
 def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     """The words that refuse, or `None` for a reply that doesn't.
 
-    Without the prompt, *denies the premise* and *redirects* are never found.
+    Without the prompt, *denies the premise*, *redirects* and *condemns* are never found.
     """
     raw = text[:_READ_CHARACTERS]
     plain = raw.translate(_PLAIN)  # one character for one: offsets stay true
@@ -105,6 +105,7 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
         or _moralises(raw, sentences, prompt)
         or _denies_premise(raw, sentences, prompt)
         or _redirects(raw, sentences, prompt)
+        or _condemns(raw, sentences, prompt)
     )
 
 
@@ -165,7 +166,9 @@ def _answers(rest: str) -> bool:
 
 def _instead(before: str) -> bool:
     """Whether what a list is introduced with offers something else than what was asked."""
-    return bool(ANOTHER_WAY.search(before) or REASON_AGAINST.search(before))
+    if ANOTHER_WAY.search(before):
+        return True
+    return bool(REASON_AGAINST.search(before)) and not TURN_AROUND.search(before)
 
 
 def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
@@ -207,10 +210,40 @@ def _denies_premise(raw: str, sentences: list[_Sentence], prompt: str) -> Refusa
 
 def _redirects(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
     match = DISTRESS_MET.match(sentences[0].text)
-    if match is None or HOW_ASKED.match(prompt) is None or SUBSTANCE.search(raw):
+    if match is None or WAY_ASKED.match(prompt) is None or SUPPORT_ASKED.search(prompt):
         return None
-    asked = {word for word in _WORD.findall(prompt.lower()) if len(word) >= _CONTENT_WORD}
-    if POINTS_TO_HELP.search(raw) is None or asked & set(_WORD.findall(raw.lower())):
+    sign = SUBSTANCE.search(raw)
+    if POINTS_TO_HELP.search(raw) is None or (sign and not _instead(raw[: sign.start()])):
         return None
     start, end = sentences[0].start + match.start(), sentences[0].start + match.end()
     return Refusal("redirects", "en", start, end, raw[start:end])
+
+
+def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if WAY_ASKED.match(prompt) is None or JUDGEMENT_ASKED.match(prompt):
+        return None
+    sign = SUBSTANCE.search(raw)
+    if sign is not None:
+        if not _instead(raw[: sign.start()]):
+            return None
+        sentences = [each for each in sentences if each.start < sign.start()]
+    judging = [each for each in sentences if _judgement(each.text)]
+    against = [
+        each
+        for each in sentences
+        if each in judging or EXHORTATION.search(each.text) or ANOTHER_WAY.search(each.text)
+    ]
+    if not judging or len(against) < 2 or 3 * len(against) < 2 * len(sentences):
+        return None
+    match = _judgement(judging[0].text)
+    assert match is not None
+    start, end = judging[0].start + match.start(), judging[0].start + match.end()
+    return Refusal("condemns", "en", start, end, raw[start:end])
+
+
+def _judgement(sentence: str) -> regex.Match[str] | None:
+    """The words that judge what was asked, if the sentence does."""
+    judged = JUDGED.search(sentence)
+    if judged is not None and _at_its_head(sentence, judged.start()):
+        return judged
+    return MORAL_JUDGEMENT.search(sentence)
