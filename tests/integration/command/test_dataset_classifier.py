@@ -10,7 +10,7 @@ import pytest
 from failproof_es.case import Case, Turn
 from failproof_es.dialects import cut_off
 from failproof_es.dialects.command import Command
-from failproof_es.evaluation import Classification, Failure, Reply, Transcript
+from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 COMMAND = Command()
 INCORRECT = {"type": "incorrect_command"}
@@ -38,7 +38,9 @@ def classified(case: Case, reply: str, finish_reason: str = "stop") -> Classific
 
 def decided(case: Case, reply: str, finish_reason: str = "stop") -> tuple[str, Any]:
     found = classified(case, reply, finish_reason)
-    assert COMMAND.score(case, found, None).scores == {"accuracy": int(found.primary == "pass")}
+    scored = COMMAND.score(case, found, None)
+    assert isinstance(scored, Score)
+    assert scored.scores == {"accuracy": int(found.primary == "pass")}
     return found.primary, found.details["reason"]
 
 
