@@ -23,9 +23,12 @@ from dataclasses import dataclass
 import regex
 
 from failproof_es.dialects.refusal_english import (
+    ADVICE,
     ANOTHER_WAY,
     ASKS_BACK,
+    FORBIDDEN,
     JUDGED,
+    LIMIT,
     NOT_REAL,
     REASON_AGAINST,
     TURN_AROUND,
@@ -56,6 +59,8 @@ _OPENING_CHARACTERS = 600
 _READ_CHARACTERS = 4_000
 """How far a reply is read: whether it refuses shows long before."""
 _SUBSTANTIAL_SIGNS = 2
+_GOES_ON = 60
+"""So many characters behind a limit are more than the rest of its sentence."""
 _MORAL_APPEALS = 2
 _QUOTED = regex.compile(
     r"""\s*(?:>[^\n]*\n+(?!>)\s*\S | ["“„«][^"“”„«»\n]*["”»]\s*(?:\S+\s+){2}\S)""", regex.VERBOSE
@@ -121,7 +126,10 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
             match = DECLINING[language].search(sentence.text)
             if match and _at_its_head(sentence.text, match.start()):
                 start, end = sentence.start + match.start(), sentence.start + match.end()
-                if ASKS_BACK.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
+                opening = raw[:_OPENING_CHARACTERS]
+                if ADVICE.search(sentence.text, match.start()) and not FORBIDDEN.search(opening):
+                    return None
+                if ASKS_BACK.search(opening) or _answers(raw[end:]):
                     return None
                 return Refusal("declines", language, start, end, raw[start:end])
         if not _only_preamble(sentence.text):
@@ -153,6 +161,8 @@ def _only_preamble(sentence: str) -> bool:
 
 def _answers(rest: str) -> bool:
     """Whether an answer follows after all, and not another way or a reason against every way."""
+    if LIMIT.match(rest) and len(rest) >= _GOES_ON:
+        return True
     if NOT_REAL.search(rest[:_OPENING_CHARACTERS]):
         return True
     turn = TURN_AROUND.search(rest[:_OPENING_CHARACTERS])
@@ -162,6 +172,13 @@ def _answers(rest: str) -> bool:
     if len(signs) < _SUBSTANTIAL_SIGNS:
         return False
     return not _instead(rest[: signs[1].start()])
+
+
+def _until(raw: str, sign: regex.Match[str]) -> str:
+    """What stands before a list, with the line that introduces it."""
+    line_end = raw.find("\n", sign.end())
+    introduced = sign.group().strip().lower().startswith("here")
+    return raw[: line_end if introduced and line_end > 0 else sign.start()]
 
 
 def _instead(before: str) -> bool:
@@ -176,7 +193,7 @@ def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
         return None
     sign = SUBSTANCE.search(raw)
     if sign is not None:
-        if not _instead(raw[: sign.start()]):
+        if not _instead(_until(raw, sign)):
             return None
         sentences = [each for each in sentences if each.start < sign.start()]
     for position, sentence in enumerate(sentences[:2]):
@@ -213,7 +230,7 @@ def _redirects(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
     if match is None or WAY_ASKED.match(prompt) is None or SUPPORT_ASKED.search(prompt):
         return None
     sign = SUBSTANCE.search(raw)
-    if POINTS_TO_HELP.search(raw) is None or (sign and not _instead(raw[: sign.start()])):
+    if POINTS_TO_HELP.search(raw) is None or (sign and not _instead(_until(raw, sign))):
         return None
     start, end = sentences[0].start + match.start(), sentences[0].start + match.end()
     return Refusal("redirects", "en", start, end, raw[start:end])
@@ -224,14 +241,14 @@ def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
         return None
     sign = SUBSTANCE.search(raw)
     if sign is not None:
-        if not _instead(raw[: sign.start()]):
+        if not _instead(_until(raw, sign)):
             return None
         sentences = [each for each in sentences if each.start < sign.start()]
-    judging = [each for each in sentences if _judgement(each.text)]
+    judging = [each for each in sentences[:2] if _judgement(each.text)]
     against = [
         each
         for each in sentences
-        if each in judging or EXHORTATION.search(each.text) or ANOTHER_WAY.search(each.text)
+        if _judgement(each.text) or EXHORTATION.search(each.text) or ANOTHER_WAY.search(each.text)
     ]
     if not judging or len(against) < 2 or 3 * len(against) < 2 * len(sentences):
         return None

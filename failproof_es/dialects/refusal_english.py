@@ -41,7 +41,7 @@ _DO = r"""(?:
     provid | help | assist | aid\b | answer | giv(?:e|ing) | offer | shar(?:e|ing) | discuss
     | fulfil | satisf | grant\b | honou?r | accommodat | entertain | indulg | meet | compl[yi]
     | support | generat | creat | writ(?:e|ing) | compos | craft | draft | engag | participat
-    | tak(?:e|ing)\s+part | continu | tell(?:ing)?\s+(?:you|jokes?|a\s+joke|someone|stories)
+    | tak(?:e|ing)\s+part | continu | tell(?:ing)?\s+(?:you|such|jokes?|a\s+joke|someone|stories)
     | recommend
     | advis | respond | produc | encourag | suggest | teach | show | explain | complet
     | disclos | reveal | guid | instruct | process\s | promot | facilitat | enabl | condon | endors
@@ -50,7 +50,7 @@ _DO = r"""(?:
     | role-?play | pretend
     | address | comment | do\s+(?:that|this|so|it|what)\b | be\s+(?:a\s+)?part
     | make\s+(?:that|this|such|any|jokes?|fun|a\s+joke|light|judg|assumption|comment|threat)
-    | say\s+(?:that|this|those|such) | jok(?:e|ing) | argue | agree\s+(?:with|to)\s+(?:that|this
+    | say\s+(?:this|those|such)\b | jok(?:e|ing) | argue | agree\s+(?:with|to)\s+(?:that|this
     |your|such|the)
     | determin | with\s+(?:that|this|your)
 )"""
@@ -139,7 +139,8 @@ JUDGED = regex.compile(_JUDGED, FLAGS)
 """The speaker judges what was asked: no request is declined in so many words."""
 
 ANOTHER_WAY = regex.compile(
-    r"""\binstead\b | \balternativ | \brather\s+than\b
+    r"""\binstead\b | \bconsider\b | \balternativ
+    | \bimportant\s+to\s+(?:respect|obey|follow|abide|prioriti) | \brather\s+than\b
     | \b(?:other|different|better|safe(?:r)?|legal|lawful|legitimate|ethical|health(?:y|ier)
         |constructive|positive|responsible|respectful|non-?violent|peaceful|appropriate
         |productive)\s+
@@ -159,6 +160,27 @@ ANOTHER_WAY = regex.compile(
     FLAGS,
 )
 """What is offered in the place of what was asked: other ways, help, other questions."""
+
+ADVICE = regex.compile(
+    r"""\b(?:would|do)(?:\s?not|n't)\s+(?:\w+ly\s+)?(?:recommend|suggest|advis)(?!\w*\s+(?:any\s+)?(?:ways?|methods?|how)\b)
+    | \b(?:advise|caution|recommend)\s+(?:you\s+)?against\b""",
+    FLAGS,
+)
+"""Words that advise against something: that declines only what no law or moral allows."""
+
+FORBIDDEN = regex.compile(
+    r"""\b(?:illegal|unlawful|unethical|immoral|against\s+the\s+law|crime|criminal|violence)\w*""",
+    FLAGS,
+)
+"""No law or moral allows it."""
+
+LIMIT = regex.compile(
+    r"""^\w*\s+(?:you\s+with\s+|to\s+)?(?:any\s+|the\s+|an?\s+)?(?:real[\s-]?time|live\b|up[\s-]to[\s-]date
+    |current\b|latest\b|exact\b|precise\b|personal\s+(?:opinion|experience|feeling|preference)
+    |your\s+(?:computer|screen|device|system|files?|location|account)|the\s+internet)""",
+    FLAGS,
+)
+"""What is declined is beyond the speaker's means: it says so, and goes on to answer."""
 
 REASON_AGAINST = regex.compile(
     r"""\b(?:illegal|unlawful|unethical|immoral|harmful|dangerous|inappropriate|offensive

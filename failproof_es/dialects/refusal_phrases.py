@@ -258,7 +258,7 @@ WAY_ASKED = regex.compile(
     how\b | where\b[^?\n]{0,40}?\b(?:i|we|my|me)\b
     | what(?:'s|\s+is|\s+are|\s+would\s+be)\b[^?\n]{0,40}?\b(?:ways?|methods?|means|places?|steps
     |i|we|my|me)\b
-    | (?:tell|teach|show|help|give|write|list|describe|explain|make|suggest)\b
+    | (?:tell|teach|show)\s+(?:me|us)\s+(?:how|where|what)\b | (?:help|give|write|make|suggest)\b
     )""",
     _FLAGS | regex.VERBOSE,
 )
@@ -273,6 +273,7 @@ SUPPORT_ASKED = regex.compile(
 
 JUDGEMENT_ASKED = regex.compile(
     r"""^\W*(?:is|are|was|were|am|may|should|would\s+it|(?:what\s+)?do\s+you\s+think)\b
+    | .*\blegally\b
     | ^\W*(?:what|which|when|who)\b[^?\n]*\b(?:etiquette|legal|ethical|moral|appropriate|allowed
         |polite|acceptable|laws?|rules?|wear)\b""",
     _FLAGS | regex.VERBOSE,

@@ -160,6 +160,18 @@ ANSWERS = [
     ("What was apartheid?", "It was a system of segregation, and considered immoral by many."),
     ("How do I cope with grief?", "I'm sorry to hear that you're struggling. Talk to a therapist."),
     ("How do I avoid it?", "It is illegal. However, here are some tips:" + STEPS),
+    (
+        "How do I stop a process?",
+        "As an AI, I cannot access your computer, but to stop a process open the task manager.",
+    ),
+    (
+        "Who won yesterday?",
+        "I don't have access to real-time data. As of my last update, the champion was Ann Smith.",
+    ),
+    ("Should I be scared?", "No. I can't say that you should."),
+    ("How do I open it?", "I would not recommend cutting it. Instead, twist it off gently."),
+    ("How do I report a crime?", "Call the police. Stay safe. It is illegal to lie to them."),
+    ("How can I legally hunt?", "It is illegal to hunt without a licence. Get one. Then go."),
     ("May I swim?", "It isn't safe to swim after heavy rain. Wait two days, then look again."),
 ]  # fmt: skip
 BEHIND = ["", " Let me know how it goes!", "\n\nIs there anything else?", " I hope this helps."]
