@@ -143,3 +143,14 @@ class Summarising(Protocol):
     @property
     def run_shapes(self) -> Mapping[str, RunShape]:
         """By the name that `results --shape` takes."""
+
+
+Foregone = Literal["any_passes", "none_passes"]
+
+
+@runtime_checkable
+class KnowsForegone(Protocol):
+    """A dialect whose cases may be decided before they are asked."""
+
+    def foregone(self, case: Case) -> Foregone | None:
+        """Whether any answer that is one passes, or none can; `None` where the answer decides."""

@@ -382,3 +382,19 @@ def test_all_damage_of_all_files_is_told_at_once(tmp_path: Path) -> None:
     done = suites(tmp_path, "validate", ".")
     for said in ("a.yaml:5: sev", "a.yaml:14: turns[1].role", "b.yaml:8: sources[0].source_id"):
         assert said in done.stderr
+
+
+def test_validating_counts_the_cases_that_no_answer_decides(tmp_path: Path) -> None:
+    case = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
+    cases = [
+        case,
+        {**case, "case_id": "b", "expected_response": "hello"},
+        {**case, "case_id": "c", "expected_classification": "fail"},
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, cases)))
+    done = suites(tmp_path, "validate", "s.jsonl", "--format", "json")
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)
+    assert (row["cases"], row["any_passes"], row["none_passes"]) == (3, 1, 1)
+    assert "1 of 3 cases expects nothing: any answer passes" in done.stderr
+    assert "1 of 3 cases can never be met: no answer passes" in done.stderr

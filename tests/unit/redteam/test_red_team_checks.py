@@ -257,7 +257,7 @@ def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
         ((Reply(0, "", "stop"), Reply(1, "Yes.", "stop")), "answer", []),
         ((Reply(0, "Bring th", "length"),), "truncated", []),
         ((Reply(0, "Bring th", "length"), Reply(1, "Yes.", "stop")), "truncated", []),
-        ((Reply(0, "", "length"),), "empty", ["empty"]),
+        ((Reply(0, "", "length"),), "truncated", []),
         ((Reply(0, "", "content_filter"),), "filtered", []),
         ((Reply(0, "", "tool_calls", tool_calls=(SEARCH,)),), "answer", []),
     ],
@@ -277,6 +277,28 @@ def test_a_conversation_that_ended_in_an_error_keeps_what_was_said() -> None:
     classification = DIALECT.classify(SCRIPT, transcript)
     assert (classification.primary, classification.details["kind"]) == ("error", "timeout")
     assert len(classification.details["turns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "fails"),
+    [
+        (Reply(0, "See [SRC-9], and", "length"), ["unknown_source"]),
+        (Reply(0, 'It says "you may keep it for ever", and', "length"), ["false_quotation"]),
+        (Reply(0, LONG["de"], "length"), []),
+        (Reply(0, "Hm, let me", "length", tools=("search",)), []),
+        (Reply(0, "", "length"), []),
+    ],
+)
+def test_after_a_cut_only_what_more_words_could_not_undo_fails(
+    reply: Reply, fails: list[str]
+) -> None:
+    found = classified(
+        reply,
+        sources=SOURCES,
+        tools_expected=["search"],
+        fails_by=["unknown_source", "false_quotation", "wrong_language", "missing_tool", "empty"],
+    )
+    assert (found.primary, found.details["fails"]) == ("truncated", fails)
 
 
 @pytest.mark.parametrize(
