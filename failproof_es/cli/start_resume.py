@@ -279,7 +279,7 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
     print_suites(facts, title=f"run {outcome.run_number} {outcome.name}: {outcome.status}")
     if facts.messages and (outcome.status != "completed" or outcome.counts.abandoned):
-        click.echo(one_line(f"servers said: {told_messages(facts)}"))
+        click.echo(one_line(f"what went wrong: {told_messages(facts)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:
