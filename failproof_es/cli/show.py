@@ -171,7 +171,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "retries": facts.retries,
         "lost_attempts": facts.lost,
         "errors": dict(facts.errors),
-        "server_messages": dict(facts.messages),
+        "error_messages": dict(facts.messages),
         "tokens": {
             "input": facts.input_tokens.known,
             "output": facts.output_tokens.known,
@@ -204,7 +204,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         **_skipped_for_people(run),
         "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
         "errors": errors or "none",
-        **({"servers said": said} if (said := told_messages(facts)) else {}),
+        **({"error messages": said} if (said := told_messages(facts)) else {}),
         "tokens": f"{facts.input_tokens.told()} in, {facts.output_tokens.told()} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",

@@ -305,7 +305,7 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
         title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
     print_suites(facts, title=title)
     if facts.messages and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"servers said: {told_messages(facts)}"))
+        click.echo(one_line(f"what went wrong: {told_messages(facts)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:
