@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from time import process_time
 from typing import Any
 
@@ -218,6 +219,30 @@ def test_languages_that_nobody_tells_apart_by_a_few_sentences_agree() -> None:
     found = reply_language.check([croatian], "hr")
     assert (found["detected"], found["agrees"]) == ("sr", True)
     assert reply_language.check([croatian], "sl")["agrees"] is False
+
+
+def test_a_reply_that_may_be_in_either_of_two_languages_is_in_the_wrong_one_of_neither() -> None:
+    slovak = "Otázka má viac ako jednu správnu odpoveď a problém ostáva."
+    either = reply_language.check([slovak], "cs"), reply_language.check([slovak], "sk")
+    assert [each["agrees"] for each in either] != [False, False]
+    galician = "A resposta non pode ser dada sen consultar unha persoa."
+    found = reply_language.check([galician], "pt")
+    assert found["agrees"] is not False
+    assert reply_language.check([galician], "en")["agrees"] is False
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\n", "\udfff", "\x7f", "\u2028", "\u202e"])
+def test_characters_that_are_none_do_not_stop_the_check(odd: str) -> None:
+    assert reply_language.check([odd.join(LONG["de"].split(" ")), LONG["de"]], "de")["agrees"]
+
+
+def test_the_detector_is_loaded_once_however_many_threads_ask_first() -> None:
+    reply_language._loaded.cache_clear()
+    reply_language._known.cache_clear()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: reply_language.check([LONG["fr"]], "fr"), range(8)))
+    assert all(each["agrees"] for each in found)
+    assert reply_language._loaded.cache_info().misses == 1
 
 
 def test_six_different_words_and_forty_letters_are_enough_to_tell_a_language() -> None:
