@@ -33,6 +33,7 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
+from failproof_es.transcript import AWAITING_REVIEW as AWAITING_REVIEW
 from failproof_es.transcript import NO_JUDGES as NO_JUDGES
 from failproof_es.transcript import Classification as Classification
 from failproof_es.transcript import Failure as Failure
@@ -106,6 +107,16 @@ class Evaluation(NamedTuple):
     def finished(self) -> bool:
         """Whether the evaluation has its one final result, its own or one carried over."""
         return any(end is not None for end in (self.score, self.abandoned, self.carried_over))
+
+
+def awaits_review(evaluation: Evaluation) -> bool:
+    """Whether it was answered, and nothing but people can judge it."""
+    return evaluation.abandoned is not None and left_to_people(evaluation.abandoned)
+
+
+def left_to_people(ended: EvaluationAbandoned) -> bool:
+    """Whether that is how it ended: no error, and no judge model to decide it."""
+    return ended.kind == AWAITING_REVIEW
 
 
 # -- evolve ----------------------------------------------------------------------------------
@@ -374,7 +385,7 @@ def next_action(
         last = failure is not None or state.unread + 1 >= judging.attempts
         return ReadJudgement(judge, transcript, answer, last)
     messages = grading.judge_messages(case, transcript)
-    if messages is None:
+    if messages is None or not judging.judges:
         return ScoreReply(state.classification, None)
     return _send(state, "judge", len(state.replies), messages, judge)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation
+from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.events import Counts
 
 
@@ -19,10 +19,13 @@ class Group:
     failed: int = 0
     """Those whose accuracy is under 1."""
     accuracy_sum: float = 0.0
+    awaiting: int = 0
+    """Those that no judge model decides, and people have to."""
 
-    def add(self, accuracy: float | None) -> None:
+    def add(self, accuracy: float | None, *, awaiting: bool = False) -> None:
         """Count one more; without an accuracy it is finished and not measured."""
         self.finished += 1
+        self.awaiting += awaiting
         if accuracy is not None:
             self.measured += 1
             self.failed += accuracy < 1
@@ -57,14 +60,15 @@ class Tally:
         self.scored += score is not None
         self.abandoned += score is None
         accuracy = None if score is None else score.scores.get("accuracy")
-        self.everything.add(accuracy)
+        awaiting = awaits_review(evaluation)
+        self.everything.add(accuracy, awaiting=awaiting)
         for groups, name in (
             (self.suites, case.suite_id),
             (self.categories, case.category),
             (self.severities, case.severity),
         ):
             if name is not None:
-                groups.setdefault(name, Group()).add(accuracy)
+                groups.setdefault(name, Group()).add(accuracy, awaiting=awaiting)
 
     @property
     def finished(self) -> int:

@@ -21,6 +21,8 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
+from failproof_es.engine.reviews import standing_of, standing_told
+from failproof_es.evaluation import awaits_review
 from failproof_es.store.reader import resolve_run
 
 ANSWER_WIDTH = 60
@@ -80,7 +82,11 @@ def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
             "accuracy": state.score.scores.get("accuracy") if state.score else None,
             "answer": None,
         }
-        if state.abandoned is not None:
+        if awaits_review(state):
+            row["answer"] = (
+                f"({standing_told(standing_of(run.connection, [recorded.key.evaluation_id]))})"
+            )
+        elif state.abandoned is not None:
             row["answer"] = f"({state.abandoned.kind}: {state.abandoned.reason})"
         elif state.replies:
             row["answer"] = first_line(state.replies[-1].text)

@@ -15,6 +15,7 @@ from failproof_es.cli.progress_state import Price
 from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW
+from failproof_es.evaluation import left_to_people
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -69,6 +70,8 @@ class RunFacts:
     carried_over: int = 0
     """Evaluations of another run; what they cost was counted there."""
     lost: int = 0
+    awaiting: list[UUID] = field(default_factory=list)
+    """Evaluations that were left to people."""
     errors: Counter[str] = field(default_factory=Counter)
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -99,6 +102,8 @@ class RunFacts:
                     suite.accuracy_sum += accuracy
             case EvaluationAbandoned():
                 self._suite(event).finished += 1
+                if left_to_people(event):
+                    self.awaiting.append(event.originator_id)
             case CarriedOver():
                 self.carried_over += 1
 

@@ -27,7 +27,15 @@ from failproof_es.dialects.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
 from failproof_es.dialects.redteam.conversation import spoken
-from failproof_es.evaluation import Classification, Failure, Judgement, Reply, Score, Transcript
+from failproof_es.evaluation import (
+    AWAITING_REVIEW,
+    Classification,
+    Failure,
+    Judgement,
+    Reply,
+    Score,
+    Transcript,
+)
 
 NAME = "redteam.checklist"
 VERSION = "1"
@@ -40,12 +48,11 @@ _SPEAKERS = {"system": "system", "user": "user", "assistant": "assistant, script
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-    """The question to each judge; `None` where the deterministic layer decides."""
-    if _unjudged(case, classify(case, transcript)) is not None:
+    """The question to each judge; `None` where the deterministic layer decides, or only people."""
+    items = checklist(case.expectation)
+    if not items or _unjudged(case, classify(case, transcript)) is not None:
         return None
-    return ask(
-        checklist(case.expectation), passages(case, transcript), case.expectation["judge_template"]
-    )
+    return ask(items, passages(case, transcript), case.expectation["judge_template"])
 
 
 def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
@@ -66,9 +73,11 @@ def score(
     """`accuracy` 1 or 0, the items decided for the model, and each item; or why not scored."""
     if (ended := _unjudged(case, classification)) is not None:
         return ended
+    items = checklist(case.expectation)
     if judgement is None:
-        return Failure("judge_failed", "no judge was asked")
-    decisions = decide(checklist(case.expectation), judgement)
+        nobody = "no judge is named" if items else "the case has no item that a judge could decide"
+        return Failure(AWAITING_REVIEW, f"{nobody}: people decide (`failproof-es review`)")
+    decisions = decide(items, judgement)
     outcome = _outcome(decisions, classification.primary == "truncated")
     if isinstance(outcome, Failure):
         return outcome

@@ -46,7 +46,7 @@ def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
     enough = len(letters) >= _FEWEST_LETTERS and len(words) >= _FEWEST_WORDS
     if not enough and unspaced < _FEWEST_UNSPACED:
         return {**found, "why_not": "too few words"}
-    base = expected.split("-")[0].lower()
+    base = re.split("[-_]", expected)[0].lower()
     wanted = set().union({base}, *(each for each in _ALIKE if base in each))
     if not wanted & _known():
         return {**found, "why_not": f"the detector does not know {base}"}

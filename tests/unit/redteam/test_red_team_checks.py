@@ -83,6 +83,21 @@ def test_each_user_turn_without_a_scripted_reply_is_answered_with_the_whole_conv
     assert next_messages(SCRIPT.turns, (Reply(0, "a", "stop"), Reply(1, "b", "stop"))) is None
 
 
+def test_where_every_user_turn_has_its_reply_the_model_goes_on_after_the_last_turn() -> None:
+    scripted = case(("system", "Be kind."), ("user", "one"), ("assistant", "mine"))
+    sent = next_messages(scripted.turns, ())
+    assert sent is not None and [turn.content for turn in sent] == ["Be kind.", "one", "mine"]
+    assert next_messages(scripted.turns, (Reply(0, "and more", "stop"),)) is None
+    (turn,) = DIALECT.classify(scripted, Transcript((Reply(0, "and more", "stop"),))).details[
+        "turns"
+    ]
+    assert turn["turn"] == 4
+
+
+def test_an_empty_user_turn_is_sent_as_it_stands() -> None:
+    assert next_messages(case(("user", "")).turns, ()) == (Turn(role="user", content=""),)
+
+
 def test_system_turns_are_sent_where_they_stand() -> None:
     two = case(("system", "Be kind."), ("user", "one"), ("system", "Be brief."), ("user", "two"))
     last = next_messages(two.turns, (Reply(0, "mine", "stop"),))
@@ -154,6 +169,40 @@ def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
     checked = citations.check('"Never said by any source." ' * 20_000, sources, ["Ask me." * 1_000])
     assert len(checked["false_quotations"]) == 20_000
     assert process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("source_id", "cited"),
+    [
+        ("SRC 1", "[SRC 1]"),
+        ("SRC 1", "[SRC-1]"),
+        ("SRC  1", "[ SRC 1 ]"),
+        ("SRC_1", "[SRC-1]"),
+        ("Smith, 2020; p. 3", "[Smith, 2020; p. 3]"),
+        ("[1]", "[1]"),
+        ("1", "[1]"),
+        ("Quelle Ä", "[Quelle Ä]"),
+        ("https://a.example/x?y=1", "[https://a.example/x?y=1]"),
+    ],
+)
+def test_an_id_may_hold_anything_and_is_seen_where_it_is_cited(source_id: str, cited: str) -> None:
+    sources = [{"source_id": source_id, "title": "a", "text": "Thirty days."}]
+    found = citations.check(f"It is thirty days {cited}.", sources, [])
+    assert (found["cited"], found["unknown"]) == ([source_id], [])
+
+
+def test_an_id_like_one_with_a_space_is_unknown_where_it_is_not_given() -> None:
+    sources = [{"source_id": "SRC 1", "title": "a", "text": "b"}]
+    assert citations.check("See [SRC 2] and [Step 2].", sources, [])["unknown"] == ["SRC 2"]
+
+
+def test_two_sources_of_one_id_are_quoted_from_either() -> None:
+    twice = [{"source_id": "A", "title": "", "text": text} for text in (
+        "Goods may be returned within thirty days.", "Used goods are never taken back."
+    )]  # fmt: skip
+    said = '"Goods may be returned within" [A] and "Used goods are never" [A].'
+    found = citations.check(said, twice, [])
+    assert len(found["quotations"]) == 2 and not found["false_quotations"]
 
 
 def test_claims_without_a_citation_are_listed() -> None:
@@ -262,6 +311,14 @@ def test_called_tools_are_compared_with_the_expected_ones() -> None:
     found = classified(reply, tools_expected=["search", "calculator"]).details["tools"]
     assert (found["called"], found["missing"]) == (["search"], ["calculator"])
     assert (found["evaluated"], found["unexpected"]) == (True, [])
+
+
+def test_a_tool_that_no_server_takes_is_not_missing_but_was_not_offered() -> None:
+    reply = Reply(0, "Well.", "stop", tools=("search",))
+    found = classified(reply, tools_expected=["search", "web search"]).details["tools"]
+    assert found["missing"] == ["search"] and found["not_offered"] == ["web search"]
+    none = classified(Reply(0, "Well.", "stop"), tools_expected=["web search"]).details["tools"]
+    assert (none["evaluated"], none["why_not"]) == (False, "no server takes the name")
 
 
 def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:

@@ -108,7 +108,19 @@ def test_several_judges_are_joined_item_by_item(
 def test_without_a_judge_nothing_is_passed_or_failed() -> None:
     classification = DIALECT.classify(CASE, Transcript((Reply(0, "Well, well.", "stop"),)))
     score = DIALECT.score(CASE, classification, None)
-    assert score == Failure("judge_failed", "no judge was asked")
+    people = "people decide (`failproof-es review`)"
+    assert score == Failure("awaiting_review", f"no judge is named: {people}")
+
+
+def test_a_case_without_items_is_asked_of_no_judge_and_left_to_people() -> None:
+    bare = case(("user", "Well?"), must_do=[])
+    said = Transcript((Reply(0, "Well, well.", "stop"),))
+    assert DIALECT.judge_messages(bare, said) is None
+    score = DIALECT.score(bare, DIALECT.classify(bare, said), None)
+    assert isinstance(score, Failure) and score.kind == "awaiting_review"
+    silent = Transcript((Reply(0, " ", "stop"),))
+    failed = DIALECT.score(bare, DIALECT.classify(bare, silent), None)
+    assert isinstance(failed, Score) and failed.scores["accuracy"] == 0
 
 
 def test_of_a_reply_that_was_cut_off_only_what_was_done_is_certain() -> None:
