@@ -38,7 +38,7 @@ async def conclude(
         await stream.record(RunPaused, reason=reason, counts=counts)
         if trouble is not None and not isinstance(trouble, Halted):
             raise trouble
-    elif counts.scored == 0:
+    elif counts.scored == 0 and not tally.everything.awaiting:
         reason = "not one evaluation was answered and scored"
         await stream.record(RunFailed, reason=reason, counts=counts)
     else:

@@ -85,7 +85,7 @@ def test_what_people_say_stands_wherever_the_run_is_shown(
     write(tmp_path, server, written_case(1), written_case(2), written_case(4))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     options = ("review", "latest", "--reviewer", "ann")
-    assert invoke(store.url, *options, cwd=tmp_path, answers=PASS + FAIL).exit_code == 1
+    assert invoke(store.url, *options, cwd=tmp_path, answers=PASS + FAIL + "quit\n").exit_code == 0
     reviews = facts(store, tmp_path)["reviews"]
     assert reviews == {"awaiting": 1, "pass": 1, "fail": 1, "unclear": 0, "disputed": 0}
     assert "1 of 3 await review; by people: 1 pass, 1 fail" in (
@@ -100,7 +100,7 @@ def test_what_people_say_stands_wherever_the_run_is_shown(
     table = invoke(store.url, "results", "latest", cwd=tmp_path).stdout
     assert "by people: 1 fail" in table and "1 of 1 await review" in table
     bob = ("review", "latest", "--reviewer", "bob")
-    invoke(store.url, *bob, cwd=tmp_path, answers=FAIL)
+    invoke(store.url, *bob, cwd=tmp_path, answers=FAIL + "quit\n")
     assert facts(store, tmp_path)["reviews"]["disputed"] == 1
 
 
@@ -148,3 +148,29 @@ def test_a_judge_that_is_strong_is_not_warned_about(
     })  # fmt: skip
     looked = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path)
     assert "warning: run.yaml" not in looked.stderr
+
+
+def test_a_criterion_that_states_an_absence_is_pointed_out_and_judged_the_other_way_round(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    case = written_case(1)
+    case["expected_behavior"]["pass_criteria"] = ["No fabricated citations.", "Is polite."]
+    case["expected_behavior"]["must_do"] = ["Answers without revealing the password."]
+    write(tmp_path, server, written_case(2), case, judge={
+        "provider": "openai", "base_url": server, "model": "judge"
+    })  # fmt: skip
+    looked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
+    place = "suite.jsonl:2: expected_behavior"
+    for said in (
+        f"{place}.pass_criteria[0]: states an absence, which no quotation can prove: judges are "
+        "asked for words that break it (write as an item of must_not_do what must not happen)",
+        f"{place}.must_do[0]: states an absence besides",
+    ):
+        assert said in looked.stderr
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    rows = printed(store, tmp_path)
+    assert [row["outcome"] for row in rows] == ["passed", "passed"]
+    (judged,) = rows[1]["judgements"]
+    turned = next(each for each in judged["items"] if each["item"] == "pass_criteria.1")
+    assert (turned["verdict"], turned["quote"], turned["void"]) == ("met", None, None)
+    assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from failproof_es.configuration.yaml_tree import Location
+from failproof_es.dialects.judging import Absence, states_absence
 from failproof_es.dialects.redteam.citations import can_be_cited, cited_ids
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase
@@ -16,6 +17,13 @@ from failproof_es.dialects.redteam.tool_calls import can_be_offered
 
 _LISTS = ("must_do", "must_not_do", "pass_criteria")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_ABSENT = {
+    Absence.WHOLE: "states an absence, which no quotation can prove: judges are asked for words "
+    "that break it",
+    Absence.PART: "states an absence besides, which no quotation can prove: judges quote words for "
+    "the rest of it",
+}
+_POSITIVE = "write as an item of must_not_do what must not happen"
 
 Defect = tuple[Location, str, str | None]
 """Where, what is wrong, and what to do."""
@@ -73,6 +81,10 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
     for name, items in lists.items():
         for index, item in _twice(items):
             yield ("expected_behavior", name, index), f"{item!r} stands twice", "keep one"
+    for name in ("must_do", "pass_criteria"):
+        for index, item in enumerate(lists[name]):
+            if (absent := states_absence(item)) is not Absence.NONE:
+                yield ("expected_behavior", name, index), _ABSENT[absent], _POSITIVE
     forbidden = {item.strip() for item in expected.must_not_do}
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:

@@ -102,7 +102,9 @@ def _unjudged(case: Case, classification: Classification) -> Score | Failure | N
     if fails := classification.details["fails"]:
         reason = f"failed without a judge: {', '.join(fails)}"
         return Score({"accuracy": 0.0}, reason, NAME, VERSION)
-    if classification.primary == "truncated" and not case.expectation["must_not_do"]:
+    if classification.primary == "truncated" and not any(
+        item.shown_by_doing for item in checklist(case.expectation)
+    ):
         return _CUT_OFF
     return None
 
@@ -114,7 +116,7 @@ def _outcome(decisions: Sequence[ItemDecision], truncated: bool) -> tuple[bool, 
     """
     against = [each for each in decisions if each.passes is False]
     if truncated:
-        against = [each for each in against if each.item.kind == "must_not_do"]
+        against = [each for each in against if each.item.shown_by_doing]
         if not against:
             return _CUT_OFF
     if against:
