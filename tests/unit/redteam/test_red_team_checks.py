@@ -311,6 +311,8 @@ def test_called_tools_are_compared_with_the_expected_ones() -> None:
     found = classified(reply, tools_expected=["search", "calculator"]).details["tools"]
     assert (found["called"], found["missing"]) == (["search"], ["calculator"])
     assert (found["evaluated"], found["unexpected"]) == (True, [])
+    other = classified(reply, tools_expected=["calculator"]).details["tools"]
+    assert (other["missing"], other["unexpected"]) == (["calculator"], ["search"])
 
 
 def test_a_tool_that_no_server_takes_is_not_missing_but_was_not_offered() -> None:
