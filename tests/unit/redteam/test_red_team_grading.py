@@ -245,6 +245,14 @@ def test_what_judges_did_not_say_is_counted_by_judge() -> None:
     assert (judges["problems"], judges["void"]) == ({"silent": 1}, {"j": 2})
 
 
+def test_results_are_counted_by_category_tag_and_severity() -> None:
+    found = summary_of(1, ("a", PASSED), ("b", FAILED), category="Grounding", tags=("t",))
+    of = {"scored": 2, "passed": 1, "rate": 0.5}
+    assert [found[f"by_{name}"] for name in ("category", "tag", "severity")] == [
+        {"Grounding": of}, {"t": of}, {"S1": of},
+    ]  # fmt: skip
+
+
 def test_paraphrases_are_consistent_when_all_pass_or_all_fail() -> None:
     tags = ("paraphrase:p",)
     same = summary_of(1, ("a", FAILED), ("b", FAILED), ("c", LOST), tags=tags)["paraphrases"]
