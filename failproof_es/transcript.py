@@ -40,6 +40,10 @@ class Failure:
     message: str
 
 
+AWAITING_REVIEW = "awaiting_review"
+"""The kind of failure of an evaluation that was answered, and that only people can judge."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """The replies so far, in turn order; `failure` when the conversation ended in an error."""

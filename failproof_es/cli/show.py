@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,6 +31,7 @@ from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
+from failproof_es.engine.reviews import STANDINGS, standing_of, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.report.wording import version_told
 from failproof_es.store.reader import resolve_run
@@ -73,16 +74,23 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     """
     facts = gather(run, price_of(run.run.prices))
     stands = standing(run.connection, sealed=run.run.sealed)
+    people = standing_of(run.connection, facts.awaiting)
     attempts = attempts_of(run.connection, run.run_id)
     if output_format is not Format.TABLE:
         print_json(
-            {**as_json(run, facts), "attempts": attempts, "ledger": stands},
+            {
+                **as_json(run, facts),
+                "reviews": {name: people[name] for name in ("awaiting", *STANDINGS)},
+                "attempts": attempts,
+                "ledger": stands,
+            },
             indent=output_format is Format.JSON,
         )
         return _say_impossible(facts)
     print_facts(
         {
             **_for_people(run, facts),
+            **_people(run, people),
             "attempt": attempts.told(),
             **_ledger_for_people(stands),
         }
@@ -273,6 +281,15 @@ def _ledger_for_people(stands: Standing) -> dict[str, Any]:
         if stands.missing_layers
         else "enforces every layer (`db status`)",
     }
+
+
+def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
+    """What was left to people, and how far they are; nothing where nothing was."""
+    if not counts:
+        return {}
+    told = standing_told(counts)
+    how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
+    return {"left to people": f"{told}{how}"}
 
 
 def _ms(value: float | None) -> str:

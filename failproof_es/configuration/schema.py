@@ -220,7 +220,7 @@ class Gates(Section):
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Abandoned evaluations, divided by planned evaluations."""
+    """Abandoned evaluations, divided by planned ones; what awaits review is no error."""
     max_lost_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """For each model: evaluations to which no usable answer came, divided by all of its own.
     0.1, or `max_error_rate` where that is more, unless given; with 1 everything may be lost."""
@@ -304,7 +304,8 @@ class Configuration(Section):
     models: Annotated[list[Model], Field(min_length=1)]
     """Which models are evaluated."""
     judge: Model | None = None
-    """The model that judges the answers, in dialects that have them judged."""
+    """The model that judges the answers, in dialects that have them judged; without one, in
+    red-team runs, people do (`failproof-es review`)."""
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()

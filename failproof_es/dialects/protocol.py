@@ -99,6 +99,17 @@ class ReadsJudges(Protocol):
 
 
 @runtime_checkable
+class JudgedByPeople(Protocol):
+    """A dialect whose cases people can judge alone: a run needs no judge model.
+
+    Without one `score` gets no judgement, and ends an evaluation that only people can decide
+    as `AWAITING_REVIEW`.
+    """
+
+    judged_by_people: Literal[True]
+
+
+@runtime_checkable
 class StructuresJudgement(Protocol):
     """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
 

@@ -9,6 +9,7 @@ from failproof_es.counting import counted
 from failproof_es.dialects import cut_off
 from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.engine.review_comparison import JUDGES
+from failproof_es.evaluation import AWAITING_REVIEW
 from failproof_es.gates import told as gate_told
 from failproof_es.pairing import asked_the_same
 from failproof_es.report.comparison import BY_CATEGORY
@@ -94,7 +95,14 @@ def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     ended = [each for of in series.values() for each in of if each.lost != UNFINISHED]
-    unscored = sum(each.lost is not None for each in ended)
+    awaiting = sum(each.lost == AWAITING_REVIEW for each in ended)
+    if awaiting:
+        yield (
+            "doubt",
+            f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
+            "what people said of them stands under the reviews, and is in no number here.",
+        )
+    unscored = sum(each.lost is not None for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
