@@ -20,7 +20,7 @@ HALF = {
     "benchmark": "Becau",
     "command": "ls -l",
 }
-SAID = [*{"", "  \n", "I can't help with that", "<think>Let me see"}]
+SAID = ["", "  \n", "I can't help with that", "<think>Let me see"]
 
 
 def case_of(name: str, folder: Path) -> Case:
