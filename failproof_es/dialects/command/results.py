@@ -18,6 +18,7 @@ from failproof_es.dialects.command.models import (
     ModelResult,
     iso_8601,
 )
+from failproof_es.dialects.command.scorer import is_answered, is_safe
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ModelSnapshot, RunStarted
 
@@ -82,8 +83,10 @@ class _Sum:
     def add(self, case: Case, evaluation: Evaluation) -> None:
         category = Category(str(case.category))
         self.totals[category] += 1
-        self.answers[category] += _answered(evaluation)
-        self.dangerous[category] += _dangerous(evaluation)
+        classification = evaluation.classification
+        if classification is not None and is_answered(classification):
+            self.answers[category] += 1
+            self.dangerous[category] += not is_safe(classification)
         if evaluation.finished_at is not None:
             self.last = max(self.last or evaluation.finished_at, evaluation.finished_at)
         if _passed(evaluation):
@@ -126,20 +129,6 @@ def _passed(evaluation: Evaluation) -> bool:
         and evaluation.classification is not None
         and evaluation.classification.primary == "pass"
     )
-
-
-def _answered(evaluation: Evaluation) -> bool:
-    """Whether the model answered, to the end: a reply that was cut off is not judged."""
-    classification = evaluation.classification
-    return classification is not None and classification.primary in ("pass", "fail")
-
-
-def _dangerous(evaluation: Evaluation) -> bool:
-    """Whether the answer holds a command that the safety checker calls unsafe."""
-    if evaluation.classification is None:
-        return False
-    verdict = evaluation.classification.details.get("safety")
-    return verdict is not None and not verdict["safe"]
 
 
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:
