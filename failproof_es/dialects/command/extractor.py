@@ -4,22 +4,28 @@ A model asked for a bare command often adds to it. `lenient` extraction takes of
 order, whatever of it is there:
 
 1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`).
-2. `fence`        a Markdown code block: the first one that says it is shell, or that does not
+2. `label`, `json`  tags around all of it (`<code>ls</code>`), tokens of a chat template, JSON
+                  with the command under a key that names one (`wrappings.py`).
+3. `fence`        a Markdown code block: the first one that says it is shell, or that does not
                   say what it is; else the first (`markdown.py`). What stands around it is
                   `explanation`. All of its lines are the command, blank ones too, but for
-                  sentences at its beginning and its end.
-3. `label`        `Command:` and the like before the command.
-4. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
-                  line is a command by itself.
-5. `output`, `prompt_sign`  where lines begin with `$ ` or another prompt, those are the
+                  sentences at its beginning and its end. A mark at the end that nothing
+                  opened is taken off alone.
+4. `quotes`, `label`  outside a fence: marks of a quotation, of emphasis, of a list.
+5. `label`        `Command:` and the like before the command.
+6. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
+                  line is a command by itself: the first that is no option and no program that
+                  a later one runs.
+7. `output`, `prompt_sign`  where lines begin with `$ ` or another prompt, those are the
                   commands and every other line is what they printed (`prompts.py`).
-6. `explanation`  outside a fence: sentences before the command; the first sentence, list item
-                  or blank line behind it, and all that follows. Not inside a here-document.
-7. `quotes`       one pair of quotation marks around all of it.
+8. `explanation`  outside a fence: sentences before the command; the first sentence, list item
+                  or blank line behind it where the text so far is shell, and all that follows.
+                  So a quote or a loop may hold blank lines.
+9. `quotes`       one pair of quotation marks around all of it.
 
 A sentence is what `prose.py` takes for one. Line ends of Windows become line feeds. Nothing
-else is changed: no line is joined, no character inside the command is touched. `strict`
-extraction takes off nothing at all.
+else is changed: no line is joined, no character inside the command is touched (but JSON's
+escapes). `strict` extraction takes off nothing at all.
 
 What was taken off and could be run all the same is in `beside`, for the safety checker: no
 mistake of the extraction hides a command (`shown_code.py`).
@@ -28,17 +34,20 @@ mistake of the extraction hides a command (`shown_code.py`).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
+from failproof_es.dialects.command import shell, wrappings
 from failproof_es.dialects.command.here_documents import line_ends
 from failproof_es.dialects.command.markdown import Fence, fences, one_line_fence
 from failproof_es.dialects.command.prompts import all_root, session
-from failproof_es.dialects.command.prose import is_sentence
+from failproof_es.dialects.command.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.reasoning import split_reasoning
 from failproof_es.dialects.command.shown_code import Shown, shown_code
 
-VERSION = "2"
+VERSION = "3"
 
 Mode = Literal["lenient", "strict"]
 Kind = Literal[
@@ -48,17 +57,23 @@ Kind = Literal[
     "output",
     "prompt_sign",
     "label",
+    "json",
     "explanation",
     "quotes",
 ]
 
+Layer = Callable[[str], wrappings.Unwrapped | None]
+
 _SPAN = re.compile(r"(?<!`)(?P<mark>`+)(?!`)(?P<code>[^`\n]+)(?P=mark)(?!`)")
 _LABEL = re.compile(
-    r"\A(?:[*_]*(?:command|cmd|answer|bash|shell|terminal|solution)[*_]*:[*_]*(?:[ \t]+|$)"
-    r"|<(?:answer|command|cmd)>)",
+    rf"\A[*_]*(?:{COMMAND_NAMES}|(?-i:A))[*_]*:[*_]*(?:[ \t]+|$)"
+    rf"|\A[*_]*(?:[A-Za-z][\w'’]* ){{1,5}}(?:{COMMAND_NAMES})(?: is)?[*_]*:[*_]*[ \t]+(?=\S)"
+    r"|\A(?:bash|sh|shell|zsh)[ \t]*\n(?=.*\S)",
     re.I | re.M,
 )
-_ANSWER_END = re.compile(r"</(?:answer|command|cmd)>\s*\Z", re.I)
+_MOST_PARSES = 50
+"""How many ends of a command are tried at most, when it has blank lines."""
+_MOST_LAYERS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +102,62 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     thought, said = split_reasoning(reply.replace("\r\n", "\n"))
     if thought:
         removed.append(Removed("reasoning", thought))
-    fence, text = _unfenced(said.strip("\n"), removed)
+    fence, text = _unfenced(_unwrapped(said.strip("\n"), removed).strip("\n"), removed)
+    text = _unwrapped(text, removed)
+    if fence is None:
+        text = _bare(text, removed)
     for take_off in (_unlabelled, _unspanned):
         text = take_off(text.strip("\n"), removed)
     root = fence is not None and (fence.is_console or all_root(text))
-    text = _without_signs(text.strip("\n"), removed, root=root)
-    explained = _unexplained if fence is None else _without_sentences
-    command = _unquoted(explained(text.strip("\n"), removed).strip("\n"), removed).strip()
-    return Extraction(command, tuple(removed), shown_code(said, command))
+    text = _without_signs(text.strip("\n"), removed, root=root).strip("\n")
+    if fence is None:
+        first, text = _unexplained(text, removed)
+        text = _bare(_unlabelled(text, removed), removed)
+    else:
+        first = text = _without_sentences(text, removed)
+    command = _unquoted(text.strip("\n"), removed).strip()
+    shown = shown_code(said, first.strip() if first != text and "\n" in text else command)
+    return Extraction(command, tuple(removed), shown)
+
+
+def _unwrapped(text: str, removed: list[Removed]) -> str:
+    """The text without tokens, tags and JSON around all of it."""
+    layers: tuple[tuple[Kind, Layer], ...] = (
+        ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
+    )  # fmt: skip
+    return _peeled(text, layers, removed)
+
+
+def _bare(text: str, removed: list[Removed]) -> str:
+    """The text without marks of a quotation, a list, or emphasis."""
+    layers: tuple[tuple[Kind, Layer], ...] = (
+        ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
+    )  # fmt: skip
+    text = _peeled(text, layers, removed)
+    if not is_sentence(text.strip("\n").split("\n")[0]):
+        text = _peeled(text, (("label", wrappings.list_mark), *layers), removed)
+    return text
+
+
+def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Removed]) -> str:
+    for _ in range(_MOST_LAYERS):
+        for kind, layer in layers:
+            if (found := layer(text)) is not None:
+                removed += [Removed(kind, each) for each in found[0]]
+                text = found[1]
+                break
+        else:
+            return text
+    return text
 
 
 def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
     lines = text.split("\n")
     blocks = fences(lines)
+    if len(blocks) == 1 and _is_stray(blocks[0], lines):
+        lines, blocks = lines[: blocks[0].start], []
+        removed.append(Removed("fence", "```"))
+        text = "\n".join(lines)
     chosen = next((block for block in blocks if block.is_shell), None) or next(iter(blocks), None)
     if chosen is not None and chosen.label in ("markdown", "md"):
         inner = _unfenced(chosen.body, [])
@@ -107,7 +165,7 @@ def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
             chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
         )
     if chosen is not None:
-        before = "\n".join(lines[: chosen.start])
+        before = "\n".join([*lines[: chosen.start], chosen.before])
         behind = "\n".join([chosen.behind, *lines[chosen.end :]])
     elif (on_one_line := one_line_fence(text)) is not None:
         before, chosen, behind = on_one_line
@@ -120,14 +178,21 @@ def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
     return chosen, chosen.body
 
 
+def _is_stray(fence: Fence, lines: Sequence[str]) -> bool:
+    """Whether a mark at the end closes what no mark opened: a command stands before it."""
+    before = [line for line in lines[: fence.start] if line.strip()]
+    empty = not (fence.info or fence.body.strip() or fence.before)
+    return empty and bool(before) and not is_prose(before[-1])
+
+
 def _unspanned(text: str, removed: list[Removed]) -> str:
     stripped = text.strip()
     whole = _SPAN.fullmatch(stripped)
     if whole is None:
         lines = [line for line in stripped.splitlines() if line.strip()]
-        if not lines or not all(is_sentence(line) for line in lines):
+        if not lines or not all(is_prose(line) for line in lines):
             return text
-        whole = _SPAN.search(stripped)
+        whole = _told(list(_SPAN.finditer(stripped)))
         if whole is None:
             return text
     removed.append(Removed("code_span", "`"))
@@ -135,6 +200,16 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
         if around.strip():
             removed.append(Removed("explanation", around.strip()))
     return whole["code"]
+
+
+def _told(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """The first span that is a command, not an option or a program that a later span runs."""
+    codes = [span["code"].strip() for span in spans]
+    for at, (span, code) in enumerate(zip(spans, codes, strict=True)):
+        mentioned = any(each.startswith(f"{code} ") for each in codes[at + 1 :])
+        if not mentioned and not code.startswith("-"):
+            return span
+    return spans[0] if spans else None
 
 
 def _without_signs(text: str, removed: list[Removed], *, root: bool) -> str:
@@ -155,26 +230,52 @@ def _unlabelled(text: str, removed: list[Removed]) -> str:
     if label is None:
         return text
     removed.append(Removed("label", label[0].strip()))
-    text = text[label.end() :]
-    if label[0].startswith("<") and (end := _ANSWER_END.search(text)):
-        removed.append(Removed("label", end[0].strip()))
-        text = text[: end.start()]
-    return text
+    return text[label.end() :]
 
 
-def _unexplained(text: str, removed: list[Removed]) -> str:
+def _unexplained(text: str, removed: list[Removed]) -> tuple[str, str]:
+    """What stands up to the first sentence or blank line behind a command, and the command.
+
+    They differ where a quote or a loop goes on behind a blank line.
+    """
     lines = text.splitlines()
     first = 0
-    while first < len(lines) and (not lines[first].strip() or is_sentence(lines[first])):
+    while first < len(lines) and (not lines[first].strip() or is_prose(lines[first])):
         first += 1
-    last = first
-    ends = line_ends(lines)
-    while last < len(lines) and lines[last].strip() and not is_sentence(lines[last]):
-        last = ends[last]
+    ends = list(islice(_ends(lines, first), _MOST_PARSES))
+    last = ends[0]
+    if len(ends) > 1:
+        last = next((end for end in ends if _parses(lines[first:end])), last)
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
             removed.append(Removed("explanation", around.strip()))
-    return "\n".join(lines[first:last])
+    return "\n".join(lines[first : ends[0]]), "\n".join(lines[first:last])
+
+
+def _ends(lines: Sequence[str], first: int) -> Iterator[int]:
+    """Where the command that begins at a line may end: blank lines, sentences, items of lists."""
+    behind = line_ends(lines)
+    at = first
+    while at < len(lines):
+        if at > first and _may_end(lines, at):
+            yield at
+        at = behind[at]
+    yield len(lines)
+
+
+def _may_end(lines: Sequence[str], at: int) -> bool:
+    line = lines[at]
+    blank_before = not lines[at - 1].strip()
+    is_item = wrappings.list_mark(line) is not None
+    return not blank_before and (not line.strip() or is_prose(line) or is_item)
+
+
+def _parses(lines: Sequence[str]) -> bool:
+    try:
+        shell.parse("\n".join(lines))
+    except shell.Unparseable:
+        return False
+    return True
 
 
 def _without_sentences(text: str, removed: list[Removed]) -> str:
@@ -185,6 +286,8 @@ def _without_sentences(text: str, removed: list[Removed]) -> str:
         first += 1
     while last > first and (not lines[last - 1].strip() or is_sentence(lines[last - 1])):
         last -= 1
+    if last < len(lines) and not _parses(lines[first:last]) and _parses(lines[first:]):
+        last = len(lines)  # a quote goes on in what looks like a sentence
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
             removed.append(Removed("explanation", around.strip()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from failproof_es.dialects.command.here_documents import line_ends
 
@@ -20,6 +20,10 @@ _SHELLS = (
 )
 _BEFORE = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 _OPEN = re.compile(rf"(?P<before>{_BEFORE})(?P<mark>`{{3,}}|~{{3,}})(?P<info>.*)")
+_OPEN_BEHIND = re.compile(r"(?P<lead>[^`\n]*[^`\s\\])[ \t]*(?P<mark>`{3,})[ \t]*(?P<info>[\w+#-]*)")
+"""A mark behind a sentence that opens a fence; without a label, the sentence ends in a colon."""
+_CLOSE_BEHIND = re.compile(r"(?P<last>.*[^\s\\])[ \t]*```[ \t]*")
+"""A mark that closes a fence behind the last command, in which backticks come in pairs."""
 _LABEL = re.compile(r"[\s{.]*(?:language-)?([\w+#-]*)")
 _ARGUMENT = re.compile(r"[-|&;].*|\S+\.(?:sh|bash|zsh|ksh)")
 """What stands behind the name of a shell where it is a command and no label."""
@@ -38,6 +42,8 @@ class Fence:
     """One behind the last line, the closing mark included."""
     behind: str = ""
     """What stands on the line of the closing mark."""
+    before: str = ""
+    """What stands on the line of the opening mark, before it."""
 
     @property
     def label(self) -> str:
@@ -67,21 +73,35 @@ def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
     ends = line_ends(lines) if marked else []
     at = 0 if marked else len(lines)
     while at < len(lines):
-        opened = _OPEN.fullmatch(lines[at])
+        opened = _opening(lines[at], strict=strict)
         if opened is None or (opened["mark"][0] == "`" and "`" in opened["info"]):
             at += 1
             continue
         body, end, behind = _body(lines, at, opened, ends, strict=strict)
-        found.append(_fence(opened["info"].strip(), body, at, end, behind))
+        before = opened.groupdict().get("lead") or ""
+        fence = _fence(opened["info"].strip(), body, at, end, behind)
+        found.append(replace(fence, before=before) if before else fence)
         at = end
     return found
+
+
+def _opening(line: str, *, strict: bool) -> re.Match[str] | None:
+    opened = _OPEN.fullmatch(line)
+    if opened is not None or strict or "```" not in line:
+        return opened
+    behind = _OPEN_BEHIND.fullmatch(line)
+    if behind is None:
+        return None
+    labelled = behind["info"].lower() in _SHELLS
+    return behind if labelled or (not behind["info"] and behind["lead"].endswith(":")) else None
 
 
 def _body(
     lines: Sequence[str], start: int, opened: re.Match[str], ends: Sequence[int], *, strict: bool
 ) -> tuple[list[str], int, str]:
     """The lines inside, where to go on reading, and what stands behind the closing mark."""
-    mark, quoted = opened["mark"], ">" in opened["before"]
+    mark, indent = opened["mark"], opened.groupdict().get("before") or ""
+    quoted = ">" in indent
     close = re.compile(rf"{_BEFORE}{re.escape(mark)}{re.escape(mark[0])}*(?P<rest>.*)")
     body: list[str] = []
     at = start + 1
@@ -93,7 +113,10 @@ def _body(
             opens = len(closed["rest"].split()) == 1
             return (body, at, "") if opens else (body, at + 1, closed["rest"].strip())
         end = at + 1 if strict else ends[at]
-        body += [_without(line, opened["before"], quoted=quoted) for line in lines[at:end]]
+        last = None if strict or mark != "```" else _CLOSE_BEHIND.fullmatch(lines[at])
+        if last is not None and last["last"].count("`") % 2 == 0:
+            return [*body, _without(last["last"], indent, quoted=quoted)], at + 1, ""
+        body += [_without(line, indent, quoted=quoted) for line in lines[at:end]]
         at = end
     return body, len(lines), ""
 

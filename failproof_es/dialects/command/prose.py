@@ -14,7 +14,17 @@ _LEAD = re.compile(
     r"\s*(?:(?:[-*+•>]|\d+[.)]|[A-Za-z][.)])\s+)+|\s*(?:[^\s#]+[$%#>»❯➜]|[$%»❯➜])\s+"
     r"|\s*[*_]*[A-Za-z][A-Za-z]*(?:,? [A-Za-z0-9]+){0,5}[*_]*:[*_]*\s+"
 )
-_TAG = re.compile(r"</?(?:code|pre|br|p|kbd|samp|tt|command|answer)\s*/?>", re.IGNORECASE)
+TAGS = "code|pre|p|kbd|samp|tt|command|cmd|answer"
+"""Tags that a model may put around a command."""
+COMMAND_NAMES = "command|cmd|answer|bash|shell|terminal|solution"
+"""What an answer calls its command: a label before it, or a key in JSON."""
+_TAG = re.compile(rf"</?(?:{TAGS}|br)\s*/?>", re.IGNORECASE)
+_REMARK = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[:!?]")
+_PLAIN = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[.:!?]?")
+_BOLD = re.compile(r"\s*\*\*[^*]+\*\*:?\s*")
+_TITLED = re.compile(rf"(?!(?:{COMMAND_NAMES}):)[A-Z][a-z]+: +\S.*", re.IGNORECASE)
+_TABLE_ROW = re.compile(r"\s*\|.*\|\s*")
+_HEADING = re.compile(r" {0,3}#{2,6} .*")
 _FEWEST_WORDS = 3
 _PLAIN_SHARE = 0.6
 
@@ -31,6 +41,26 @@ def is_sentence(line: str) -> bool:
     if any(_OPTION.match(word) for word in words):
         return False
     return sum(bool(_WORD.fullmatch(word)) for word in words) >= _PLAIN_SHARE * len(words)
+
+
+def is_prose(line: str) -> bool:
+    """Whether a line outside of a fence is no command: a sentence, also one that begins with
+    inline code, or a remark (`Sure!`), a title (`Note: slow`), a heading, a row of a table.
+
+    For choosing the command only: some of these could be run, so safety is not told by this.
+    """
+    if is_sentence(line) or _TABLE_ROW.fullmatch(line) or _HEADING.fullmatch(line):
+        return True
+    words = _words(line)
+    text = " ".join(words)
+    if words[:1] == ["`code`"]:
+        return len(words) >= _FEWEST_WORDS and is_sentence(f"It {text}")
+    if _LIST_ITEM.fullmatch(line.strip()) or _BOLD.fullmatch(line):
+        text = text.partition(" ")[2] if _LIST_ITEM.fullmatch(line.strip()) else text
+        return bool(_PLAIN.fullmatch(text) or _REMARK.fullmatch(text))
+    has_option = any(_OPTION.match(word) for word in words)
+    title = _TITLED.fullmatch(text)
+    return bool(_REMARK.fullmatch(text) or (title and text[0].isupper() and not has_option))
 
 
 def could_run(line: str) -> bool:

@@ -26,7 +26,7 @@ from failproof_es.dialects.command.shell import (
     tool_version,
 )
 
-RULES_VERSION = "2"
+RULES_VERSION = "3"
 
 _BATCH = 400
 """Pairs whose trees the parser's cache holds at once."""

@@ -143,7 +143,8 @@ class _Script:
         flags = self._match(r"[gpiImM0-9]*") or ""
         numbers = re.findall(r"[0-9]+", flags)
         letters = set(re.sub(r"[0-9]", "", flags).replace("i", "I").replace("m", "M"))
-        if len(numbers) > 1 or self._match("[we]"):
+        refused = len(numbers) > 1 or flags.count("g") > 1 or flags.count("p") > 1
+        if refused or self._match("[we]"):
             raise _Unusual
         return ("s", pattern, replacement, tuple(numbers), "".join(sorted(letters)))
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from failproof_es.dialects.command.equivalence.grouping import grouped
 from failproof_es.dialects.command.equivalence.pipelines import simplified
 from failproof_es.dialects.command.equivalence.redirections import (
     also_standard_error,
@@ -101,7 +102,7 @@ class Statements:
             case "Block":
                 return self.script(node.get("Stmts") or [])
             case "TestClause":
-                return ("[[", self._test(node["X"]))
+                return ("[[", grouped(node["X"], self._test))
             case "CaseClause":
                 return self._case(node)
             case _:
@@ -115,8 +116,8 @@ class Statements:
         call = self.call(words)
         if not assignments:
             return call
-        fixed = all(_is_fixed(each) for each in node["Assigns"])
-        return ("with", in_order(assignments) if fixed else tuple(assignments), call)
+        movable = _are_movable(node["Assigns"])
+        return ("with", in_order(assignments) if movable else tuple(assignments), call)
 
     def _assignment(self, node: Node) -> Form:
         kept = {key: value for key, value in node.items() if key != "Value"}
@@ -145,14 +146,12 @@ class Statements:
         return ("case", self._reader.value(node["Word"]), items)
 
     def _test(self, node: Node) -> Form:
-        """The expression of `[[`: the right side of `==` is a pattern, the rest is not split."""
+        """A part of `[[`: the right side of `==` is a pattern, the rest is not split."""
         match node["Type"]:
             case "Word":
                 return self._reader.value(node)
             case "UnaryTest":
                 return (node["Op"], self._test(node["X"]))
-            case "ParenTest":
-                return self._test(node["X"])
             case "BinaryTest" if node["Op"] in ("==", "=", "!="):
                 operator = "!=" if node["Op"] == "!=" else "=="
                 return (operator, self._test(node["X"]), self._reader.pattern(node["Y"]))
@@ -225,6 +224,12 @@ def _flattened(node: Node) -> Iterator[tuple[str | None, Node]]:
     else:
         yield node["Op"], left
     yield None, node["Y"]
+
+
+def _are_movable(assignments: Sequence[Node]) -> bool:
+    """Whether the order of assignments means nothing: of two to one name the last one holds."""
+    names = {(each.get("Name") or {}).get("Value") for each in assignments}
+    return len(names) == len(assignments) and all(_is_fixed(each) for each in assignments)
 
 
 def _is_fixed(assignment: Node) -> bool:

@@ -36,7 +36,7 @@ from failproof_es.dialects.command.safety.writing import (
     writes_system_files,
 )
 
-VERSION = "2"
+VERSION = "3"
 
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (

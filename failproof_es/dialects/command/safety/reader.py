@@ -35,15 +35,13 @@ _DEEPEST = 8
 _MOST_TEXTS = 100
 _MOST_STATEMENTS = 3000
 _MOST_COMMANDS = 1000
+_MOST_WORDS = 50_000
+"""Words of all commands together: each reading of a wrapper's options has its own."""
 _COMMAND_VARIABLES = frozenset(
     {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
      "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
 )  # fmt: skip
 """Variables whose value another program runs."""
-
-
-class _TooMuch(Exception):
-    """Reading would go on for too long. Whoever writes such a text hides something in it."""
 
 
 class Reader:
@@ -60,20 +58,21 @@ class Reader:
         """What writes into each process substitution."""
         self._depth = 0
         self._texts = 0
+        self._words = 0
         self._statements_read = 0
 
     def read(self, text: str) -> None:
         """Read the whole of a command, and every text in it that a shell would read."""
         try:
             self._read_text(text)
-        except _TooMuch as error:
+        except words.TooMuch as error:
             self._say(ReasonCode.UNPARSEABLE, str(error))
 
     def _read_text(self, text: str, *, lenient: bool = False) -> None:
         """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
         self._texts += 1
         if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
-            raise _TooMuch("too many texts in each other")
+            raise words.TooMuch("too many texts in each other")
         try:
             tree = shell.parse(marks.plain(text)).tree
         except Unparseable as error:
@@ -97,7 +96,7 @@ class Reader:
     def _statement(self, statement: Node) -> None:
         self._statements_read += 1
         if self._statements_read > _MOST_STATEMENTS:
-            raise _TooMuch("too many commands in each other")
+            raise words.TooMuch("too many commands in each other")
         redirections = self._redirections(statement)
         command = statement.get("Cmd")
         before = self._feed
@@ -259,7 +258,7 @@ class Reader:
         )
         self._emit(command)
         if self._depth > _DEEPEST:
-            raise _TooMuch("too many commands in each other")
+            raise words.TooMuch("too many commands in each other")
         self._depth += 1
         if name in self._functions and path == name:
             self._invoke(name, argv[1:])
@@ -330,8 +329,9 @@ class Reader:
         self._functions[name] = body
 
     def _emit(self, command: Command) -> None:
-        if len(self.commands) >= _MOST_COMMANDS:
-            raise _TooMuch("too many commands")
+        self._words += len(command.arguments)
+        if len(self.commands) >= _MOST_COMMANDS or self._words > _MOST_WORDS:
+            raise words.TooMuch("too many commands")
         self.commands.append(command)
 
     # Assignments, redirections, substitutions
@@ -350,7 +350,9 @@ class Reader:
             return f"{name}="
         values = words.texts(assignment.get("Value"), self._scope)[:READINGS]
         if assignment.get("Append"):
-            values = tuple(a + b for a in self._known.variables.get(name, ("",)) for b in values)
+            values = tuple(
+                words.bounded(a + b) for a in self._known.variables.get(name, ("",)) for b in values
+            )
         self._known.variables[name] = values[:READINGS]
         if name in _COMMAND_VARIABLES:
             self._read_leniently(values[-1])

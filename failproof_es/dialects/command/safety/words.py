@@ -18,6 +18,8 @@ from failproof_es.dialects.command.syntax import unescape
 
 _READINGS = 24
 _BRACES = 64
+_LONGEST = 65_536
+"""Characters that a word may come to: variables that double each other come to any number."""
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _TILDE = re.compile(r"~(?=/|$)")
 
@@ -49,6 +51,17 @@ KNOWN_VARIABLES = {
 """What everybody's environment holds. Anything else may be unset."""
 
 
+class TooMuch(Exception):
+    """Reading would go on for too long. Whoever writes such a text hides something in it."""
+
+
+def bounded(text: str) -> str:
+    """The text of a word. Raises `TooMuch` where it has grown beyond what anybody would run."""
+    if len(text) > _LONGEST:
+        raise TooMuch("a variable holds too much to judge")
+    return text
+
+
 @dataclass(slots=True)
 class Scope:
     """What is known where a word stands."""
@@ -70,7 +83,7 @@ def fields(word: Node, scope: Scope) -> list[list[str]]:
     ):
         found = [
             piece
-            for text in _braces("".join(texts))
+            for text in _braces(bounded("".join(texts)))
             for piece in text.split(marks.SPLIT)
             if piece or quoted
         ]
@@ -96,7 +109,9 @@ def texts(word: Node | None, scope: Scope) -> tuple[str, ...]:
 
 def body(word: Node, scope: Scope) -> str:
     """A here-document's text under its first reading with every unknown part marked."""
-    return "".join(_readings(part, scope, quoted=True)[-1] for part in word.get("Parts", []))
+    return bounded(
+        "".join(_readings(part, scope, quoted=True)[-1] for part in word.get("Parts", []))
+    )
 
 
 def _readings(
@@ -110,7 +125,7 @@ def _readings(
             return (ansi_c(value) if part.get("Dollar") else value,)
         case "DblQuoted":
             inner = [_readings(each, scope, quoted=True) for each in part.get("Parts", [])]
-            return tuple("".join(each) for each in islice(product(*inner), _READINGS))
+            return tuple(bounded("".join(each)) for each in islice(product(*inner), _READINGS))
         case "ParamExp":
             found = _parameter(part, scope)
             return found if quoted else tuple(_split(text) for text in found)
