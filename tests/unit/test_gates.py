@@ -413,3 +413,14 @@ def test_why_evaluations_were_lost_is_said_by_kind_where_there_are_many_reasons(
     gate = only(judge_gates(Gates(), tally(*losses)))
     assert "43 of 43 evaluations lost: connection (40), " in gate["why"]
     assert "(3)" in gate["why"]
+
+
+TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)
+
+
+@given(grades=st.lists(TENTHS, min_size=1, max_size=12))
+def test_a_mean_of_decimal_grades_meets_a_limit_that_it_equals(grades: list[float]) -> None:
+    mean = sum(Decimal(str(grade)) for grade in grades) / len(grades)
+    of = tally(*((a_case(), scored(grade)) for grade in grades))
+    gate = only(judge_gates(Gates(min_accuracy=float(mean)), of))
+    assert gate["measured"] == float(mean) and gate["met"]
