@@ -335,7 +335,7 @@ def compare_scores(
 
 
 def _of_difference(sums: Floats, sizes: Floats, error: float) -> Interval:
-    """An end at 0 is exactly there: who asks whether 0 lies within is not told what rounding says."""
+    """An end at 0 is exactly there, so that rounding does not say on which side 0 lies."""
     if len(sums) < FEW_CLUSTERS:
         found = _cluster_bootstrap(sums, sizes, CONFIDENCE)
         low, high = round(found.low, _DIGITS), round(found.high, _DIGITS)

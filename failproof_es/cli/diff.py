@@ -30,6 +30,7 @@ from failproof_es.engine.differences import (
     model_differences,
 )
 from failproof_es.engine.run_pairs import Scores, scores_of_both
+from failproof_es.exact import exact
 from failproof_es.store.experiments import runs_alike
 from failproof_es.store.reader import resolve_run
 

@@ -424,3 +424,22 @@ def test_a_mean_of_decimal_grades_meets_a_limit_that_it_equals(grades: list[floa
     of = tally(*((a_case(), scored(grade)) for grade in grades))
     gate = only(judge_gates(Gates(min_accuracy=float(mean)), of))
     assert gate["measured"] == float(mean) and gate["met"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind", "lost"),
+    [
+        ((None, {}), "judge_failed", True),
+        (({}, None), "judge_failed", True),
+        ((None, None), "judge_failed", True),
+        (({}, {}), "judge_failed", False),
+        (({}, None), "truncated", False),
+    ],
+)
+def test_a_judge_that_is_missed_loses_the_evaluation(
+    verdicts: Sequence[dict[str, Any] | None], kind: str, lost: bool
+) -> None:
+    history = History().sent().answered().classified()
+    for judge, verdict in zip(("j1", "j2"), verdicts, strict=True):
+        history.asked_judge(judge, "said").judged(judge, verdict)
+    assert fold(history.abandoned(kind).events).lost is lost
