@@ -22,6 +22,7 @@ from failproof_es.evolution import evolve as evolve
 from failproof_es.evolution import fold as fold
 from failproof_es.history import ImpossibleHistory as ImpossibleHistory
 from failproof_es.transcript import AWAITING_REVIEW as AWAITING_REVIEW
+from failproof_es.transcript import JUDGE_FAILED as JUDGE_FAILED
 from failproof_es.transcript import NO_JUDGES as NO_JUDGES
 from failproof_es.transcript import Classification as Classification
 from failproof_es.transcript import Failure as Failure
@@ -182,7 +183,7 @@ def _conclude(classification: Classification, judgement: Judgement) -> Action:
     """Score by what the judges said, unless not one of them said anything."""
     if all(verdict.verdict is None for verdict in judgement.verdicts):
         problems = "; ".join(f"{each.judge}: {each.problem}" for each in judgement.verdicts)
-        return GiveUp(Failure("judge_failed", problems))
+        return GiveUp(Failure(JUDGE_FAILED, problems))
     return ScoreReply(classification, judgement)
 
 

@@ -33,7 +33,7 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.history import ImpossibleHistory, differing, require
-from failproof_es.transcript import Classification, JudgeVerdict, Reply, Score
+from failproof_es.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,16 @@ class Evaluation(NamedTuple):
 
     @property
     def lost(self) -> bool:
-        """Whether it ended because no usable answer came: of the model, or of any judge asked.
+        """Whether it ended because no usable answer came: of the model, or of judges it needed.
 
-        What was answered and has no score by a rule of its dialect is not lost.
+        What was answered and has no score by a rule of its dialect is not lost, nor is what judges
+        that all answered could not agree about.
         """
         if self.abandoned is None:
             return False
         if self.verdicts:
-            return all(each.verdict is None for each in self.verdicts)
+            silent = [each.verdict is None for each in self.verdicts]
+            return all(silent) or (any(silent) and self.abandoned.kind == JUDGE_FAILED)
         return self.last_error is not None
 
 

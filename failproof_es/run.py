@@ -102,6 +102,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         case RunResumed():
             return replace(run, status="running", reason=None)
         case RunCompleted():
+            _require_gates(event)
             return replace(run, status="completed", counts=event.counts, gates=event.gates)
         case RunFailed():
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
@@ -170,6 +171,14 @@ def _require_counts(started: RunStarted, event: RunPaused | RunCompleted | RunFa
     require(whole and counts.finished <= planned, event, "its counts do not add up")
     if not isinstance(event, RunPaused):
         require(counts.finished == planned, event, "not every evaluation is finished")
+
+
+def _require_gates(event: RunCompleted) -> None:
+    """Raise `ImpossibleHistory` unless each gate says whether it is met, and of how many."""
+    for name, gate in event.gates.items():
+        said = isinstance(gate, dict) and isinstance(gate.get("met"), bool)
+        counted = said and isinstance(gate.get("of"), int | None)
+        require(counted, event, f"its gate {name} is none that was judged")
 
 
 def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:

@@ -9,6 +9,7 @@ far less than it says.
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -17,6 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+
+from failproof_es.exact import mean
 
 CONFIDENCE = 0.95
 POWER = 0.8
@@ -32,6 +35,8 @@ AT_ONCE = 4_000_000
 SEED = 20_241_101
 _ALIKE = 1e-12
 """So small a part of two numbers is what rounding makes of equal ones."""
+_DIGITS = 12
+"""What stands behind so many decimals of a sum is what rounding makes of it."""
 
 Method = Literal[
     "Wilson",
@@ -148,12 +153,17 @@ def clustered_error(sums: Floats, sizes: Floats) -> float:
 
 
 def _by_cluster(values: Floats, groups: Sequence[Hashable]) -> tuple[Floats, Floats]:
+    """The sum and the size of each cluster, in an order of their own: that of cases shows nowhere.
+
+    What rounding leaves of a sum that is 0 is taken away.
+    """
     number = {group: at for at, group in enumerate(dict.fromkeys(groups))}
     places = np.array([number[group] for group in groups], dtype=int)
-    return (
-        np.bincount(places, weights=values, minlength=len(number)).astype(float),
-        np.bincount(places, minlength=len(number)).astype(float),
-    )
+    ascending = np.argsort(values, kind="stable")
+    sums = np.bincount(places[ascending], weights=values[ascending], minlength=len(number))
+    sums, sizes = np.round(sums, _DIGITS), np.bincount(places, minlength=len(number))
+    order = np.lexsort((sizes, sums))
+    return sums[order].astype(float), sizes[order].astype(float)
 
 
 def _cluster_bootstrap(sums: Floats, sizes: Floats, confidence: float) -> Interval:
@@ -178,7 +188,7 @@ def bca(
     BCa; percentiles where its acceleration is not defined (without any one value the statistic is
     the same), and of more than five thousand values, in memory that does not grow with them.
     """
-    sample = np.asarray(values, dtype=float)
+    sample = np.sort(np.asarray(values, dtype=float))
     if len(sample) < 2 or np.ptp(sample) == 0:
         return None
     methods: tuple[Method, ...] = ("BCa bootstrap", "percentile bootstrap")
@@ -234,9 +244,13 @@ def percentile_interval(
     sample = np.asarray(values, dtype=float)
     if count < 2 or np.ptp(sample) == 0:
         return None
-    order = np.argsort(sample)
-    number = {group: at for at, group in enumerate(dict.fromkeys(clusters))}
-    places = np.array([number[group] for group in clusters], dtype=int)[order]
+    members: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for value, cluster in zip(values, clusters, strict=True):
+        members[cluster].append(value)
+    alike = sorted(sorted(each) for each in members.values())
+    sample = np.concatenate([np.asarray(each, dtype=float) for each in alike])
+    order = np.argsort(sample, kind="stable")
+    places = np.repeat(np.arange(count), [len(each) for each in alike])[order]
     rng = np.random.default_rng(SEED)
     drawn = []
     for _ in range(_fitting(len(sample))):
@@ -307,7 +321,7 @@ def compare_scores(
     groups = list(range(len(values))) if clusters is None else list(clusters)
     sums, sizes = _by_cluster(values, groups)
     count = len(sums)
-    difference = float(values.mean()) if len(values) else 0.0
+    difference = mean(differences) if len(values) else 0.0
     interval, smallest = None, None
     if count > 1:
         error = clustered_error(sums, sizes)
@@ -321,8 +335,11 @@ def compare_scores(
 
 
 def _of_difference(sums: Floats, sizes: Floats, error: float) -> Interval:
+    """An end at 0 is exactly there, so that rounding does not say on which side 0 lies."""
     if len(sums) < FEW_CLUSTERS:
-        return _cluster_bootstrap(sums, sizes, CONFIDENCE)
+        found = _cluster_bootstrap(sums, sizes, CONFIDENCE)
+        low, high = round(found.low, _DIGITS), round(found.high, _DIGITS)
+        return Interval(low, high, found.method)
     middle, margin = float(sums.sum() / sizes.sum()), _z(CONFIDENCE) * error
     return Interval(middle - margin, middle + margin, "clustered standard error")
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.events import Counts
+from failproof_es.exact import exact
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class Group:
     failed: int = 0
     """Those whose accuracy is under 1."""
     accuracy_sum: Fraction = Fraction(0)
-    """Exact, so that it does not depend on the order in which evaluations finish."""
+    """Exact, as they are written: no order of finishing shows in it, and ten tenths are one."""
     awaiting: int = 0
     """Those that no judge model decides, and people have to."""
 
@@ -33,7 +34,7 @@ class Group:
         if accuracy is not None:
             self.measured += 1
             self.failed += accuracy < 1
-            self.accuracy_sum += Fraction(accuracy)
+            self.accuracy_sum += exact(accuracy)
 
     def include(self, other: Group) -> None:
         """Count all of another group in."""

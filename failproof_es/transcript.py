@@ -40,6 +40,8 @@ class Failure:
     message: str
 
 
+JUDGE_FAILED = "judge_failed"
+"""The kind of an evaluation that its judges came to no verdict on."""
 AWAITING_REVIEW = "awaiting_review"
 """The kind of failure of an evaluation that was answered, and that only people can judge."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from failproof_es.cli.sanitise import one_line, shortened
-from failproof_es.engine.recorded import stored_case
+from failproof_es.engine.recorded import UNREADABLE, stored_case
 from failproof_es.store.reader import Connection, read_event, read_streams
 
 _WIDTH = 100
@@ -69,8 +70,10 @@ class AuditRows:
         if prompt is None:
             return None
         if prompt not in self._cases:
-            [rows] = read_streams(self._connection, [UUID(prompt)]).values()
-            self._cases[prompt] = stored_case(rows).case_id
+            streams = read_streams(self._connection, [UUID(prompt)])
+            self._cases[prompt] = prompt  # the trail goes on, whatever a case looks like
+            with suppress(*UNREADABLE):
+                self._cases[prompt] = stored_case(streams, UUID(prompt)).case_id
         return self._cases[prompt]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from math import fsum
 from typing import Any
 
 import click
@@ -31,6 +30,7 @@ from failproof_es.engine.differences import (
     model_differences,
 )
 from failproof_es.engine.run_pairs import Scores, scores_of_both
+from failproof_es.exact import exact
 from failproof_es.store.experiments import runs_alike
 from failproof_es.store.reader import resolve_run
 
@@ -185,8 +185,8 @@ def _of_pairs(both: Scores | None) -> dict[str, Any]:
     return {
         "compared_with": both.counterpart if both is not None else None,
         "pairs": len(pairs) if known else None,
-        "left_of_pairs": fsum(pair.now for pair in pairs) if known else None,
-        "right_of_pairs": fsum(pair.before for pair in pairs) if known else None,
+        "left_of_pairs": float(sum(exact(pair.now) for pair in pairs)) if known else None,
+        "right_of_pairs": float(sum(exact(pair.before) for pair in pairs)) if known else None,
         "unpaired": [
             {"why": each.why, "left": each.first, "right": each.second}
             for each in (both.unpaired if both is not None and known else ())

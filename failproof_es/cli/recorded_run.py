@@ -11,9 +11,10 @@ from failproof_es.engine.recorded import (
     RecordedEvaluation,
     read_chunk,
     recorded_evaluations,
+    stored_case,
     with_prices,
 )
-from failproof_es.events import PromptStored, RunStarted
+from failproof_es.events import RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run
 from failproof_es.store.reader import Connection, RecordedEvent, find, portions, read_streams
@@ -62,10 +63,8 @@ class RecordedRun:
         for chunk in range(self.run.chunks):
             digests = read_chunk(self.connection, self.run_id, chunk)
             for prompts in portions(self.connection, [prompt_id(digest) for digest in digests]):
-                for stream_id, rows in read_streams(self.connection, prompts).items():
-                    event = rows[0].event()
-                    assert isinstance(event, PromptStored)
-                    suites[stream_id] = event.case.suite_id
+                streams = read_streams(self.connection, prompts)
+                suites |= {each: stored_case(streams, each).suite_id for each in prompts}
         return suites
 
     def places_by_prompt(self) -> dict[UUID, int]:

@@ -15,6 +15,7 @@ from failproof_es.engine.recorded import (
 )
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import EvaluationAbandoned
+from failproof_es.history import ImpossibleHistory
 from failproof_es.run import Run
 from failproof_es.store.reader import read_streams
 
@@ -50,5 +51,6 @@ def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator
     before = read_streams(connection, [ending.stream_id for ending in left.values()])
     for key, ending in left.items():
         event = before[ending.stream_id][-1].event()
-        assert isinstance(event, EvaluationAbandoned)
-        yield AskedAgain(key, stored_case(prompts[key.prompt_id]), event.kind, event.reason)
+        if not isinstance(event, EvaluationAbandoned):
+            raise ImpossibleHistory("the evaluation has its final event already", event)
+        yield AskedAgain(key, stored_case(prompts, key.prompt_id), event.kind, event.reason)

@@ -113,7 +113,7 @@ def read_cases(connection: Connection, digests: Sequence[str]) -> Iterator[Case]
     for prompts in portions(connection, [prompt_id(digest) for digest in digests]):
         streams = read_streams(connection, prompts)
         for prompt in prompts:
-            yield stored_case(streams[prompt])
+            yield stored_case(streams, prompt)
 
 
 def _imports(connection: Connection, name: str) -> list[PromptsImported]:

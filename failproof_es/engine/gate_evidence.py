@@ -13,6 +13,7 @@ from failproof_es.costs import priced, total
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_pairs import scores_of_both
 from failproof_es.engine.spending import spending_of
+from failproof_es.exact import difference
 from failproof_es.gates import Change, Spent
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
@@ -82,7 +83,7 @@ def changes_since(connection: Connection, run_id: UUID, against: UUID) -> Iterat
         if not each.pairs:
             yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired)
             continue
-        differences = array("d", (pair.now - pair.before for pair in each.pairs))
+        differences = array("d", (difference(pair.now, pair.before) for pair in each.pairs))
         found = compare_scores(differences, [pair.family for pair in each.pairs])
         interval = found.interval
         yield Change(

@@ -16,6 +16,7 @@ from failproof_es.case import Case
 from failproof_es.engine.carried_over import followed_one
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
+from failproof_es.history import require
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.store.reader import (
@@ -107,10 +108,7 @@ def read_evaluations(
     One that was carried over comes with the history that it refers to.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
-    cases = {stream: stored_case(rows) for stream, rows in prompts.items()}
-    for key in keys:
-        if key.prompt_id not in cases:
-            raise ImpossibleHistory(f"prompt {key.prompt_id} is planned, and not in the log")
+    cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
     rows = read_streams(connection, [key.evaluation_id for key in keys])
     read = {stream: _history(found, up_to) for stream, found in rows.items()}
     references = {
@@ -211,9 +209,13 @@ def recorded_evaluations(
             yield from portions_read(connection, window, up_to=up_to)
 
 
-def stored_case(rows: Sequence[RecordedEvent]) -> Case:
-    """The case that a prompt's stream holds."""
+def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:
+    """The case that a prompt's stream holds, and nothing else. Raises `ImpossibleHistory`."""
+    rows = streams.get(prompt)
+    if not rows:
+        raise ImpossibleHistory(f"prompt {prompt} is planned, and not in the log")
     event = rows[0].event()
     if not isinstance(event, PromptStored):
         raise ImpossibleHistory(f"stream {event.originator_id} does not begin with PromptStored")
+    require(len(rows) == 1, rows[-1].event(), "the stream of a prompt holds its case alone")
     return event.case

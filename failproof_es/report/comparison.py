@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
+from failproof_es.exact import difference
 from failproof_es.pairing import Pairing, paired
 from failproof_es.report.content import Compared, Comparison
 from failproof_es.report.observations import Observation
@@ -89,5 +90,5 @@ def _outcomes(pairs: Sequence[Pair]) -> Paired:
 
 def _scores(name: str, pairs: Sequence[Pair]) -> Paired:
     both = [(a, b) for a, b in pairs if name in a.scores and name in b.scores]
-    differences = [a.scores[name] - b.scores[name] for a, b in both]
+    differences = [difference(a.scores[name], b.scores[name]) for a, b in both]
     return compare_scores(differences, [a.cluster for a, _ in both])

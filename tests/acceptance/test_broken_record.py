@@ -15,11 +15,13 @@ from failproof_es.events import (
     CarriedOver,
     Event,
     Finding,
+    RunCompleted,
     RunResumed,
     RunStarted,
     Scored,
     ValidationPassed,
 )
+from failproof_es.store.mapper import encode
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -150,3 +152,67 @@ def test_a_stream_of_another_kind_under_the_run_is_found(store: Store, run_id: U
     )  # fmt: skip
     store.log.events.put([resumed])
     assert "RunResumed does not belong" in findings(store, run_id)[0].message
+
+
+def test_a_second_event_in_the_stream_of_a_prompt_is_found(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    with store.connect() as connection:
+        stored = next(iter(find(connection, topics=["PromptStored"]))).event()
+    store.log.events.put([after(stored)])
+    (found,) = (each for each in findings(store, run_id) if each.kind == "impossible_history")
+    assert "PromptStored cannot be event 2: " in found.message
+    for command in ("show", "replay", "results"):
+        done = invoke(store.url, command, 1, cwd=tmp_path)
+        assert done.exit_code == 1 and "holds its case alone" in done.stderr, done.output
+
+
+def test_an_event_of_a_prompt_that_is_nowhere_does_not_end_the_audit(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    (sealed,) = recorded(store, "RunSealed")
+    lost = recorded(store, "EvaluationAbandoned")[0]
+    nowhere = UUID(int=5)
+    own = {"originator_id": run_id, "originator_version": sealed.originator_version + 1}
+    store.log.events.put([lost.model_copy(update=own | {"prompt_id": nowhere})])
+    assert "cannot be event" in findings(store, run_id)[0].message
+    done = invoke(store.url, "audit", 1, cwd=tmp_path)
+    assert done.exit_code == 0 and "Error" not in done.stderr, done.output
+    assert str(nowhere)[-12:] in done.stdout.replace("\n", "")
+
+
+def test_a_branch_whose_source_went_on_since_is_told_in_a_sentence(
+    store: Store, run_id: UUID, tmp_path: Path
+) -> None:
+    branched = invoke(store.url, "resume", 1, "--retry-abandoned", "--quiet", cwd=tmp_path)
+    assert branched.exit_code == 0, branched.output
+    lost = recorded(store, "EvaluationAbandoned", "1")[0]
+    sent = next(
+        each for each in recorded(store, "RequestSent") if each.originator_id == lost.originator_id
+    )
+    store.log.events.put(
+        [sent.model_copy(update={"originator_version": lost.originator_version + 1})]
+    )
+    done = invoke(store.url, "show", 2, cwd=tmp_path)
+    assert done.exit_code == 1, done.output
+    assert "RequestSent cannot be event" in done.stderr and "Assertion" not in done.stderr
+
+
+def test_a_gate_that_nobody_could_have_judged_is_found_and_told(
+    store: Store, run_id: UUID, tmp_path: Path, administrator: psycopg.Connection[object]
+) -> None:
+    (completed,) = recorded(store, "RunCompleted")
+    assert isinstance(completed, RunCompleted)
+    state = encode(completed.model_copy(update={"gates": {"g": {"met": True, "of": "x"}}}))
+    administrator.execute("SET event_triggers = off")
+    administrator.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+    administrator.execute(
+        "UPDATE failproof.events SET state = %s "
+        "WHERE originator_id = %s AND originator_version = %s",
+        (state, run_id, completed.originator_version),
+    )
+    found = findings(store, run_id)[0]
+    assert "RunCompleted cannot be event" in found.message and "gate g" in found.message
+    for command in ("show", "results", "resume", "report"):
+        done = invoke(store.url, command, 1, cwd=tmp_path)
+        assert done.exit_code == 1 and "gate g" in done.stderr, (command, done.output)

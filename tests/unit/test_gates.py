@@ -413,3 +413,33 @@ def test_why_evaluations_were_lost_is_said_by_kind_where_there_are_many_reasons(
     gate = only(judge_gates(Gates(), tally(*losses)))
     assert "43 of 43 evaluations lost: connection (40), " in gate["why"]
     assert "(3)" in gate["why"]
+
+
+TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)
+
+
+@given(grades=st.lists(TENTHS, min_size=1, max_size=12))
+def test_a_mean_of_decimal_grades_meets_a_limit_that_it_equals(grades: list[float]) -> None:
+    mean = sum(Decimal(str(grade)) for grade in grades) / len(grades)
+    of = tally(*((a_case(), scored(grade)) for grade in grades))
+    gate = only(judge_gates(Gates(min_accuracy=float(mean)), of))
+    assert gate["measured"] == float(mean) and gate["met"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind", "lost"),
+    [
+        ((None, {}), "judge_failed", True),
+        (({}, None), "judge_failed", True),
+        ((None, None), "judge_failed", True),
+        (({}, {}), "judge_failed", False),
+        (({}, None), "truncated", False),
+    ],
+)
+def test_a_judge_that_is_missed_loses_the_evaluation(
+    verdicts: Sequence[dict[str, Any] | None], kind: str, lost: bool
+) -> None:
+    history = History().sent().answered().classified()
+    for judge, verdict in zip(("j1", "j2"), verdicts, strict=True):
+        history.asked_judge(judge, "said").judged(judge, verdict)
+    assert fold(history.abandoned(kind).events).lost is lost

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import product
 from math import comb, sqrt
 from statistics import NormalDist
@@ -10,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from failproof_es.exact import difference
 from failproof_es.statistics import (
     Interval,
     adjusted,
@@ -287,3 +290,50 @@ def test_a_mean_of_few_cases_asked_often_covers_what_it_says() -> None:
         covering.append(found.low <= 0.5 <= found.high)
     assert np.mean(covering) >= 0.9
     assert mean_interval([1.0] * 6, [1, 1, 2, 2, 3, 3]) is None
+
+
+GRADES = st.integers(0, 10).map(lambda tenths: tenths / 10)
+
+
+@given(grades=st.lists(st.tuples(GRADES, GRADES), min_size=1, max_size=8))
+def test_a_difference_of_decimal_grades_is_what_people_reckon(
+    grades: list[tuple[float, float]],
+) -> None:
+    total = sum(Decimal(str(one)) - Decimal(str(other)) for one, other in grades)
+    found = compare_scores([difference(one, other) for one, other in grades], [0] * len(grades))
+    assert found.difference == float(total / len(grades))
+
+
+@given(
+    clusters=st.lists(st.lists(GRADES, min_size=1, max_size=3), min_size=2, max_size=12),
+    order=st.randoms(use_true_random=False),
+)
+@settings(max_examples=15)
+def test_no_figure_depends_on_the_order_of_cases(
+    clusters: list[list[float]], order: random.Random
+) -> None:
+    def figures(of: list[tuple[int, list[float]]]) -> list[object]:
+        values = [value for _, each in of for value in each]
+        names = [name for name, each in of for _ in each]
+        outcomes = [value > 0.5 for value in values]
+        return [
+            rate(outcomes, names),
+            mean_interval(values, names),
+            percentile_interval(values, 50, names),
+            compare_scores([value - 0.5 for value in values], names),
+            compare_outcomes([(each, not each) for each in outcomes], names),
+        ]
+
+    named = list(enumerate(clusters))
+    once = figures(named)
+    order.shuffle(named)
+    shuffled = [(name, order.sample(each, len(each))) for name, each in named]
+    assert figures(shuffled) == once
+
+
+def test_an_interval_of_differences_that_ends_at_zero_ends_exactly_there() -> None:
+    lower = [difference(one, other) for one, other in ((0.5, 0.4), (0.3, 0.4), (0.1, 0.9))]
+    found = compare_scores([*lower, *lower], [*"aabccd"]).interval
+    assert found is not None
+    assert found.low == 0 or abs(found.low) > 1e-9
+    assert found.high == 0 or abs(found.high) > 1e-9

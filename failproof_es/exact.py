@@ -1,0 +1,28 @@
+"""Recorded numbers are reckoned with as they are written: 0.1 is a tenth. Pure.
+
+A binary float is only near it, so that the mean of 0, 0 and 0.3 would be less than 0.1, and a limit
+of 0.1 not met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+
+def exact(number: float) -> Fraction:
+    """The number as it is written in decimals. Raises `ValueError` of what is no number."""
+    return Fraction(repr(float(number)))
+
+
+def difference(one: float, other: float) -> float:
+    """The first less the second: 0.5 less 0.4 is 0.1."""
+    return float(exact(one) - exact(other))
+
+
+def mean(numbers: Iterable[float]) -> float:
+    """The mean of at least one number, in whatever order they come."""
+    total, count = Fraction(0), 0
+    for number in numbers:
+        total, count = total + exact(number), count + 1
+    return float(total / count)
