@@ -354,7 +354,7 @@ def test_a_tenth_of_a_models_evaluations_may_be_lost_and_no_more(
 ) -> None:
     answered = [of_model("m", scored(1.0))] * (finished - losses)
     judged = judge_gates(Gates(), tally(*answered, *[lost()] * losses))
-    gate = judged["max_lost_rate.m"]
+    gate = judged["max_lost_rate"]
     assert (gate["limit"], gate["of"], gate["met"]) == (0.1, finished, met)
     of = f"{finished} evaluation{'s' if finished > 1 else ''}"
     assert gate["why"].startswith(f"model m: {losses} of {of} lost: connection refused ({losses})")
@@ -364,11 +364,11 @@ def test_where_nothing_was_lost_nothing_is_judged_unless_it_is_configured() -> N
     whole = tally(of_model("m", scored(1.0)), unscored())
     assert judge_gates(Gates(), whole) == {}
     gate = only(judge_gates(Gates(max_lost_rate=0.0), whole))
-    assert gate == {"limit": 0.0, "measured": 0.0, "of": 2, "met": True}
+    assert gate == {"limit": 0.0, "measured": 0.0, "of": 2, "met": True, "model": "m"}
 
 
 def test_a_model_that_answered_nothing_is_not_hidden_by_one_that_did() -> None:
-    counted = tally(*[of_model("up", scored(1.0))] * 99, lost("down"))
+    counted = tallies(up=[of_model("up", scored(1.0))] * 99, down=[lost("down")])
     judged = judge_gates(Gates(), counted)
     assert list(judged) == ["max_lost_rate.down"]
     assert judged["max_lost_rate.down"]["met"] is False
@@ -391,13 +391,13 @@ def test_a_model_that_answered_nothing_is_not_hidden_by_one_that_did() -> None:
 def test_a_gate_says_how_much_may_be_lost(limits: dict[str, float], losses: int, met: bool) -> None:
     answered = [of_model("m", scored(1.0))] * (12 - losses)
     judged = judge_gates(Gates(**limits), tally(*answered, *[lost()] * losses))  # type: ignore[arg-type]
-    assert judged["max_lost_rate.m"]["met"] is met
+    assert judged["max_lost_rate"]["met"] is met
 
 
 def test_what_awaits_a_review_is_not_lost() -> None:
     assert judge_gates(Gates(), tally(*[unscored()] * 12)) == {}
     mixed = tally(*[unscored()] * 11, lost())
-    assert judge_gates(Gates(), mixed)["max_lost_rate.m"]["met"] is False, "nothing is scored"
+    assert judge_gates(Gates(), mixed)["max_lost_rate"]["met"] is False, "nothing is scored"
 
 
 def test_judges_of_which_not_one_answered_lose_the_evaluation() -> None:
