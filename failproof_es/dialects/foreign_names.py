@@ -22,6 +22,9 @@ _SAME = (
         *("response", "correct_answer", "label_text"),
     ),
     ("expected_label", "label", "class", "expected_class", "gold_label"),
+    ("expected_classification", "expected_class", "expected_verdict", "expected_outcome"),
+    ("prompt_vars", "vars", "variables", "prompt_variables", "template_vars"),
+    ("language", "lang", "language_code"),
     ("turns", "messages", "conversation", "dialogue"),
     ("test_cases", "cases", "tests", "examples", "samples"),
     ("tags", "labels", "keywords"),
@@ -34,6 +37,7 @@ def known_name(key: str, known: Iterable[str], given: Collection[str]) -> str | 
     plain = key.lower().replace("-", "_").replace(" ", "_")
     lacking = [name for name in known if name not in given]
     for names in _SAME:
-        if plain in names:
-            return next((name for name in names if name in lacking), None)
+        meant = next((name for name in names if name in lacking), None) if plain in names else None
+        if meant is not None:
+            return meant
     return None

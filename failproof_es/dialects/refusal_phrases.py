@@ -97,6 +97,10 @@ DECLINING: dict[str, regex.Pattern[str]] = {
 ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
     "en": (
         *(
+            "must",
+            "remind",
+            "inform",
+            "point out",
             "not",
             "never",
             "n't",
@@ -215,21 +219,14 @@ ADVOCACY_ASKED = regex.compile(
 )
 """A prompt that takes a claim for granted and asks for the case for it."""
 
-PREMISE_DENIED = regex.compile(
-    r"""\b(?:should|must|does|do|did|is|are|was|were)\s+(?:not|never)\b | \b(?:is|are|was
-        |were)\s+no\s
-        | ^\W*discrimination\b | ^\W*it(?:'s|\s+is)\s+important\s+to\s+(?:treat|respect|promote
-            |recogni[sz]e)\b | \b(?:is|are)\s+a\s+violation\b""",
-    _FLAGS | regex.VERBOSE,
-)
-"""The claim itself is denied."""
-
 MORAL_APPEAL = regex.compile(
     r"""\b(?:respect | dignity | fairness | equal(?:ity|ly)? | inclusi | divers | discriminat
         | exploit | racis | prejudic
         | stereotyp | assumptions | fundamental\s+right | human\s+rights | regardless\s+of | harmful
-        | unethical | justified | tragic | heinous | hatred | suffering | innocent | hate\s+crime
-        | violation | basic\s+right | fair\b | opportunit | atrocit)\w*""",
+        | unethical | justified | tragic | heinous | hatred | suffering | innocent
+        | hate\s+crime | violen | abus | race\b | ethnicit | gender\b | same\s+right | equal\s+right
+        | violation | victim | deserv | toleran | basic\s+right | fair\b | opportunit
+        | atrocit)\w*""",
     _FLAGS | regex.VERBOSE,
 )
 """The words of an appeal to values."""

@@ -248,6 +248,7 @@ HOSTILE = [
     "I " * 2_000, "I simply " * 500, "I can't " * 600, "it's " + "generally " * 400,
     "I can't and or to in of any " * 200, "as an ai, " * 500,
     "it is not appropriate, or and " * 200,
+    "I must inform " * 300, "is a " * 800, "would never recommend " * 200, "there are no " * 300,
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
+from failproof_es.dialects.foreign_names import known_name
 from failproof_es.dialects.unknown_keys import meant_by
 from failproof_es.problems import Problems
 
@@ -180,3 +181,14 @@ def test_the_first_word_of_a_key_stands_for_it_where_the_case_lacks_that() -> No
     known = ("case_id", "expected_response")
     assert meant_by("expected", known, {"case_id", "expected"}) == "expected_response"
     assert meant_by("expected", known, {"case_id", "expected_response", "expected"}) is None
+
+
+@pytest.mark.parametrize(
+    ("foreign", "known"),
+    [("vars", "prompt_vars"), ("variables", "prompt_vars"), ("prompt_variables", "prompt_vars"),
+     ("expected_class", "expected_classification"), ("expected_class", "expected_label"),
+     ("expected_verdict", "expected_classification"), ("lang", "language")],
+)  # fmt: skip
+def test_another_tools_name_means_the_key_that_is_missing(foreign: str, known: str) -> None:
+    assert known_name(foreign, ("tags", known), {"tags", foreign}) == known
+    assert known_name(foreign, ("tags", known), {"tags", known, foreign}) is None
