@@ -218,12 +218,12 @@ def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
 
 
 def test_an_answer_that_fails_is_failed_and_the_others_are_judged(opened: Opened) -> None:
-    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]") as parts:
+    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]", "Kept? [withheld]") as parts:
         run_id, heard = run_through(parts)
-        assert parts.benchmark.get_progress()["failed_tasks"] == 4
+        assert parts.benchmark.get_progress()["failed_tasks"] == 6
         failed = parts.data.load_results(run_id, TaskStatus.FAILED)
         kinds = [(r.error_message or "").split(":")[0] for r in failed]
-        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2
+        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2 + ["content_filter"] * 2
         assert {r.evaluation_score for r in failed} == {-1.0}
         assert heard.of(BenchmarkEvent.ERROR) == []
 
