@@ -220,7 +220,10 @@ def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
 def test_an_answer_that_fails_is_failed_and_the_others_are_judged(opened: Opened) -> None:
     with opened("Fine?", "Broken? [http:400]", "Cut? [cut]", "Kept? [withheld]") as parts:
         run_id, heard = run_through(parts)
-        assert parts.benchmark.get_progress()["failed_tasks"] == 6
+        assert parts.benchmark.get_progress() == {
+            "total_tasks": 8.0, "completed_tasks": 8.0, "percent_complete": 100.0,
+            "answered_tasks": 6.0, "judged_tasks": 2.0, "failed_tasks": 6.0,
+        }  # fmt: skip
         failed = parts.data.load_results(run_id, TaskStatus.FAILED)
         kinds = [(r.error_message or "").split(":")[0] for r in failed]
         assert kinds == ["bad_request"] * 2 + ["truncated"] * 2 + ["content_filter"] * 2
