@@ -36,7 +36,7 @@ def failproof_case(name: str, case: dict[str, Any]) -> dict[str, Any]:
 Written = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
-def source(folder: Path, written: Written = red_team_case, **filters: list[str]) -> Any:
+def source(folder: Path, written: Written = red_team_case, /, **filters: list[str]) -> Any:
     """What a configuration with these filters runs."""
     cases = [written(name, case) for name, case in CASES.items()]
     (folder / "cases.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))

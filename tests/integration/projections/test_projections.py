@@ -39,9 +39,10 @@ from tests.integration.projections.world import (
 
 def told(events: Sequence[EvaluationEvent]) -> dict[str, Any]:
     """What the events of an evaluation say, as a row of `run_results` does."""
-    last = {type(event): event for event in events}
-    scored, ended = last.get(Scored), last.get(EvaluationAbandoned)
-    made, end = last.get(Classified), scored or ended
+    scored = next((each for each in events if isinstance(each, Scored)), None)
+    ended = next((each for each in events if isinstance(each, EvaluationAbandoned)), None)
+    made = next((each for each in events if isinstance(each, Classified)), None)
+    end = scored or ended
     answers = [each for each in events if isinstance(each, ResponseReceived)]
     given = [each for each in answers if each.purpose == "target"]
     reply, used = (given[-1], given[-1].usage) if given else (None, Usage())
