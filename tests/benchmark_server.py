@@ -4,10 +4,10 @@
 whose name begins with `judge` gives 0.8, unless the question holds `[judge:BASE64]`: then it
 says that, or with `[judge:BASE64*N]` says it N times first. `[answer:BASE64]` is what any
 other model says; else it repeats the question after its own name. `[http:STATUS]` answers with
-that status, and the answer, where one is given, as its reason; `[cut]` cuts an answer off. GET
-/asked counts requests by model and message, GET /order lists the models in the order in which
-they were asked. POST /refuse with a model's name has its key refused from then on. Under
-/ollama it is an Ollama that can fetch models.
+that status, and the answer, where one is given, as its reason; `[cut]` cuts an answer off,
+`[withheld]` withholds one. GET /asked counts requests by model and message, GET /order lists
+the models in the order in which they were asked. POST /refuse with a model's name has its key
+refused from then on. Under /ollama it is an Ollama that can fetch models.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from aiohttp import web
 _JUDGE = re.compile(r"\[judge:([A-Za-z0-9+/=]*)(?:\*(\d+))?\]")
 _ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=]*)\]")
 _HTTP = re.compile(r"\[http:(\d+)\]")
+_ENDINGS = {"[cut]": "length", "[withheld]": "content_filter"}
 GRADE = b'{"score": 0.8, "reason": "It is a good answer."}'
 
 
@@ -101,7 +102,7 @@ class BenchmarkServer:
         if refused := _HTTP.search(prompt):
             reason = text if said else "no"
             return web.json_response({"error": {"message": reason}}, status=int(refused[1]))
-        ending = "length" if "[cut]" in prompt else "stop"
+        ending = next((ends for sign, ends in _ENDINGS.items() if sign in prompt), "stop")
         if not body.get("stream"):
             return _whole(model, text, ending)
         return await self._streamed(request, model, text, ending)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,24 @@ CASES = {
 }
 
 
-def source(folder: Path, **filters: list[str]) -> Any:
+def red_team_case(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": name, "title": name, "severity_expectation": "S1", **case,
+        "turns": [{"role": "user", "content": f"Question {name}"}],
+        "expected_behavior": {"must_do": ["Answers."], "must_not_do": [], "pass_criteria": []},
+    }  # fmt: skip
+
+
+def failproof_case(name: str, case: dict[str, Any]) -> dict[str, Any]:
+    return {"case_id": name, "suite_id": "s", "prompt": f"Question {name}", "tags": case["tags"]}
+
+
+Written = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+def source(folder: Path, written: Written = red_team_case, /, **filters: list[str]) -> Any:
     """What a configuration with these filters runs."""
-    cases = [
-        {
-            "id": name, "title": name, "severity_expectation": "S1", **case,
-            "turns": [{"role": "user", "content": f"Question {name}"}],
-            "expected_behavior": {"must_do": ["Answers."], "must_not_do": [], "pass_criteria": []},
-        }
-        for name, case in CASES.items()
-    ]  # fmt: skip
+    cases = [written(name, case) for name, case in CASES.items()]
     (folder / "cases.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     model = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
     configuration = {
@@ -58,6 +67,17 @@ def test_a_case_needs_one_of_the_values_of_every_filter(
     said = [problem.message for problem in chosen.check()]
     assert said == ([f"prompts.filters leaves {len(left)} of 4 cases to run"] if filters else [])
     assert "".join(case.case_id for part in chosen.parts() for case in part.cases) == left
+
+
+@pytest.mark.parametrize(("tags", "left"), [(["slow"], "ab"), (["fr"], "c"), (["fr", "de"], "ac")])
+def test_a_failproof_case_is_chosen_by_its_tags_and_keeps_them(
+    tmp_path: Path, tags: list[str], left: str
+) -> None:
+    chosen = source(tmp_path, failproof_case, tags=tags)
+    chosen.check()
+    cases = [case for part in chosen.parts() for case in part.cases]
+    assert "".join(case.case_id for case in cases) == left
+    assert [list(case.tags) for case in cases] == [CASES[name]["tags"] for name in left]
 
 
 @pytest.mark.parametrize(

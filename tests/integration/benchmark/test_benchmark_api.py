@@ -23,6 +23,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import newest_checkpoint
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
 from tests.benchmark_server import judge_says
 from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
 
@@ -217,12 +218,15 @@ def test_a_callback_that_raises_or_blocks_harms_no_run_and_is_reported(
 
 
 def test_an_answer_that_fails_is_failed_and_the_others_are_judged(opened: Opened) -> None:
-    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]") as parts:
+    with opened("Fine?", "Broken? [http:400]", "Cut? [cut]", "Kept? [withheld]") as parts:
         run_id, heard = run_through(parts)
-        assert parts.benchmark.get_progress()["failed_tasks"] == 4
+        assert parts.benchmark.get_progress() == {
+            "total_tasks": 8.0, "completed_tasks": 8.0, "percent_complete": 100.0,
+            "answered_tasks": 6.0, "judged_tasks": 2.0, "failed_tasks": 6.0,
+        }  # fmt: skip
         failed = parts.data.load_results(run_id, TaskStatus.FAILED)
         kinds = [(r.error_message or "").split(":")[0] for r in failed]
-        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2
+        assert kinds == ["bad_request"] * 2 + ["truncated"] * 2 + ["content_filter"] * 2
         assert {r.evaluation_score for r in failed} == {-1.0}
         assert heard.of(BenchmarkEvent.ERROR) == []
 
@@ -254,10 +258,38 @@ def test_the_report_of_a_run_is_a_file_that_completes_it_once(
     assert Path(path).read_text().startswith("<!")
 
 
-def test_a_second_run_has_the_next_number_and_none_begins_while_one_goes(parts: Parts) -> None:
-    run_through(parts)
-    run_id, _ = run_through(parts)
-    assert run_id == 2
+class Waiting:
+    """A class of one's own that answers when it is let."""
+
+    let = threading.Event()
+
+    def __init__(self, api_key: str | None, model_id: str) -> None:
+        self.name = model_id
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        assert self.let.wait(IN_TIME_S)
+        return f"{self.name} says: {prompt}"
+
+
+def test_a_second_run_has_the_next_number_and_none_begins_while_one_goes(
+    opened: Opened, store: Store, tmp_path: Path
+) -> None:
+    model = {"provider": "python", "class": f"{__name__}:Waiting", "model": "waiting"}
+    with opened(models=[model]) as parts:
+        for number in (1, 2):
+            Waiting.let.clear()
+            heard = Heard(parts.benchmark)
+            parts.benchmark.select_models(["waiting"])
+            parts.benchmark.select_judge_model("judge")
+            assert parts.benchmark.start_benchmark() == number
+            with pytest.raises(InvalidInput, match=f"run {number} is still going"):
+                parts.benchmark.start_benchmark()
+            with pytest.raises(InvalidInput, match=f"run {number} is still going"):
+                parts.benchmark.resume_benchmark(number)
+            Waiting.let.set()
+            heard.wait()
+    shown = invoke(store.url, "show", "2", "--format", "json", cwd=tmp_path)
+    assert orjson.loads(shown.stdout)["run_number"] == 2
 
 
 def test_tokens_unknown_are_an_error_and_unsubscribing_twice_is_not(parts: Parts) -> None:

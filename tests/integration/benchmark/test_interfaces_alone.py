@@ -183,11 +183,6 @@ def test_a_judgement_is_taken_while_other_answers_are_on_their_way(
         over = threading.Event()
         finals: list[Result] = []
         parts.tasks.judge(run_id, finals.append, lambda error: over.set())
-        for other in data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT):
-            # its judge is being asked
-            other.status = TaskStatus.FAILED
-            with pytest.raises((RunBusy, InvalidInput)):
-                data.update_result(other)
         assert over.wait(IN_TIME_S)
         assert [(r.model_name, r.evaluation_score) for r in finals] == [
             ("alpha", 0.6), ("held", 0.8),
@@ -195,6 +190,35 @@ def test_a_judgement_is_taken_while_other_answers_are_on_their_way(
     assert server.order().count("judge") == 1
     with store.connect() as connection:
         assert replay(store, resolve_run(connection, str(run_id))).agree == 2
+
+
+def test_a_judgement_is_refused_while_the_judges_are_asked(
+    configured: Configured, store: Store
+) -> None:
+    judge = {"provider": "python", "class": f"{__name__}:HeldJudge", "model": "judge"}
+    _RELEASE.clear()
+    with open_benchmark(configured(judge=judge).path, store.url, follow=False) as parts:
+        data: DataManagerApi = parts.data
+        run_id = data.create_run(["alpha"])
+        answered = threading.Semaphore(0)
+        for task in parts.data.tasks_of(run_id):
+            submission = parts.tasks.submit_task(run_id, task, "alpha")
+            parts.tasks.subscribe(
+                submission, BenchmarkEvent.COMPLETED, lambda _: answered.release()
+            )
+        assert all(answered.acquire(timeout=IN_TIME_S) for _ in QUESTIONS)
+        over = threading.Event()
+        finals: list[Result] = []
+        parts.tasks.judge(run_id, finals.append, lambda error: over.set())
+        waiting = data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT)
+        assert len(waiting) == len(QUESTIONS)
+        for result in waiting:
+            result.status = TaskStatus.FAILED
+            with pytest.raises(RunBusy, match="whose judges are being asked"):
+                data.update_result(result)
+        _RELEASE.set()
+        assert over.wait(IN_TIME_S)
+    assert [result.evaluation_score for result in finals] == [0.5] * len(QUESTIONS)
 
 
 def test_without_a_judge_chosen_the_one_of_the_configuration_judges_and_without_any_it_is_said(
@@ -219,6 +243,14 @@ class Held:
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         assert _RELEASE.wait(IN_TIME_S)
         return f"{self.name} says: {prompt}"
+
+
+class HeldJudge(Held):
+    """A judge that judges when it is let."""
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        super().get_completion(prompt, params)
+        return '{"score": 0.5, "reason": "At last."}'
 
 
 def setter(over: threading.Event) -> Callable[[Any], None]:

@@ -37,10 +37,10 @@ def models(configured: Configured, server: Server) -> Iterator[LLMManager]:
     same = server.url.replace("/v1", "/ollama/v1")
     again = Model(provider="openai", model="beta", base_url=same)
     own = Model(provider="python", model="reverser", class_=f"{__name__}:Reverser")
+    whole = [model.model_copy(update={"stream": False}) for model in configuration.models]
     loop = EngineLoop()
     manager = LLMManager(
-        configuration.model_copy(update={"models": [*configuration.models, again, elsewhere, own]}),
-        loop,
+        configuration.model_copy(update={"models": [*whole, again, elsewhere, own]}), loop
     )
     yield manager
     manager.close()

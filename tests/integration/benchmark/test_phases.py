@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 
@@ -88,3 +90,26 @@ def test_an_unreadable_judgement_is_asked_for_again_and_what_stays_so_is_not_ave
     problems = [each.problem for each in seen if isinstance(each, Judged) and each.problem]
     assert len(problems) == 2 * 1 + 2 * 3
     assert {problem.split(":")[0] for problem in problems} == {"no_object"}
+
+
+class Meeting:
+    """A judge that answers when as many are asked as the run has workers, and counts them."""
+
+    together = threading.Barrier(2)
+    asked = 0
+
+    def __init__(self, api_key: str | None, model_id: str) -> None:
+        self.name = model_id
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        type(self).asked += 1
+        self.together.wait(timeout=30)
+        return '{"score": 0.5, "reason": "They met."}'
+
+
+def test_each_answer_is_one_call_to_the_judge_and_as_many_go_at_once_as_there_are_workers(
+    configured: Configured, store: Store
+) -> None:
+    judge = {"provider": "python", "class": f"{__name__}:Meeting", "model": "judge"}
+    outcome = run(configured(judge=judge), store)
+    assert (outcome.counts.scored, Meeting.asked) == (6, 6)

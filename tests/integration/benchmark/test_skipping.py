@@ -106,6 +106,31 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert invoke(store.url, "audit", "1", cwd=tmp_path).stdout.count("CaseSkipped") == 2
 
 
+def test_a_defect_stands_at_its_line_and_counts_for_the_task_that_it_is_in(
+    configured: Configured, store: Store, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "tasks")
+    loaded = configured(prompts={"path": path, "dialect": "benchmark", "on_invalid": "skip"})
+    tasks = [
+        task("nine", "Nine?", category=9, sub_category=9),
+        task("ten", "Ten?", category=10),
+        task("eleven", "Eleven?"),
+    ]
+    lines = [b"- " + orjson.dumps(each) for each in tasks]
+    (tmp_path / "tasks" / "9.yaml").write_bytes(b"\n".join(lines))
+    outcome, said = run(loaded, store)
+    assert outcome.counts.scored == 8
+    at = said.index("skipped: 2 cases with 3 defects")
+    assert [line.split(": ")[0].rpartition("/")[2] for line in said[at + 1 :]] == (
+        ["9.yaml:1", "9.yaml:1", "9.yaml:2"]
+    )
+    with store.connect() as connection:
+        events = [row.event() for row in find(connection, topics=("CaseSkipped",))]
+    assert [(each.line, each.field) for each in events if isinstance(each, CaseSkipped)] == [
+        (1, "[0].category"), (1, "[0].sub_category"), (2, "[1].category"),
+    ]  # fmt: skip
+
+
 def test_through_the_interfaces_the_same_tasks_are_loaded_and_planned(
     configured: Configured, store: Store, tmp_path: Path
 ) -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
+from psycopg.rows import dict_row
 
 import projections.batch as batching
 import projections.runner as runner
-from failproof_es.events import ResponseReceived, Usage
+from failproof_es.events import (
+    Classified,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+    Usage,
+)
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.follower import Follower
@@ -23,6 +35,50 @@ from tests.integration.projections.world import (
     record,
     rows,
 )
+
+
+def told(events: Sequence[EvaluationEvent]) -> dict[str, Any]:
+    """What the events of an evaluation say, as a row of `run_results` does."""
+    scored = next((each for each in events if isinstance(each, Scored)), None)
+    ended = next((each for each in events if isinstance(each, EvaluationAbandoned)), None)
+    made = next((each for each in events if isinstance(each, Classified)), None)
+    end = scored or ended
+    answers = [each for each in events if isinstance(each, ResponseReceived)]
+    given = [each for each in answers if each.purpose == "target"]
+    reply, used = (given[-1], given[-1].usage) if given else (None, Usage())
+    return {
+        "status": "scored" if scored else "abandoned" if ended else "running",
+        "attempts": sum(isinstance(event, RequestSent) for event in events),
+        "response": reply and reply.text,
+        "finish_reason": reply and reply.finish_reason,
+        "model_answered": reply and reply.model,
+        "primary_class": made and made.primary,
+        "details": made and made.details,
+        "scores": scored and dict(scored.scores),
+        "accuracy": scored and scored.scores["accuracy"],
+        "error_kind": ended and ended.kind,
+        "error_message": ended and ended.reason,
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+        "latency_ms": reply and Decimal(str(reply.latency_ms)),
+        "started_at": events[0].timestamp,
+        "finished_at": end and end.timestamp,
+    }
+
+
+def test_every_row_of_the_results_says_what_the_events_of_its_evaluation_say(
+    store: Store, world: World, followed: Rows
+) -> None:
+    streams: defaultdict[UUID, list[EvaluationEvent]] = defaultdict(list)
+    for event in world.events:
+        if isinstance(event, EvaluationEvent):
+            streams[event.originator_id].append(event)
+    with store.connect() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        shown = cursor.execute("SELECT * FROM projections.run_results").fetchall()
+    assert {row["evaluation_id"] for row in shown} == set(streams)
+    for row in shown:
+        said = told(streams[row["evaluation_id"]])
+        assert {name: row[name] for name in said} == said
 
 
 @pytest.mark.parametrize("batch", [1, 7, 100])

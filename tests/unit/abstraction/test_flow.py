@@ -80,6 +80,7 @@ def begun(world: World) -> tuple[Benchmark, list[BenchmarkEvent]]:
     said: list[BenchmarkEvent] = []
     for event in BenchmarkEvent:
         benchmark.subscribe(event, lambda notice: said.append(notice.event))
+        benchmark.subscribe(event, lambda notice: world.calls.append((notice.event.name,)))
     benchmark.select_models(["m", "n"])
     benchmark.select_judge_model("j")
     world.calls.clear()
@@ -95,6 +96,7 @@ def test_a_run_is_created_its_tasks_are_loaded_and_saved_and_every_combination_s
         ("create_run", ["m", "n"]),
         ("load_tasks", "tasks/"),
         ("save_tasks", RUN, TASKS),
+        ("STARTED",),
         ("submit_task", RUN, "one", "m"),
         ("submit_task", RUN, "two", "m"),
         ("submit_task", RUN, "one", "n"),
