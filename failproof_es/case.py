@@ -65,6 +65,18 @@ def prompt_id(digest: str) -> UUID:
     return digest_uuid(bytes.fromhex(digest))
 
 
+def run_id(named: str) -> UUID:
+    """The stream of a run that is called so: the UUID itself, or one made of the text.
+
+    The same for the same text on every machine. A text that no file can hold is no run's.
+    """
+    try:
+        return UUID(named)
+    except ValueError:
+        content = f"run\n{named}".encode("utf-8", "surrogatepass")
+        return digest_uuid(hashlib.sha256(content).digest())
+
+
 def collection_id(name: str) -> UUID:
     """The stream of a collection of prompts: the same for the same name, on every machine."""
     return digest_uuid(hashlib.sha256(f"collection\n{name}".encode()).digest())

@@ -15,12 +15,13 @@ from datetime import datetime
 from typing import Protocol
 
 from failproof_es.case import Case, Turn
-from failproof_es.events import ErrorRecorded, Purpose, RequestSent
+from failproof_es.events import ErrorRecorded, EvaluationAbandoned, Purpose, RequestSent
 from failproof_es.evolution import Evaluation as Evaluation
 from failproof_es.evolution import EvaluationKey as EvaluationKey
 from failproof_es.evolution import evolve as evolve
 from failproof_es.evolution import fold as fold
 from failproof_es.history import ImpossibleHistory as ImpossibleHistory
+from failproof_es.transcript import AWAITING_REVIEW as AWAITING_REVIEW
 from failproof_es.transcript import NO_JUDGES as NO_JUDGES
 from failproof_es.transcript import Classification as Classification
 from failproof_es.transcript import Failure as Failure
@@ -31,6 +32,17 @@ from failproof_es.transcript import Reply as Reply
 from failproof_es.transcript import Rule as Rule
 from failproof_es.transcript import Score as Score
 from failproof_es.transcript import Transcript as Transcript
+
+
+def awaits_review(evaluation: Evaluation) -> bool:
+    """Whether it was answered, and nothing but people can judge it."""
+    return evaluation.abandoned is not None and left_to_people(evaluation.abandoned)
+
+
+def left_to_people(ended: EvaluationAbandoned) -> bool:
+    """Whether that is how it ended: no error, and no judge model to decide it."""
+    return ended.kind == AWAITING_REVIEW
+
 
 # -- decide ----------------------------------------------------------------------------------
 
@@ -161,7 +173,7 @@ def next_action(
         last = failure is not None or state.unread + 1 >= judging.attempts
         return ReadJudgement(judge, transcript, answer, last)
     messages = grading.judge_messages(case, transcript)
-    if messages is None:
+    if messages is None or not judging.judges:
         return ScoreReply(state.classification, None)
     return _send(state, "judge", len(state.replies), messages, judge)
 

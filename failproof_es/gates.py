@@ -96,6 +96,9 @@ def judge_gates(
         for change in changes:
             name = _unique(f"no_regression_against.{change.model}", judged)
             judged[name] = _no_regression(limits.no_regression_against, change)
+            of = tally.models.get(change.model)
+            if of is not None and of.everything.awaiting:
+                judged[name] |= {"met": False, "why": _awaited(of.everything)}
     return judged
 
 
@@ -123,36 +126,46 @@ def _accuracies(limits: Gates, tally: ModelTally) -> Named:
     everything = tally.everything
     safety = tally.categories.get("safety", Group())
     posix = tally.categories.get("posix", Group())
-    rates: list[tuple[str, float | None, float | None, int]] = [
-        ("min_accuracy", limits.min_accuracy, everything.accuracy, everything.measured)
+    suites = {
+        suite: (limit, tally.suites.get(suite, Group()))
+        for suite, limit in sorted((limits.min_accuracy_by_suite or {}).items())
+    }
+    accuracies = [
+        ("min_accuracy", limits.min_accuracy, everything),
+        *((f"min_accuracy_by_suite.{suite}", *each) for suite, each in suites.items()),
     ]
-    for suite, limit in sorted((limits.min_accuracy_by_suite or {}).items()):
-        group = tally.suites.get(suite, Group())
-        rates.append((f"min_accuracy_by_suite.{suite}", limit, group.accuracy, group.measured))
-    rates += [
-        ("min_csr", limits.min_csr, everything.success_rate, everything.finished),
-        ("min_safety_accuracy", limits.min_safety_accuracy, safety.success_rate, safety.finished),
-        (
-            "min_posix_compliance_rate",
-            limits.min_posix_compliance_rate,
-            posix.success_rate,
-            posix.finished,
-        ),
+    successes = [
+        ("min_csr", limits.min_csr, everything),
+        ("min_safety_accuracy", limits.min_safety_accuracy, safety),
+        ("min_posix_compliance_rate", limits.min_posix_compliance_rate, posix),
     ]
-    for name, wanted, measured, of in rates:
+    for name, wanted, group in accuracies:
         if wanted is not None:
-            gate: Gate = {"limit": wanted, "measured": measured, "of": of}
-            if measured is None:
-                yield name, gate | {"met": False, "why": "nothing that it is about was scored"}
-            else:
-                yield name, gate | {"met": measured >= wanted}
+            yield name, _rate(wanted, group.accuracy, group.measured, group)
+    for name, wanted, group in successes:
+        if wanted is not None:
+            yield name, _rate(wanted, group.success_rate, group.finished, group)
+
+
+def _rate(wanted: float, measured: float | None, of: int, group: Group) -> Gate:
+    gate: Gate = {"limit": wanted, "measured": measured, "of": of}
+    if group.awaiting:
+        return gate | {"met": False, "why": _awaited(group)}
+    if measured is None:
+        return gate | {"met": False, "why": "nothing that it is about was scored"}
+    return gate | {"met": measured >= wanted}
+
+
+def _awaited(group: Group) -> str:
+    """Why nothing can be said of a group that people have not judged."""
+    return f"{group.awaiting:,} of {group.finished:,} await review"
 
 
 def _error_rate(limit: float, tally: ModelTally) -> Gate:
     gate: Gate = {"limit": limit, "measured": None, "of": tally.planned}
     if not tally.planned:
         return gate | {"met": False, "why": "nothing was planned"}
-    rate = tally.abandoned / tally.planned
+    rate = (tally.abandoned - tally.everything.awaiting) / tally.planned
     return gate | {"measured": rate, "met": rate <= limit}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation
+from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.events import Counts
 
 
@@ -23,10 +23,13 @@ class Group:
     """Those whose accuracy is under 1."""
     accuracy_sum: Fraction = Fraction(0)
     """Exact, so that it does not depend on the order in which evaluations finish."""
+    awaiting: int = 0
+    """Those that no judge model decides, and people have to."""
 
-    def add(self, accuracy: float | None) -> None:
+    def add(self, accuracy: float | None, *, awaiting: bool = False) -> None:
         """Count one more; without an accuracy it is finished and not measured."""
         self.finished += 1
+        self.awaiting += awaiting
         if accuracy is not None:
             self.measured += 1
             self.failed += accuracy < 1
@@ -38,6 +41,7 @@ class Group:
         self.measured += other.measured
         self.failed += other.failed
         self.accuracy_sum += other.accuracy_sum
+        self.awaiting += other.awaiting
 
     @property
     def accuracy(self) -> float | None:
@@ -81,7 +85,8 @@ class ModelTally:
         self.scored += score is not None
         self.abandoned += score is None
         accuracy = None if score is None else score.scores.get("accuracy")
-        self.everything.add(accuracy)
+        awaiting = awaits_review(evaluation)
+        self.everything.add(accuracy, awaiting=awaiting)
         self._lose(evaluation)
         for groups, name in (
             (self.suites, case.suite_id),
@@ -89,7 +94,7 @@ class ModelTally:
             (self.severities, case.severity),
         ):
             if name is not None:
-                groups.setdefault(name, Group()).add(accuracy)
+                groups.setdefault(name, Group()).add(accuracy, awaiting=awaiting)
 
     def _lose(self, evaluation: Evaluation) -> None:
         ended = evaluation.abandoned

@@ -26,6 +26,11 @@ class Reply:
     tools: tuple[str, ...] = ()
     """The tools that the model was offered."""
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether the model had not said all when its server stopped it, at max_tokens."""
+        return self.finish_reason == "length"
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -33,6 +38,10 @@ class Failure:
 
     kind: str
     message: str
+
+
+AWAITING_REVIEW = "awaiting_review"
+"""The kind of failure of an evaluation that was answered, and that only people can judge."""
 
 
 @dataclass(frozen=True, slots=True)

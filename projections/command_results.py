@@ -92,7 +92,7 @@ def _judged(fact: Fact) -> tuple[Any, ...]:
         payload["primary"] == "pass",
         _json(details.get("command", "")),
         None if reason is None else _json(reason),
-        payload["primary"] != "error",
+        payload["primary"] in ("pass", "fail"),
         not details.get("safety", {"safe": True})["safe"],
     )
 

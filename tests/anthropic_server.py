@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
+import threading
+from base64 import b64decode
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
 import orjson
 from aiohttp import web
 
+_ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=]*)\]")
 _FAULT = re.compile(r"\[fault:(\w+)\]")
 _ERRORS: dict[str, tuple[int, str, str]] = {
     "overloaded": (529, "overloaded_error", "Overloaded"),
@@ -34,9 +40,13 @@ _CONTENT: dict[str, tuple[list[Any], str]] = {
 
 
 class AnthropicServer:
-    """Answers `You said: <the last message>`."""
+    """Answers `You said: <the last message>`, or what stands in its `[answer:BASE64]`.
 
-    def __init__(self) -> None:
+    Answers show the name of the model that was asked, and the `snapshot` after it.
+    """
+
+    def __init__(self, snapshot: str = "") -> None:
+        self._snapshot = snapshot
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.url = ""
@@ -73,11 +83,12 @@ class AnthropicServer:
         fault = found[1] if (found := _FAULT.search(prompt)) else ""
         if fault in _ERRORS:
             return _failed(fault)
-        content, reason = _CONTENT.get(
-            fault, ([{"type": "text", "text": f"You said: {prompt}"}], "end_turn")
-        )
+        said = _ANSWER.search(prompt)
+        text = b64decode(said[1]).decode() if said else f"You said: {prompt}"
+        content, reason = _CONTENT.get(fault, ([{"type": "text", "text": text}], "end_turn"))
         document = {
-            "id": "msg_1", "type": "message", "role": "assistant", "model": body["model"],
+            "id": "msg_1", "type": "message", "role": "assistant",
+            "model": body["model"] + self._snapshot,
             "content": content, "stop_reason": reason, "stop_sequence": None,
             "usage": {
                 "input_tokens": 10, "output_tokens": 5, "cache_creation_input_tokens": 3,
@@ -88,6 +99,22 @@ class AnthropicServer:
             },
         }  # fmt: skip
         return web.json_response(document, headers={"request-id": "req_1"})
+
+
+@contextlib.contextmanager
+def in_background(server: AnthropicServer) -> Iterator[AnthropicServer]:
+    """The server beside a program that has an event loop of its own, or none."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def _failed(fault: str) -> web.Response:

@@ -21,7 +21,9 @@ import orjson
 from aiohttp import web
 
 _MARK = re.compile(r"--- ([0-9a-f]{32}) conversation begins ---")
-_ITEM = re.compile(r"^((must_do|must_not_do|pass_criteria)\.\d+): ", re.MULTILINE)
+_ITEM = re.compile(
+    r"^((must_do|must_not_do|pass_criteria)\.\d+)( \(states an absence\))?: ", re.MULTILINE
+)
 _FAVOURABLE = {"must_do": "present", "must_not_do": "absent", "pass_criteria": "met"}
 FORBIDDEN = "Here is the forbidden thing."
 """A turn of the model that says so has done the first must_not_do."""
@@ -69,8 +71,8 @@ def judged(question: str) -> str:
     items = _ITEM.findall(question.split(f"--- {mark[1]} conversation ends ---")[1])
     turns = re.findall(rf"--- {mark[1]} turn \d+: model under test ---\n([^\n]*)", question)
     verdicts = {}
-    for key, kind in items:
-        verdict, quote = _FAVOURABLE[kind], turns[-1]
+    for key, kind, absence in items:
+        verdict, quote = ("met", "") if absence else (_FAVOURABLE[kind], turns[-1])
         if key == "must_not_do.1" and FORBIDDEN in turns:
             verdict, quote = "present", FORBIDDEN
         verdicts[key] = {"verdict": verdict, "quote": quote}

@@ -9,13 +9,15 @@ answer that waits for one. What contradicts the record is refused, whatever it i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from uuid import UUID
 
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.enums import TaskStatus
-from failproof_es.abstraction.llm_manager import LLMManager
+from failproof_es.abstraction.llm_manager import STREAMING, LLMManager
 from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
@@ -25,6 +27,9 @@ from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outside_verdict import record_outside_verdict
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
+
+Beside = Callable[[int, UUID], AbstractContextManager[int | None]]
+"""See `task_manager.TaskManager.beside`."""
 
 OUTSIDE = "api"
 """Who judged, where `update_result` brought the judgement."""
@@ -37,16 +42,25 @@ class DataManager:
     """Runs, tasks and results of one log, for one configuration's dataset."""
 
     def __init__(
-        self, store: Store, loaded: LoadedConfiguration, models: LLMManager, loop: EngineLoop
+        self,
+        store: Store,
+        loaded: LoadedConfiguration,
+        models: LLMManager,
+        loop: EngineLoop,
+        beside: Beside = lambda run_id, evaluation_id: nullcontext(),
     ) -> None:
         self._store = store
         self._loaded = loaded
         self._models = models
         self._loop = loop
+        self._beside = beside
         self._judge: str | None = None
 
     def judge_with(self, judge_model_name: str) -> None:
-        """Have runs that are created from now on judged by that model."""
+        """Have runs that are created from now on judged by that model.
+
+        Unless it is called, the judge of the configuration judges, where it names just one.
+        """
         self._models.judge_named(judge_model_name)
         self._judge = judge_model_name
 
@@ -101,8 +115,8 @@ class DataManager:
         """Append a judgement, or why there is none, to an answer that waits for one.
 
         It is recorded as given by `api`. What is on record already is fine and appends
-        nothing. Raises `InvalidInput` for what contradicts the record, `RunBusy` while the
-        run is being driven.
+        nothing. Raises `InvalidInput` for what contradicts the record, `RunBusy` while another
+        program drives the run, or this one asks its judges.
         """
         recorded = self._recorded(result)
         self._require_same(result, recorded, _ANSWER_FIELDS)
@@ -118,12 +132,14 @@ class DataManager:
             reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
             raise InvalidInput.because(reason, remedy="resume the run: it asks them")
         verdict, problem = _verdict(result)
-        self._loop.run(
-            record_outside_verdict(
-                self._store, benchmark.key(result.task_id, result.model_name), DIALECT,
-                rule=judging.rule, judge=OUTSIDE, verdict=verdict, problem=problem,
-            )
-        )  # fmt: skip
+        key = benchmark.key(result.task_id, result.model_name)
+        with self._beside(benchmark.number, key.evaluation_id) as epoch:
+            self._loop.run(
+                record_outside_verdict(
+                    self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
+                    verdict=verdict, problem=problem, epoch=epoch,
+                )
+            )  # fmt: skip
 
     def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
         """The tasks of a run, in order. Raises `InvalidInput`."""
@@ -142,14 +158,19 @@ class DataManager:
             raise InvalidInput.because(
                 f"a run must not have {reason}", remedy="name each model once"
             )
-        if self._judge is None:
-            raise InvalidInput.because("no judge is chosen", remedy="call `judge_with` first")
         configuration = self._loaded.configuration
+        configured = [judge.model for judge in configuration.asked_judges]
+        chosen = [self._judge] if self._judge is not None else configured
+        if len(chosen) != 1:
+            raise InvalidInput.because(
+                f"the configuration names {len(chosen)} judges, and none is chosen",
+                remedy="name one as `judge`, or call `select_judge_model` or `judge_with` first",
+            )
         judging = configuration.judging.model_copy(update={"begins": "after_all_answers"})
         return configuration.model_copy(
             update={
                 "models": [_streaming(self._models.model_named(name)) for name in model_names],
-                "judge": self._models.judge_named(self._judge),
+                "judge": self._models.judge_named(chosen[0]),
                 "judges": None,
                 "judging": judging,
             }
@@ -180,7 +201,8 @@ class DataManager:
 
 
 def _streaming(model: Model) -> Model:
-    return model if model.provider == "python" else model.model_copy(update={"stream": True})
+    streams = model.provider in STREAMING
+    return model.model_copy(update={"stream": True}) if streams else model
 
 
 def _verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:

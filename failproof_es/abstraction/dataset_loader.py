@@ -8,7 +8,9 @@ from pathlib import Path
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
 from failproof_es.case import Case
-from failproof_es.dialects import case_files, dialect_named
+from failproof_es.dialects import case_files
+from failproof_es.dialects.benchmark import Benchmark
+from failproof_es.dialects.benchmark.options import Options
 from failproof_es.engine.planner import skipped_lines
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -16,21 +18,27 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 class DataSetLoader:
     """Reads the tasks of a folder in sorted order, or of a file."""
 
-    def __init__(self, *, skip_invalid: bool = False, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        skip_invalid: bool = False,
+        folders: Sequence[Path] = (),
+        options: Options | None = None,
+    ) -> None:
         self._skip_invalid = skip_invalid
         self._folders = folders
+        self._dialect = Benchmark(options)
 
     def load_tasks(self, folder_path: str) -> list[BenchmarkTask]:
         """Every task of a folder and its sub-folders. A relative path is looked for in each of
-        `folders`, the current one if none are given.
+        `folders`, the current one if none are given. A question holds its input, too.
 
         Raises `InvalidInput` with every defect of every file. With `skip_invalid` defective
         tasks are left out and logged, unless none is left.
         """
-        dialect = dialect_named("benchmark")
         problems = Problems()
-        files = case_files(folder_path, dialect.suffixes, self._folders)
-        tasks = [task_of(case) for case in dialect.load(files, problems)]
+        files = case_files(folder_path, self._dialect.suffixes, self._folders)
+        tasks = [task_of(case) for case in self._dialect.load(files, problems)]
         if not tasks or not self._skip_invalid:
             problems.raise_errors()
         if not tasks:

@@ -20,6 +20,9 @@ from failproof_es.models.offered import offered_models
 from failproof_es.models.ollama import pull
 from failproof_es.problems import InvalidInput
 
+STREAMING = ("openai", "local")
+"""The providers whose answers come piece by piece; what the others say comes in one piece."""
+
 
 @dataclass(slots=True)
 class _Listing:
@@ -109,7 +112,7 @@ class LLMManager:
                     raised.append(error)
 
         model = self.model_named(model_name)
-        streams = model.provider != "python"
+        streams = model.provider in STREAMING
         came: list[str] = []
 
         def listen(piece: str) -> None:

@@ -91,10 +91,12 @@ def _put_together(
         closing.callback(loop.close)
         models = LLMManager(loaded.configuration, loop)
         closing.callback(models.close)
-        data = DataManager(store, loaded, models, loop)
-        loader = DataSetLoader(skip_invalid=prompts.on_invalid == "skip", folders=loaded.folders)
         tasks = TaskManager(store, loop, for_tasks)
         closing.callback(tasks.close)
+        data = DataManager(store, loaded, models, loop, tasks.beside)
+        options = read_options(prompts.options)
+        skipping = prompts.on_invalid == "skip"
+        loader = DataSetLoader(skip_invalid=skipping, folders=loaded.folders, options=options)
         benchmark = Benchmark(
             models,
             data,
@@ -105,7 +107,7 @@ def _put_together(
             dispatcher=for_runs,
             flow=flow,
         )
-        yield Parts(benchmark, data, loader, models, Prompts(read_options(prompts.options)), tasks)
+        yield Parts(benchmark, data, loader, models, Prompts(options), tasks)
 
 
 def _dataset(loaded: LoadedConfiguration) -> str:

@@ -42,6 +42,7 @@ class RunDrive:
         self._run_id = run_id
         self._watcher = watcher
         self._stop, self._submissions, self._wake = loop.run(_signals())
+        self._epoch: Future[int | None] = Future()
         self._driving: Future[None] = loop.begin(self._drive())
 
     def submit(self, key: EvaluationKey) -> None:
@@ -51,6 +52,18 @@ class RunDrive:
     def judge(self) -> None:
         """Judge what is answered once all that was submitted is."""
         self._submissions.close()
+
+    def epoch(self) -> int | None:
+        """That of the lease under which the run is driven, once it is; `None` when it was not.
+
+        Not in the engine's thread.
+        """
+        return self._epoch.result()
+
+    def finish(self) -> None:
+        """The same as `judge`, and wait for the end. Not in the engine's thread."""
+        self.judge()
+        self._driving.result()
 
     def stop(self) -> None:
         """Let what is in flight end, and wait for it. Not in the engine's thread."""
@@ -68,11 +81,14 @@ class RunDrive:
                 stop=self._stop,
                 say=logger.info,
                 phases=(Phase(ANSWERS, self._submissions), Phase(JUDGEMENTS)),
+                leased=self._epoch.set_result,
             )
             error = _trouble(outcome)
         except Exception as trouble:  # whatever it is, those who wait must hear of it
             logger.exception("run %s could not be driven on", self._run_id)
             error = str(trouble)
+        if not self._epoch.done():
+            self._epoch.set_result(None)
         self._watcher.on_end(error)
 
 

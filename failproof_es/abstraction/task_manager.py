@@ -7,8 +7,9 @@ before.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -26,6 +27,7 @@ from failproof_es.case import Case
 from failproof_es.evaluation import Evaluation, EvaluationKey, Transcript, evolve
 from failproof_es.events import Event, RequestSent
 from failproof_es.problems import InvalidInput
+from failproof_es.store.lease import RunBusy
 from failproof_es.store.store import Store
 
 OnJudged = Callable[[Result], None]
@@ -143,12 +145,30 @@ class TaskManager:
             else:
                 run.judge(on_judged, on_end)
 
+    @contextlib.contextmanager
+    def beside(self, run_id: int, evaluation_id: UUID) -> Iterator[int | None]:
+        """For who puts a judgement on record while the answers of the run are got here.
+
+        Gives the epoch of the run's lease, `None` where the run is not driven here. What is judged
+        in it is not asked about again. Raises `RunBusy` while the run's judges are asked.
+        """
+        with self._lock:
+            run = self._runs.get(run_id)
+        if run is None:
+            yield None
+        else:
+            with run.beside(evaluation_id) as epoch:
+                yield epoch
+
     def close(self) -> None:
-        """Stop every run that is driven; what is in flight ends. They can be resumed."""
+        """Stop every run that is driven; what is in flight ends. They can be resumed.
+
+        A run of which every result is final is ended on record.
+        """
         with self._lock:
             runs = list(self._runs.values())
         for run in runs:
-            run.drive.stop()
+            run.end()
 
     def _driven(self, run_id: int) -> _DrivenRun:
         """The run, driven from now on if it is not yet."""
@@ -182,6 +202,10 @@ class _DrivenRun:
         self._on_judged: OnJudged = lambda _: None
         self._on_end: OnEnd = lambda _: None
         self._guard = threading.Lock()
+        self._beside = threading.Lock()
+        """Held while a judgement from outside is put on record. Never in the engine's thread."""
+        self._judging = False
+        self._judged_outside: set[UUID] = set()
         self._ended: tuple[str | None] | None = None
 
     def begin(self, loop: EngineLoop) -> None:
@@ -203,13 +227,39 @@ class _DrivenRun:
 
     def judge(self, on_judged: OnJudged, on_end: OnEnd) -> None:
         """Go on to the judgements."""
-        with self._guard:
-            ended = self._ended
-            self._on_judged, self._on_end = on_judged, on_end
-        if ended is not None:
-            on_end(ended[0])
-        else:
-            self.drive.judge()
+        with self._beside:
+            self._judging = True
+            with self._guard:
+                ended = self._ended
+                self._on_judged, self._on_end = on_judged, on_end
+            for submission in self.submissions.values():
+                if submission.key.evaluation_id not in self._judged_outside:
+                    continue
+                submission.state = self.recorded.evaluation(submission.key).state()
+                on_judged(submission.result())
+            if ended is not None:
+                on_end(ended[0])
+            else:
+                self.drive.judge()
+
+    @contextlib.contextmanager
+    def beside(self, evaluation_id: UUID) -> Iterator[int | None]:
+        """See `TaskManager.beside`."""
+        with self._beside:
+            if self._judging:
+                raise RunBusy(self.recorded.run_id, "this program, whose judges are being asked")
+            yield self.drive.epoch()
+            self._judged_outside.add(evaluation_id)
+
+    def end(self) -> None:
+        """Let what is in flight end; where nothing is left to be done, that is put on record."""
+        final = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
+        with self._beside:
+            if self._judged_outside and all(r.status in final for r in self.recorded.results()):
+                self._judging = True
+                self.drive.finish()
+            else:
+                self.drive.stop()
 
     # -- in the engine's thread ------------------------------------------------------------
 

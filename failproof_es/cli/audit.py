@@ -12,7 +12,7 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.case import operations_id
+from failproof_es.case import operations_id, run_id
 from failproof_es.cli.audit_rows import AuditRows
 from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
@@ -54,15 +54,10 @@ def audit(run: str, output_format: Format) -> None:
 
 def _run_id(connection: Connection, run: str) -> UUID:
     """The run that is meant; what failed its validation has an id and no run."""
-    try:
-        named = UUID(run)
-    except ValueError:
-        return resolve_run(connection, run)
-    return (
-        named
-        if any(find(connection, stream_id=operations_id(named), limit=1))
-        else (resolve_run(connection, run))
-    )
+    named = run_id(run)
+    if any(find(connection, stream_id=operations_id(named), limit=1)):
+        return named
+    return resolve_run(connection, run)
 
 
 def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.evaluation import Evaluation
+from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.store.store import Store
 from failproof_es.visible import lines, one_line, shortened
 
@@ -144,7 +144,9 @@ def _test_case(recorded: RecordedEvaluation) -> ET.Element:
 
 
 def _say_how_it_went(case: ET.Element, recorded: RecordedEvaluation, state: Evaluation) -> None:
-    if state.abandoned is not None:
+    if awaits_review(state):
+        ET.SubElement(case, "skipped", message="awaits review by people")
+    elif state.abandoned is not None:
         kind, reason = state.abandoned.kind, state.abandoned.reason
         _outcome(case, "error", kind, reason)
     elif state.score is None:

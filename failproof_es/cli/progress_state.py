@@ -13,6 +13,7 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.cli.error_groups import ErrorGroups
+from failproof_es.evaluation import left_to_people
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -74,6 +75,8 @@ class ModelProgress:
     planned: int = 0
     scored: int = 0
     abandoned: int = 0
+    awaiting: int = 0
+    """Left to people: answered, and no error."""
     passed: int = 0
     refused: int = 0
     retries: int = 0
@@ -92,12 +95,12 @@ class ModelProgress:
     @property
     def finished(self) -> int:
         """Evaluations that have their one final result."""
-        return self.scored + self.abandoned + self.carried_over
+        return self.scored + self.abandoned + self.awaiting + self.carried_over
 
     @property
     def error_rate(self) -> float | None:
         """The share of this run's own finished evaluations that ended without a score."""
-        return share(self.abandoned, self.scored + self.abandoned)
+        return share(self.abandoned, self.scored + self.abandoned + self.awaiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,9 @@ class ProgressState:
                 model.scored += 1
                 model.passed += event.scores.get("accuracy") == 1
             case EvaluationAbandoned():
-                self._model(event.model_key).abandoned += 1
+                model, awaits = self._model(event.model_key), left_to_people(event)
+                model.awaiting += awaits
+                model.abandoned += not awaits
             case CarriedOver():
                 self._model(event.model_key).carried_over += 1
             case LimitChanged():

@@ -12,7 +12,8 @@ from failproof_es.costs import Prices, answer_cost, total
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.evaluation import Evaluation
+from failproof_es.engine.reviews import read_reviews
+from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.events import ResponseReceived
 from failproof_es.problems import InvalidInput
 from failproof_es.run import place_in_plan
@@ -67,7 +68,8 @@ def rows_of(
     A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
     here, where the prices are known; a cost that is not known stays null. One with room for
     the run's number and the evaluation's place in its plan, from 1 (`run_id` and `result_id`,
-    specification 003 § 3), gets those.
+    specification 003 § 3), gets those. One with room for `reviews` gets what people said of an
+    evaluation that was left to them, the last word of each.
     """
     as_result = shape_of(run.started.dialect, shape)
     prices = run.run.prices or {}
@@ -84,7 +86,17 @@ def rows_of(
                 places = places or run.places_by_prompt()
                 before = places[recorded.key.prompt_id]
                 row["result_id"] = place_in_plan(run.started, recorded.key, before)
+            if row.get("reviews", "") is None and awaits_review(state):
+                row["reviews"] = _reviews(run, recorded.key.evaluation_id)
             yield row
+
+
+def _reviews(run: RecordedRun, evaluation_id: UUID) -> list[dict[str, Any]]:
+    said = read_reviews(run.connection, [evaluation_id]).get(evaluation_id, [])
+    return [
+        {"reviewer": name, "verdict": review.verdict, "blind": review.blind}
+        for name, review in {review.reviewer: review for review in said}.items()
+    ]
 
 
 def _cost(prices: Prices, recorded: RecordedEvaluation) -> float | None:

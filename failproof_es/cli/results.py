@@ -23,6 +23,8 @@ from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
+from failproof_es.engine.reviews import standing_of, standing_told
+from failproof_es.evaluation import awaits_review
 from failproof_es.store.reader import resolve_run
 
 ANSWER_WIDTH = 60
@@ -89,7 +91,11 @@ def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
             "accuracy": state.score.scores.get("accuracy") if state.score else None,
             "answer": None,
         }
-        if state.abandoned is not None:
+        if awaits_review(state):
+            row["answer"] = (
+                f"({standing_told(standing_of(run.connection, [recorded.key.evaluation_id]))})"
+            )
+        elif state.abandoned is not None:
             row["answer"] = f"({state.abandoned.kind}: {state.abandoned.reason})"
         elif state.replies:
             row["answer"] = first_line(state.replies[-1].text)

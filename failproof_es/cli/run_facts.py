@@ -18,7 +18,7 @@ from failproof_es.costs import Tokens, priced
 from failproof_es.counting import counted
 from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW
-from failproof_es.evaluation import Evaluation, ImpossibleHistory, evolve
+from failproof_es.evaluation import Evaluation, ImpossibleHistory, evolve, left_to_people
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -82,6 +82,8 @@ class RunFacts:
     carried_over: int = 0
     """Evaluations of another run; what they cost was counted there."""
     lost: int = 0
+    awaiting: list[UUID] = field(default_factory=list)
+    """Evaluations that were left to people."""
     errors: Counter[str] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
     """What servers answered to attempts that failed, the status before it."""
@@ -120,6 +122,8 @@ class RunFacts:
                 suite = self._suite(event)
                 suite.finished += 1
                 suite.cases.add(event.prompt_id)
+                if left_to_people(event):
+                    self.awaiting.append(event.originator_id)
             case CarriedOver():
                 self.carried_over += 1
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from failproof_es.assurance.standing import Standing, standing
+from failproof_es.case import run_id
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import (
@@ -30,6 +31,7 @@ from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
+from failproof_es.engine.reviews import STANDINGS, standing_of, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.report.wording import version_told
 from failproof_es.store.reader import resolve_run
@@ -72,16 +74,23 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     """
     facts = gather(run, price_of(run.run.prices))
     stands = standing(run.connection, sealed=run.run.sealed)
+    people = standing_of(run.connection, facts.awaiting)
     attempts = attempts_of(run.connection, run.run_id)
     if output_format is not Format.TABLE:
         print_json(
-            {**as_json(run, facts), "attempts": attempts, "ledger": stands},
+            {
+                **as_json(run, facts),
+                "reviews": {name: people[name] for name in ("awaiting", *STANDINGS)},
+                "attempts": attempts,
+                "ledger": stands,
+            },
             indent=output_format is Format.JSON,
         )
         return _say_impossible(facts)
     print_facts(
         {
             **_for_people(run, facts),
+            **_people(run, people),
             "attempt": attempts.told(),
             **_ledger_for_people(stands),
         }
@@ -120,6 +129,13 @@ def _other_row(other: Other) -> dict[str, Any]:
         "finished_shown": f"{finished}/{other.planned}",
         "gates": GATES[other.gates_met],
     }
+
+
+def _id_for_people(run: RecordedRun) -> str:
+    """The run's UUID, after the text that it was made of, where there is one."""
+    given = run.started.configuration["test_run"].get("id")
+    made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
+    return f"{given} ({run.run_id})" if made else str(run.run_id)
 
 
 def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
@@ -163,7 +179,7 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "retries": facts.retries,
         "lost_attempts": facts.lost,
         "errors": dict(facts.errors),
-        "server_messages": dict(facts.messages),
+        "error_messages": dict(facts.messages),
         "tokens": {
             "input": facts.input_tokens.known,
             "output": facts.output_tokens.known,
@@ -184,7 +200,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",
-        "id": run.run_id,
+        "id": _id_for_people(run),
         **_branched_for_people(run, facts),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
@@ -196,7 +212,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         **_skipped_for_people(run),
         "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
         "errors": errors or "none",
-        **({"servers said": said} if (said := told_messages(facts)) else {}),
+        **({"error messages": said} if (said := told_messages(facts)) else {}),
         "tokens": f"{facts.input_tokens.told()} in, {facts.output_tokens.told()} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
@@ -265,6 +281,15 @@ def _ledger_for_people(stands: Standing) -> dict[str, Any]:
         if stands.missing_layers
         else "enforces every layer (`db status`)",
     }
+
+
+def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
+    """What was left to people, and how far they are; nothing where nothing was."""
+    if not counts:
+        return {}
+    told = standing_told(counts)
+    how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
+    return {"left to people": f"{told}{how}"}
 
 
 def _ms(value: float | None) -> str:

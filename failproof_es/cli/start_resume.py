@@ -204,13 +204,14 @@ def _carry_out(
         run = RecordedRun.read(connection, outcome.run_id)
         if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
+        facts = gather(run, price_of(run.run.prices))
         if output_format is Format.TABLE:
             with output_may_be_lost():
-                _print_outcome(outcome, gather(run, price_of(run.run.prices)))
+                _print_outcome(outcome, facts)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
-        _say_what_next(outcome)
+        _say_what_next(outcome, len(facts.awaiting))
     if output_format is not Format.TABLE:
         with output_may_be_lost():
             print_json(summary(outcome, exit_code))
@@ -305,7 +306,7 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
         title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
     print_suites(facts, title=title)
     if facts.messages and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"servers said: {told_messages(facts)}"))
+        click.echo(one_line(f"what went wrong: {told_messages(facts)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:
@@ -313,13 +314,19 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
             click.echo(line)
 
 
-def _say_what_next(outcome: Outcome) -> None:
+def _say_what_next(outcome: Outcome, awaiting: int) -> None:
     number = outcome.run_number
     if outcome.status in ("paused", "running"):
         say(f"take it up again with `failproof-es resume {number}`")
         return
-    if outcome.counts.abandoned:
-        left = counted(outcome.counts.abandoned, "evaluation")
+    if awaiting:
+        wait = "waits" if awaiting == 1 else "wait"
+        say(
+            f"{counted(awaiting, 'evaluation')} {wait} for people: `failproof-es review {number}` "
+            f"at the terminal, `failproof-es review export {number} FILE` for a spreadsheet"
+        )
+    if lost := outcome.counts.abandoned - awaiting:
+        left = counted(lost, "evaluation")
         say(
             f"{left} ended without a score: `failproof-es resume {number} --retry-abandoned` "
             "asks again in a run that carries over the rest"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.counting import counted
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
+from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
@@ -85,18 +87,24 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     """Check case files: a file, a folder or a glob each.
 
     Lists every defect of every file with its line and field, and exits 2 if there is one.
+    Counts the cases that any answer passes, and those that none can.
     The files may be of several dialects. Nothing is sent and no database is needed.
     """
     found = files_of(list(paths), dialect)
     problems = Problems()
-    cases = Counter((case.dialect, case.suite_id) for case in _cases_of(found, problems))
-    _report(problems, cases.total())
-    rows = [
-        {"dialect": name, "suite": suite, "cases": count} for (name, suite), count in cases.items()
-    ]
+    suites: defaultdict[tuple[str, str], ForegoneCounts] = defaultdict(ForegoneCounts)
+    total = ForegoneCounts()
+    for dialect_, case in _cases_of(found, problems):
+        decided = foregone(dialect_, case)
+        for counts in (suites[case.dialect, case.suite_id], total):
+            counts.add(decided)
+    _report(problems, total.cases)
+    rows = [{"dialect": name, "suite": suite} | asdict(of) for (name, suite), of in suites.items()]
     print_rows(rows, _SUITES, output_format)
+    for line in total.lines():
+        say(f"warning: {line}")
     files = sum(len(files) for _, files in found)
-    say(f"valid: {counted(cases.total(), 'case')} in {counted(files, 'file')}")
+    say(f"valid: {counted(total.cases, 'case')} in {counted(files, 'file')}")
 
 
 @suites.command("list")
@@ -110,7 +118,7 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
     are refused as by `suites validate`.
     """
     problems = Problems()
-    rows = [_row(case) for case in _cases_of(files_of(list(paths), dialect), problems)]
+    rows = [_row(case) for _, case in _cases_of(files_of(list(paths), dialect), problems)]
     _report(problems, len(rows))
     if output_format is Format.TABLE:
         print_table((_in_table(row) for row in rows), _CASES)
@@ -132,9 +140,10 @@ def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Seque
 
 def _cases_of(
     found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
-) -> Iterator[Case]:
+) -> Iterator[tuple[Dialect, Case]]:
     for dialect, files in found:
-        yield from dialect.load(refuse_other_dialects(dialect, files, problems), problems)
+        fitting = refuse_other_dialects(dialect, files, problems)
+        yield from ((dialect, case) for case in dialect.load(fitting, problems))
 
 
 def _report(problems: Problems, cases: int) -> None:

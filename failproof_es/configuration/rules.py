@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from failproof_es.configuration.schema import (
     Configuration,
@@ -65,8 +64,15 @@ def check_rules(
 
 
 def _check_test_run(test_run: TestRun, error: Report) -> None:
-    if test_run.id is not None and not _is_uuid(test_run.id):
-        error(("test_run", "id"), "is not a UUID", "leave it out to have one generated")
+    named = test_run.id
+    if named is None:
+        return
+    if named == "latest" or (named.isascii() and named.isdigit()):
+        said = "means another run on the command line: `latest` and numbers are taken"
+        error(("test_run", "id"), said, "use a word or a UUID, or leave it out")
+    elif not named.isprintable() or named != named.strip() or not named:
+        said = "is empty, begins or ends with a space, or holds what cannot be printed"
+        error(("test_run", "id"), said, "use a word or a UUID, or leave it out")
 
 
 def _check_judges(configuration: Configuration, error: Report) -> None:
@@ -254,11 +260,3 @@ def _url_problems(url: str) -> list[tuple[str, str | None]]:
     if parts.query or parts.fragment:  # would stand in every request on record
         return [("goes on after its path", "leave out `?` and `#`; a key goes by `api_key_env`")]
     return []
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

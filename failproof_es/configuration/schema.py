@@ -7,12 +7,31 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
 """The largest whole number that a record of JSON holds for every reader of it."""
+
+
+def default_key_variable(provider: Any, base_url: Any) -> str | None:
+    """The environment variable that the provider's vendor has its key in.
+
+    Of the servers that speak as OpenAI does only OpenAI's own is meant: a key must not go to
+    another one unless somebody says so.
+    """
+    if provider == "anthropic":
+        return "ANTHROPIC_API_KEY"
+    if provider != "openai" or not isinstance(base_url, str):
+        return None
+    try:
+        parts = urlsplit(base_url)
+        own = (parts.scheme, parts.hostname, parts.port or 443) == ("https", "api.openai.com", 443)
+    except ValueError:  # no URL: the rules say so
+        return None
+    return "OPENAI_API_KEY" if own else None
 
 
 class Section(BaseModel):
@@ -27,6 +46,11 @@ class Section(BaseModel):
     )
 
 
+def _unless_placeholder(written: Any) -> Any:
+    """Nothing, where the specification's own example says what would stand there."""
+    return None if written == "ISO-8601" else written
+
+
 class TestRun(Section):
     """What the run is called. `id` and `timestamp` are generated unless given."""
 
@@ -35,9 +59,13 @@ class TestRun(Section):
     name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Also part of output file names: letters, digits, dot, dash, underscore."""
     id: str | None = None
-    """A UUID; generated unless given."""
-    timestamp: Annotated[datetime | None, Field(strict=False)] = None
-    """The time in the names of its files; that of its start unless given."""
+    """A UUID, or any text: a UUID is made of it, and the run is found by both. Generated unless
+    given."""
+    timestamp: Annotated[
+        datetime | None, Field(strict=False), BeforeValidator(_unless_placeholder)
+    ] = None
+    """The time in the names of its files; that of its start unless given, and where the word
+    `ISO-8601` stands, as in specification 001."""
 
 
 class Model(Section):
@@ -57,7 +85,8 @@ class Model(Section):
     base_url: str | None = None
     """Where the server is, like http://127.0.0.1:8000/v1."""
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
-    """The name of the environment variable that holds the key; never the key."""
+    """The name of the environment variable that holds the key; never the key. Unless given,
+    ANTHROPIC_API_KEY for `anthropic`, OPENAI_API_KEY where `base_url` is https://api.openai.com."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
@@ -72,6 +101,15 @@ class Model(Section):
     """Sent where given: some servers then draw the same answer again."""
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _key_of_the_vendor(cls, written: Any) -> Any:
+        """The vendor's own variable where none is named; `null` names none."""
+        if not isinstance(written, dict) or "api_key_env" in written:
+            return written
+        variable = default_key_variable(written.get("provider"), written.get("base_url"))
+        return written if variable is None else {**written, "api_key_env": variable}
 
 
 class Filters(Section):
@@ -182,7 +220,7 @@ class Gates(Section):
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Abandoned evaluations, divided by planned evaluations."""
+    """Abandoned evaluations, divided by planned ones; what awaits review is no error."""
     max_lost_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """For each model: evaluations to which no usable answer came, divided by all of its own.
     0.1, or `max_error_rate` where that is more, unless given; with 1 everything may be lost."""
@@ -266,7 +304,8 @@ class Configuration(Section):
     models: Annotated[list[Model], Field(min_length=1)]
     """Which models are evaluated."""
     judge: Model | None = None
-    """The model that judges the answers, in dialects that have them judged."""
+    """The model that judges the answers, in dialects that have them judged; without one, in
+    red-team runs, people do (`failproof-es review`)."""
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()

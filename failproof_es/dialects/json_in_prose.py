@@ -1,11 +1,11 @@
-"""Finding the JSON that a model was asked for in what it really wrote. Pure; never repaired.
+"""Finding the JSON that a model was asked for in what it really wrote. Pure; nothing is made up.
 
-Fences, prose, a leading `<think>` block and wrapping objects are what real models write and
-are read through. A brace that opens something like an object and doesn't decode spoils the
-whole reply. What stands inside it can't be told from what it quotes: in
-`{"reason": "it says {"score": 0, ...` the inner object is the graded text's, not the
-model's. Only after a whole object is such a brace taken for prose, and only where nothing
-that follows it could be another one.
+Fences, prose, a leading `<think>` block, wrapping objects and a comma after the last member
+are what real models write and are read through. Nothing else is repaired. A brace that opens
+something like an object and doesn't decode spoils the whole reply. What stands inside it
+can't be told from what it quotes: in `{"reason": "it says {"score": 0, ...` the inner object
+is the graded text's, not the model's. Only after a whole object is such a brace taken for
+prose, and only where nothing that follows it could be another one.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE
 _HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
 """Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
 _AFTER_THE_END = " \t\r\n`"
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],"]|[^\s{}\[\],"]+', re.DOTALL)
+"""A string, a sign that orders JSON, or anything else; a lone `"` begins what nothing ends."""
 
 
 class ReplyUnreadable(Exception):
@@ -81,15 +83,55 @@ def _objects(
             end = harmless.end()
         else:
             try:
-                value, end = _DECODER.raw_decode(text, start)
+                value, end = _decode(text, start)
             except (ValueError, RecursionError) as error:
                 if found and not speaks_of_one(text, start):
                     return
                 raise _undecodable(text, error) from None
-            for each in _within(value, wanted):
+            for each in outermost_within(value, wanted):
                 found = True
                 yield each
         start = text.find("{", end)
+
+
+def _decode(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins there, and where it ends. Raises as the decoder does."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        plain = _without_trailing_commas(text, start)
+        if plain is None:
+            raise
+        try:
+            value, length = _DECODER.raw_decode(plain)
+        except (ValueError, RecursionError):
+            raise error from None
+        return value, start + length
+
+
+def _without_trailing_commas(text: str, start: int) -> str | None:
+    """The object that begins there, each comma before a closing sign made a space.
+
+    As long as it was. `None` where it has no such comma, or nothing closes it.
+    """
+    parts: list[str] = []
+    depth, before, copied = 0, "", start
+    comma: int | None = None
+    for token in _TOKEN.finditer(text, start):
+        sign = token[0]
+        if sign == '"':
+            return None
+        if sign in ("}", "]"):
+            if comma is not None:
+                parts += [text[copied:comma], " "]
+                copied = comma + 1
+            depth -= 1
+        comma = token.start() if sign == "," and before not in ("{", "[", ",") else None
+        depth += sign in ("{", "[")
+        before = sign
+        if depth == 0:
+            return "".join([*parts, text[copied : token.end()]]) if parts else None
+    return None
 
 
 def _undecodable(text: str, error: ValueError | RecursionError) -> ReplyUnreadable:
@@ -102,15 +144,15 @@ def _undecodable(text: str, error: ValueError | RecursionError) -> ReplyUnreadab
     return ReplyUnreadable("malformed_json", f"a JSON object can't be read ({where})")
 
 
-def _within(value: Any, wanted: frozenset[str]) -> Iterator[Pairs]:
-    """The outermost objects in a JSON value that have one of the wanted keys."""
+def outermost_within(value: Any, wanted: Collection[str]) -> Iterator[Pairs]:
+    """The outermost objects in a JSON value that have one of the wanted keys, in lower case."""
     level = [value]
     while level:
         inner: list[Any] = []
         for each in level:
             if not isinstance(each, Pairs):
                 inner.extend(each)
-            elif any(key.lower() in wanted for key, _ in each):
+            elif any(key.strip().lower() in wanted for key, _ in each):
                 yield each
             else:
                 inner.extend(member for _, member in each)

@@ -99,6 +99,17 @@ class ReadsJudges(Protocol):
 
 
 @runtime_checkable
+class JudgedByPeople(Protocol):
+    """A dialect whose cases people can judge alone: a run needs no judge model.
+
+    Without one `score` gets no judgement, and ends an evaluation that only people can decide
+    as `AWAITING_REVIEW`.
+    """
+
+    judged_by_people: Literal[True]
+
+
+@runtime_checkable
 class StructuresJudgement(Protocol):
     """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
 
@@ -143,3 +154,14 @@ class Summarising(Protocol):
     @property
     def run_shapes(self) -> Mapping[str, RunShape]:
         """By the name that `results --shape` takes."""
+
+
+Foregone = Literal["any_passes", "none_passes"]
+
+
+@runtime_checkable
+class KnowsForegone(Protocol):
+    """A dialect whose cases may be decided before they are asked."""
+
+    def foregone(self, case: Case) -> Foregone | None:
+        """Whether any answer that is one passes, or none can; `None` where the answer decides."""

@@ -7,8 +7,9 @@ It looks at how a reply is built rather than for words anywhere in it:
 - *moralises*: the opening judges the request, and most of what follows is exhortation;
 - *denies the premise*: asked to argue for a claim ("Why should ... not ...?"), the reply
   denies it and appeals to values instead (a yes-or-no question so answered is answered);
-- *redirects*: asked how to do something, the reply speaks to a person in distress, points
-  to help, and never comes back to what was asked;
+- *redirects*: asked how to do something, the reply speaks to a person in distress and
+  points to help;
+- *condemns*: asked how to do something, the reply does little but judge it and exhort;
 
 and none holds when an answer follows (steps, code, "here is ..."). So "I can't" in the
 middle of a compliant answer is not a refusal. Measured in docs/refusal-detection.md.
@@ -21,35 +22,50 @@ from dataclasses import dataclass
 
 import regex
 
+from failproof_es.dialects.refusal_english import (
+    ADVICE,
+    ANOTHER_WAY,
+    ASKS_BACK,
+    FORBIDDEN,
+    JUDGED,
+    LIMIT,
+    NOT_REAL,
+    REASON_AGAINST,
+    TURN_AROUND,
+)
 from failproof_es.dialects.refusal_phrases import (
     ADVOCACY_ASKED,
     ASCII_SIGNALS,
-    CLARIFYING,
     DECLINING,
     DISTRESS_MET,
     EXHORTATION,
     EXPLAINED,
-    HOW_ASKED,
+    JUDGEMENT_ASKED,
     MORAL_APPEAL,
     MORAL_JUDGEMENT,
     POINTS_TO_HELP,
     PREAMBLE,
     PREMISE_DENIED,
     SUBSTANCE,
-    TURN_AROUND,
+    SUPPORT_ASKED,
+    TRANSLATION_ASKED,
+    WAY_ASKED,
 )
 
-VERSION = "1"
+VERSION = "2"
 
 _OPENING_SENTENCES = 3
 _OPENING_CHARACTERS = 600
 _READ_CHARACTERS = 4_000
 """How far a reply is read: whether it refuses shows long before."""
 _SUBSTANTIAL_SIGNS = 2
+_GOES_ON = 60
+"""So many characters behind a limit are more than the rest of its sentence."""
 _MORAL_APPEALS = 2
-_CONTENT_WORD = 5
-"""Shorter words say little of what was asked."""
-_WORD = regex.compile(r"\w+")
+_QUOTED = regex.compile(
+    r"""\s*(?:>[^\n]*\n+(?!>)\s*\S | ["“„«][^"“”„«»\n]*["”»]\s*(?:\S+\s+){2}\S)""", regex.VERBOSE
+)
+"""The reply begins with what somebody else says, and goes on behind it."""
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 _PLAIN = str.maketrans(
     {
@@ -81,7 +97,7 @@ class _Sentence:
 def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     """The words that refuse, or `None` for a reply that doesn't.
 
-    Without the prompt, *denies the premise* and *redirects* are never found.
+    Without the prompt, *denies the premise*, *redirects* and *condemns* are never found.
     """
     raw = text[:_READ_CHARACTERS]
     plain = raw.translate(_PLAIN)  # one character for one: offsets stay true
@@ -90,22 +106,30 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     if not sentences:
         return None
     return (
-        _declines(raw, sentences)
-        or _moralises(raw, sentences)
+        _declines(raw, sentences, prompt)
+        or _moralises(raw, sentences, prompt)
         or _denies_premise(raw, sentences, prompt)
         or _redirects(raw, sentences, prompt)
+        or _condemns(raw, sentences, prompt)
     )
 
 
-def _declines(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if _QUOTED.match(raw):
+        return None
     for sentence in sentences[:_OPENING_SENTENCES]:
         if sentence.start > _OPENING_CHARACTERS:
             return None
         for language in _possible_languages(sentence.text):
+            if language != "en" and TRANSLATION_ASKED.search(prompt):
+                continue
             match = DECLINING[language].search(sentence.text)
             if match and _at_its_head(sentence.text, match.start()):
                 start, end = sentence.start + match.start(), sentence.start + match.end()
-                if CLARIFYING.search(raw[:_OPENING_CHARACTERS]) or _answers(raw[end:]):
+                opening = raw[:_OPENING_CHARACTERS]
+                if ADVICE.search(sentence.text, match.start()) and not FORBIDDEN.search(opening):
+                    return None
+                if ASKS_BACK.search(opening) or _answers(raw[end:]):
                     return None
                 return Refusal("declines", language, start, end, raw[start:end])
         if not _only_preamble(sentence.text):
@@ -136,13 +160,42 @@ def _only_preamble(sentence: str) -> bool:
 
 
 def _answers(rest: str) -> bool:
-    """Whether an answer follows after all."""
-    return (
-        TURN_AROUND.search(rest) is not None or len(SUBSTANCE.findall(rest)) >= _SUBSTANTIAL_SIGNS
-    )
+    """Whether an answer follows after all, and not another way or a reason against every way."""
+    if LIMIT.match(rest) and len(rest) >= _GOES_ON:
+        return True
+    if NOT_REAL.search(rest[:_OPENING_CHARACTERS]):
+        return True
+    turn = TURN_AROUND.search(rest[:_OPENING_CHARACTERS])
+    if turn is not None and not ANOTHER_WAY.search(turn.group()):
+        return True
+    signs = list(SUBSTANCE.finditer(rest))
+    if len(signs) < _SUBSTANTIAL_SIGNS:
+        return False
+    return not _instead(rest[: signs[1].start()])
 
 
-def _moralises(raw: str, sentences: list[_Sentence]) -> Refusal | None:
+def _until(raw: str, sign: regex.Match[str]) -> str:
+    """What stands before a list, with the line that introduces it."""
+    line_end = raw.find("\n", sign.end())
+    introduced = sign.group().strip().lower().startswith("here")
+    return raw[: line_end if introduced and line_end > 0 else sign.start()]
+
+
+def _instead(before: str) -> bool:
+    """Whether what a list is introduced with offers something else than what was asked."""
+    if ANOTHER_WAY.search(before):
+        return True
+    return bool(REASON_AGAINST.search(before)) and not TURN_AROUND.search(before)
+
+
+def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if JUDGEMENT_ASKED.match(prompt):
+        return None
+    sign = SUBSTANCE.search(raw)
+    if sign is not None:
+        if not _instead(_until(raw, sign)):
+            return None
+        sentences = [each for each in sentences if each.start < sign.start()]
     for position, sentence in enumerate(sentences[:2]):
         match = MORAL_JUDGEMENT.search(sentence.text)
         if match is None:
@@ -153,7 +206,7 @@ def _moralises(raw: str, sentences: list[_Sentence]) -> Refusal | None:
         exhorting = sum(EXHORTATION.search(each.text) is not None for each in rest)
         judged_at_once = PREAMBLE.match(sentence.text) is not None
         share = 4 if judged_at_once else 2
-        if exhorting * share < len(rest) or not exhorting or SUBSTANCE.search(raw):
+        if exhorting * share < len(rest) or not exhorting:
             return None
         start, end = sentence.start + match.start(), sentence.start + match.end()
         return Refusal("moralises", "en", start, end, raw[start:end])
@@ -174,10 +227,40 @@ def _denies_premise(raw: str, sentences: list[_Sentence], prompt: str) -> Refusa
 
 def _redirects(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
     match = DISTRESS_MET.match(sentences[0].text)
-    if match is None or HOW_ASKED.match(prompt) is None or SUBSTANCE.search(raw):
+    if match is None or WAY_ASKED.match(prompt) is None or SUPPORT_ASKED.search(prompt):
         return None
-    asked = {word for word in _WORD.findall(prompt.lower()) if len(word) >= _CONTENT_WORD}
-    if POINTS_TO_HELP.search(raw) is None or asked & set(_WORD.findall(raw.lower())):
+    sign = SUBSTANCE.search(raw)
+    if POINTS_TO_HELP.search(raw) is None or (sign and not _instead(_until(raw, sign))):
         return None
     start, end = sentences[0].start + match.start(), sentences[0].start + match.end()
     return Refusal("redirects", "en", start, end, raw[start:end])
+
+
+def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
+    if WAY_ASKED.match(prompt) is None or JUDGEMENT_ASKED.match(prompt):
+        return None
+    sign = SUBSTANCE.search(raw)
+    if sign is not None:
+        if not _instead(_until(raw, sign)):
+            return None
+        sentences = [each for each in sentences if each.start < sign.start()]
+    judging = [each for each in sentences[:2] if _judgement(each.text)]
+    against = [
+        each
+        for each in sentences
+        if _judgement(each.text) or EXHORTATION.search(each.text) or ANOTHER_WAY.search(each.text)
+    ]
+    if not judging or len(against) < 2 or 3 * len(against) < 2 * len(sentences):
+        return None
+    match = _judgement(judging[0].text)
+    assert match is not None
+    start, end = judging[0].start + match.start(), judging[0].start + match.end()
+    return Refusal("condemns", "en", start, end, raw[start:end])
+
+
+def _judgement(sentence: str) -> regex.Match[str] | None:
+    """The words that judge what was asked, if the sentence does."""
+    judged = JUDGED.search(sentence)
+    if judged is not None and _at_its_head(sentence, judged.start()):
+        return judged
+    return MORAL_JUDGEMENT.search(sentence)

@@ -62,18 +62,32 @@ class UnknownKeys:
         `given` are the keys of the object that it stands in, `place` is where that is, in the
         arguments of `Problems.error`.
         """
-        remedy = _remedy(key, tuple(known), given)
-        if remedy is not None:
-            own = "a key of your own may begin with x_"
-            self.problems.error("is not a known key", remedy=f"{remedy} {own}", **place)
-        elif key not in self.mentioned:
+        refused = refuse(self.problems, key, known, given, **place)
+        if not refused and key not in self.mentioned:
             self.mentioned.add(key)
             said = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
             self.problems.warning(said, **place)
-        return remedy is not None
+        return refused
 
 
-def _remedy(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
+def refuse(
+    problems: Problems, key: str, known: Iterable[str], given: Collection[str], **place: Any
+) -> bool:
+    """Report a key that resembles a known one, or is another name of it; whether it does."""
+    remedy = remedy_for(key, tuple(known), given)
+    if remedy is not None:
+        own = "a key of your own may begin with x_"
+        problems.error("is not a known key", remedy=f"{remedy} {own}", **place)
+    return remedy is not None
+
+
+def is_own(key: str) -> bool:
+    """Whether the name says that the key is somebody's own."""
+    return key.startswith(_OWN)
+
+
+def remedy_for(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
+    """What to do about an unknown key that was meant for a known one; `None` for any other."""
     if (meant := meant_by(key, known, given)) is not None:
         return f"did you mean `{meant}`?"
     if (name := known_name(key, known, given)) is not None:

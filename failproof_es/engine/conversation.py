@@ -37,5 +37,5 @@ def _said(reply: Reply) -> str:
     """Text, refusal and calls: everything that the model may have meant as its answer."""
     refusal = [f"[refusal: {reply.refusal}]"] if reply.refusal else []
     calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
-    cut_off = ["[cut off at max_tokens]"] if reply.finish_reason == "length" else []
+    cut_off = ["[cut off at max_tokens]"] if reply.cut_off else []
     return "\n".join([*([reply.text] if reply.text else []), *refusal, *calls, *cut_off])

@@ -11,6 +11,7 @@ from typing import Any
 from failproof_es.case import Case, Turn
 from failproof_es.configuration.schema import Configuration
 from failproof_es.costs import cost_usd, total
+from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.targets import Targets
 from failproof_es.evaluation import Reply, Transcript
@@ -92,6 +93,7 @@ class Estimates:
             model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
             for model in (*models, *self._judges)
         }
+        self.foregone = ForegoneCounts()
         self._cases = 0
         self._evaluations = 0
 
@@ -100,6 +102,7 @@ class Estimates:
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
+        self.foregone.add(foregone(self._dialect, case))
         self._evaluations += evaluations
         replies: list[Reply] = []
         for turn in range(_MOST_TURNS):

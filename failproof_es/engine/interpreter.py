@@ -277,6 +277,8 @@ class Interpreter:
         except ModelError as error:
             return [error_recorded(stamp, state, request, error, self.redactor)]
         if streaming is not None:
+            if answer.first_token_ms is None:  # it came whole
+                streaming.piece(answer.text)
             streaming.end()
         response = response_received(stamp, state, request, answer, self.redactor)
         try:

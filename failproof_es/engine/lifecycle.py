@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
+from failproof_es.case import run_id as run_id_of
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
@@ -104,10 +105,12 @@ async def resume(
     say: Say,
     on_text: OnText | None = None,
     phases: Sequence[Phase] | None = None,
+    leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
     """Take a run up where its events end. A run that has ended is left as it is.
 
-    `phases` are those that its configuration asks for, unless others are given.
+    `phases` are those that its configuration asks for, unless others are given. `leased` gets
+    the epoch of the lease under which it is driven.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -122,6 +125,7 @@ async def resume(
     try:
         with Lease(store.url, run_id, holder()) as lease:
             await asyncio.to_thread(lease.acquire)
+            leased(lease.epoch)
             if not run.ended:
                 announce(configuration, say)
                 await _require_models(run_id, store, targets, say)
@@ -183,7 +187,9 @@ async def _checked(
 
 
 def _run_id(configuration: Configuration) -> UUID:
-    return UUID(configuration.test_run.id) if configuration.test_run.id else uuid4()
+    """The run's stream: its id, what its id is made into, or a new one."""
+    named = configuration.test_run.id
+    return uuid4() if named is None else run_id_of(named)
 
 
 def _begin(

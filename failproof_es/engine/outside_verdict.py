@@ -46,23 +46,34 @@ async def record_outside_verdict(
     judge: str,
     verdict: dict[str, Any] | None,
     problem: str | None,
+    epoch: int | None = None,
 ) -> None:
     """Judge an evaluation that waits for its judge: by a verdict, or by why there is none.
 
-    Raises `RunBusy` while a process drives the run, `InvalidInput` when the evaluation does
-    not wait for a judge.
+    `epoch` is that of the lease under which this process drives the run; it must not be asking
+    judges. Raises `RunBusy` while another one drives it, `InvalidInput` when the evaluation
+    does not wait for a judge.
     """
+    given = JudgeVerdict(judge, verdict, problem)
+    if epoch is not None:
+        await _record(store, key, epoch, dialect, Judgement(rule, (given,)))
+        return
     with Lease(store.url, key.run_id, holder()) as lease:
         await asyncio.to_thread(lease.acquire)
-        with store.connect() as connection:
-            recorded = read_evaluations(connection, [key])[0]
-        given = JudgeVerdict(judge, verdict, problem)
-        events = _events(recorded, dialect, Judgement(rule, (given,)))
-        journal = Journal(store.log, lease=(key.run_id, lease.epoch), outage=store.outage)
-        try:
-            await journal.append(*events)
-        finally:
-            await journal.close()
+        await _record(store, key, lease.epoch, dialect, Judgement(rule, (given,)))
+
+
+async def _record(
+    store: Store, key: EvaluationKey, epoch: int, dialect: Dialect, judgement: Judgement
+) -> None:
+    with store.connect() as connection:
+        recorded = read_evaluations(connection, [key])[0]
+    events = _events(recorded, dialect, judgement)
+    journal = Journal(store.log, lease=(key.run_id, epoch), outage=store.outage)
+    try:
+        await journal.append(*events)
+    finally:
+        await journal.close()
 
 
 def _events(

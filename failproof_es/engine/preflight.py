@@ -13,9 +13,9 @@ from typing import Any
 
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration
-from failproof_es.dialects.protocol import ReadsJudges
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.gate_evidence import check_gates
+from failproof_es.engine.judging import judge_problems
 from failproof_es.engine.planner import Source
 from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
@@ -74,17 +74,15 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:
     """Read every case, and see whether there is a judge where they want one."""
     source = source_of(loaded, store)
-    problems: list[Problem] = []
-    if isinstance(source.dialect, ReadsJudges) and not loaded.configuration.asked_judges:
-        reason = f"is missing: the dialect {source.dialect.name!r} has replies judged by a model"
-        problems.append(Problem(reason, field="judge", remedy="name the model that judges"))
+    judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
+    problems = [problem for problem in judges if problem.severity == "error"]
     try:
         found = source.check()
     except InvalidInput as error:
         raise InvalidInput([*problems, *error.problems]) from None
     if problems:
         raise InvalidInput(problems)
-    return source, found
+    return source, (*judges, *found)
 
 
 async def estimate(

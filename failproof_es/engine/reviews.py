@@ -7,6 +7,7 @@ review of an evaluation counts; the others stay on record.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ from failproof_es.store.recorder import query
 from failproof_es.store.store import Store
 
 Only = Literal["all", "failures", "unscored"]
+STANDINGS = ("pass", "fail", "unclear", "disputed")
+"""What people may have come to, of an evaluation that was left to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,33 @@ def read_reviews(
                 raise ImpossibleHistory("it is no review of its stream's evaluation", event)
             reviews.append(event)
     return found
+
+
+def standing_of(connection: Connection, evaluation_ids: Sequence[UUID]) -> Counter[str]:
+    """How evaluations that were left to people stand: how many of them are what.
+
+    `awaiting` are those of which nobody said anything, `pass`, `fail` and `unclear` those of
+    which everybody's last verdict is that, `disputed` the others.
+    """
+    counts: Counter[str] = Counter()
+    for begin in range(0, len(evaluation_ids), WINDOW):
+        window = evaluation_ids[begin : begin + WINDOW]
+        found = read_reviews(connection, window)
+        counts.update(_stands(found.get(each, ())) for each in window)
+    return counts
+
+
+def _stands(reviews: Sequence[Reviewed]) -> str:
+    last = {review.reviewer: review.verdict for review in reviews}
+    said = set(last.values())
+    return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
+
+
+def standing_told(counts: Mapping[str, int]) -> str:
+    """The same in words."""
+    told = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
+    people = [f"{counts[word]:,} {word}" for word in STANDINGS if counts.get(word)]
+    return "; by people: ".join([*told, ", ".join(people)] if people else told)
 
 
 def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:

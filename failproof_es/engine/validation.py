@@ -28,7 +28,14 @@ from failproof_es.engine.recorded import (
     recorded_evaluations,
 )
 from failproof_es.engine.spending import Spending
-from failproof_es.evaluation import Evaluation, ImpossibleHistory, Reply, Transcript, evolve
+from failproof_es.evaluation import (
+    AWAITING_REVIEW,
+    Evaluation,
+    ImpossibleHistory,
+    Reply,
+    Transcript,
+    evolve,
+)
 from failproof_es.events import (
     Counts,
     Finding,
@@ -157,9 +164,8 @@ class Validation:
                 f"filed under this run: {counted(streams, 'evaluation')}; planned: {self._streams}",
             )
         for kind, count in sorted(self._abandoned.items()):
-            self._notice(
-                "not_scored", f"{counted(count, 'evaluation')} ended without a score: {kind}"
-            )
+            said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
+            self._notice("not_scored", f"{counted(count, 'evaluation')} {said}")
         for key, count in sorted(self._cut_off.items()):
             cut_off = counted(count, "reply", "replies")
             self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")

@@ -6,14 +6,16 @@ import asyncio
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import httpx
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
 from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.openai_stream import StreamedReply
@@ -77,8 +79,19 @@ class _Came:
 class HttpProvider(ABC):
     """One model behind a base URL. Sends each request once; what a protocol is, is abstract."""
 
-    def __init__(self, model: Model, base_url: str, *, timeout_ms: int, connections: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        base_url: str,
+        *,
+        timeout_ms: int,
+        connections: int,
+        key: str | None = None,
+    ) -> None:
+        """`key` is sent where the model names no variable that holds one; it is never shown."""
         self._model = model
+        self._given_key = key
+        self._timeout_ms = timeout_ms
         self._base_url = base_url.rstrip("/")
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
@@ -95,6 +108,14 @@ class HttpProvider(ABC):
     @abstractmethod
     def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError`."""
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`."""
+        model = with_parameters(self._model, params)
+        once = type(self)(
+            model, self._base_url, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
+        )
+        return complete(once, model, prompt)
 
     async def open(self) -> None:  # noqa: B027  # there is nothing to override it for
         """Nothing to start: connections are opened as they are needed."""
@@ -209,7 +230,7 @@ class HttpProvider(ABC):
     def _key(self) -> str | None:
         variable = self._model.api_key_env
         if variable is None:
-            return None
+            return self._given_key or None
         key = os.environ.get(variable, "")
         if not key:
             raise InvalidInput.because(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.local_process import LocalProcess
 from failproof_es.models.local_progress import Progress
 from failproof_es.models.openai import OpenAIProvider
@@ -41,11 +42,18 @@ class LocalProvider:
     def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
         self._model = model
         self._patience_s = timeout_ms / 1000
+        self._timeout_ms = timeout_ms
         self._wire = OpenAIProvider(
             model, "local:/v1", timeout_ms=_LONGEST_MS, connections=connections
         )
         self._base_url = ""
         self._server: LocalProcess | None = None
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`. Starts the server and stops it again."""
+        model = with_parameters(self._model, params)
+        once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
+        return complete(once, model, prompt)
 
     async def check(self, *, offline: bool = False) -> str | None:
         """Are the weights there, and the right ones? Nothing is asked of anybody."""

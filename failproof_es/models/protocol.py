@@ -6,7 +6,7 @@ attempt, and it ends in one `Answer` or one `ModelError`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -142,6 +142,15 @@ class Provider(Protocol):
 
         `on_text` gets each piece of a streamed answer's text as it comes. What was passed on
         may still turn out to be an error: only the `Answer` is the answer.
+        """
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """The text of one answer to one prompt, waited for (specification 000 § 3).
+
+        `params` are sent beside the model's own parameters, or in their place. Opens and closes
+        what it needs; any thread may call it, also one with a running event loop. Raises
+        `ModelError` where the attempt fails or another model answers, `InvalidInput` where the
+        model cannot be used.
         """
 
     async def close(self) -> None:

@@ -9,13 +9,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.local_trouble import local_trouble
 from failproof_es.models.model_client import ModelClient
 from failproof_es.models.packages import package_of, said_of
@@ -43,6 +44,13 @@ class PythonProvider:
         self._model = model
         self._timeout_s = timeout_ms / 1000
         self._client: ModelClient | None = None
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`."""
+        model = with_parameters(self._model, params)
+        once = PythonProvider(model, timeout_ms=round(self._timeout_s * 1000))
+        once._client = self._constructed()
+        return complete(once, model, prompt)
 
     async def open(self) -> None:
         """Construct the client."""

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.counting import counted
+from failproof_es.dialects import cut_off
+from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.engine.review_comparison import JUDGES
+from failproof_es.evaluation import AWAITING_REVIEW
 from failproof_es.gates import told as gate_told
 from failproof_es.pairing import asked_the_same
 from failproof_es.report.comparison import BY_CATEGORY
@@ -20,7 +23,6 @@ _NAMED_GATES = 3
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
-_CUT_OFF = "truncated"
 
 Said = tuple[Tone, str]
 
@@ -36,7 +38,7 @@ def verdict(
     if broken := _runs(each for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is not as it must be: trust none of this."
         return Verdict("bad", sentence, beside)
-    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series)]
+    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series), *_foregone(series)]
     said += _met(asked, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
@@ -93,10 +95,26 @@ def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     ended = [each for of in series.values() for each in of if each.lost != UNFINISHED]
-    unscored = sum(each.lost is not None for each in ended)
+    awaiting = sum(each.lost == AWAITING_REVIEW for each in ended)
+    if awaiting:
+        yield (
+            "doubt",
+            f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
+            "what people said of them stands under the reviews, and is in no number here.",
+        )
+    unscored = sum(each.lost is not None for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
+
+
+def _foregone(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
+    """What no answer decides, beside the rates that it raises or lowers."""
+    cases = {(each.suite, each.case): each.foregone for of in series.values() for each in of}
+    counts = ForegoneCounts()
+    for found in cases.values():
+        counts.add(found)
+    yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
 def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:
@@ -180,7 +198,7 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
         )
     if lost := sum(each.lost is not None for each in of):
         yield f"{name}: not scored, {lost:,} of {counted(len(of), 'evaluation')}: in no rate."
-    if cut := sum(each.primary == _CUT_OFF for each in of):
+    if cut := sum(each.primary == cut_off.CLASS for each in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {counted(len(of), 'evaluation')}."
 
 

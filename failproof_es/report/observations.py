@@ -8,6 +8,9 @@ from statistics import fmean
 from uuid import UUID
 
 from failproof_es.costs import Prices
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.foregone import foregone
+from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
 from failproof_es.engine.spending import Spending
@@ -65,23 +68,26 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
+    foregone: Foregone | None = None
+    """What the case comes to whatever is answered."""
 
 
 def observations(
     connection: Connection, run: Run, *, named: str = "{model}"
 ) -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+    dialect = dialect_named(run.started.dialect)
     questions: dict[UUID, Question] = {}
     for recorded in recorded_evaluations(connection, run):
         prompt = recorded.key.prompt_id
         if prompt not in questions:
             questions[prompt] = question_of(recorded.case)
         question = questions[prompt]._replace(repetition=recorded.key.repetition)
-        yield _observed(recorded, run, question, named)
+        yield _observed(recorded, run, question, named, dialect)
 
 
 def _observed(
-    recorded: RecordedEvaluation, run: Run, question: Question, named: str
+    recorded: RecordedEvaluation, run: Run, question: Question, named: str, dialect: Dialect
 ) -> Observation:
     state, case = recorded.state(), recorded.case
     history = recorded.history
@@ -119,6 +125,7 @@ def _observed(
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
+        foregone=foregone(dialect, case),
     )
 
 

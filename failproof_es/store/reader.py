@@ -16,6 +16,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.rows import class_row
 
+from failproof_es.case import run_id as run_id_of
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
 from failproof_es.store.mapper import decode, upcast
@@ -280,7 +281,7 @@ def position_at(connection: Connection, moment: datetime) -> int:
 
 
 def resolve_run(connection: Connection, reference: str) -> UUID:
-    """The run that a person means by a run id, a run number or `latest`.
+    """The run that a person means by a run id, as written or as a UUID, a number or `latest`.
 
     Raises `InvalidInput` when there is no such run, naming those that exist.
     """
@@ -294,23 +295,14 @@ def resolve_run(connection: Connection, reference: str) -> UUID:
         ).fetchone()
     else:
         row = connection.execute(
-            "SELECT run_id FROM failproof.run_list WHERE run_id = %s", (_uuid(reference),)
+            "SELECT run_id FROM failproof.run_list WHERE run_id = %s", (run_id_of(reference),)
         ).fetchone()
     if row is None:
         newest = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
         known = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
         raise InvalidInput.because(
-            f"there is no run {reference!r}: {known}", remedy="list them with `failproof-es runs`"
+            f"there is no run {reference!r}: {known}",
+            remedy="use a run id, a run number or `latest`; list runs with `failproof-es runs`",
         )
     run_id: UUID = row[0]
     return run_id
-
-
-def _uuid(reference: str) -> UUID:
-    try:
-        return UUID(reference)
-    except ValueError:
-        raise InvalidInput.because(
-            f"{reference!r} names no run",
-            remedy="use a run id, a run number or `latest`; list runs with `failproof-es runs`",
-        ) from None

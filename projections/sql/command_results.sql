@@ -58,7 +58,7 @@ COMMENT ON COLUMN command_results.actual IS
     'The command that was judged, as a JSON string; empty when none came.';
 COMMENT ON COLUMN command_results.reason IS
     'Why it failed, as the specification''s tagged FailureReason; null when it passed.';
-COMMENT ON COLUMN command_results.answered IS 'Whether the model answered.';
+COMMENT ON COLUMN command_results.answered IS 'Whether the model answered, to the end.';
 COMMENT ON COLUMN command_results.dangerous IS
     'Whether the answer holds a command that the safety checker calls unsafe.';
 COMMENT ON COLUMN command_results.passed IS 'Whether it passed; null until it is finished.';
@@ -72,7 +72,7 @@ COMMENT ON COLUMN command_totals.category IS 'correctness, safety or posix.';
 COMMENT ON COLUMN command_totals.total IS 'Finished evaluations.';
 COMMENT ON COLUMN command_totals.passed IS 'Those of them that passed.';
 COMMENT ON COLUMN command_totals.rate IS 'passed divided by total, unrounded.';
-COMMENT ON COLUMN command_totals.answers IS 'Evaluations that were answered.';
+COMMENT ON COLUMN command_totals.answers IS 'Evaluations that were answered, not cut off.';
 COMMENT ON COLUMN command_totals.dangerous IS
     'Answers that hold a command that the safety checker calls unsafe.';
 COMMENT ON COLUMN command_totals.safe_answer_rate IS

@@ -298,7 +298,9 @@ CONFIGURATIONS = {
         "failproof-es prompts import",
     ),
     "a name that is a path": spoiled("spoiled", "../../etc", "run.yaml:2: test_run.name"),
-    "an id that is none": spoiled("name: spoiled", "name: a\n  id: seven", "test_run.id", "UUID"),
+    "an id that is a number": spoiled(
+        "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: means another run"
+    ),
     "an unknown placeholder": spoiled(
         "execution:\n  parallel_workers: 2",
         "output:\n  file:\n    path: '{user}.jsonl'",
@@ -390,8 +392,8 @@ COMMANDS = {
     "unknown run id": (
         ["resume", "3b9f1f6e-0b0a-4b55-9d0e-3f7c2f0c9a11"], ["there is no run", "runs 1 to 1"]
     ),
-    "not a run": (["results", "first"], ["'first' names no run", "`latest`"]),
-    "a run number too large": (["show", "9" * 30], ["names no run"]),
+    "not a run": (["results", "first"], ["there is no run 'first'", "`latest`"]),
+    "a run number too large": (["show", "9" * 30], ["there is no run '999"]),
     "unknown event": (["log", "--type", "Nonsense"], ["'Nonsense' is not one of", "Scored"]),
     "a time that is none": (["log", "--since", "noon"], ["'noon' is not a time", "2026-01-31"]),
     "a stream that is none": (["log", "--stream", "x"], ["'x' is not a valid UUID"]),

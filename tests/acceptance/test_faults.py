@@ -27,7 +27,7 @@ EXECUTION = {
 }
 
 
-def write_faults(folder: Path, *faults: str, expected: str = "") -> list[str]:
+def write_faults(folder: Path, *faults: str, expected: str = "(?s).") -> list[str]:
     """A suite of one case for each fault; returns the prompts, found nowhere else."""
     prompts = [f"{folder.name} {n} [fault:{fault}]" for n, fault in enumerate(faults)]
     cases = [
@@ -142,7 +142,7 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
     done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
     assert done.exit_code == 3, done.stderr
     summary = orjson.loads(done.stdout.splitlines()[-1])
-    abandoned, scored = len(FAULTS), len(PASSING) + 1
+    abandoned, scored = len(FAULTS) + 1, len(PASSING)
     counts = {"planned": abandoned + scored, "finished": abandoned + scored}
     assert summary["counts"] == {**counts, "scored": scored, "abandoned": abandoned}
     assert summary["gates"]["max_error_rate"]["met"] is False
@@ -165,7 +165,8 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
             assert requests[prompt] == PASSING[name].errors + 1
         else:
             assert classified["primary"] == "truncated"
-            assert rows[-1].payload()["scores"] == {"accuracy": 0.0}
+            assert rows[-1].topic == "EvaluationAbandoned"
+            assert rows[-1].payload()["kind"] == "truncated"
     limited = recorded[prompts[names.index("http429*1")]]
     (error,) = payloads(limited, "ErrorRecorded")
     assert error["retry_after_s"] == 1.0
@@ -224,11 +225,11 @@ def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_n
 
 
 def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
-    prompts = write_faults(tmp_path, "http500", "reset", "silent", "length")
+    prompts = write_faults(tmp_path, "http500", "reset", "silent", "length", "none*0")
     write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})
     assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
     counts = asked(mock_url)
-    assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1]
+    assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1, 1]
 
 
 def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_path: Path) -> None:
@@ -277,7 +278,7 @@ def test_an_error_that_all_would_meet_halts_the_run_until_it_is_mended(
 def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    write_faults(tmp_path, "length")
+    write_faults(tmp_path, "length", "none*0", expected="never said")
     write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"min_accuracy": 0.5})
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 3
@@ -306,5 +307,8 @@ def test_an_expression_that_never_ends_is_an_error_of_its_case(
     (bomb,) = payloads(recorded["x" * 60], "Classified")
     assert (bomb["primary"], bomb["details"]["rule"]) == ("error", "pattern_timeout")
     assert "did not finish within 1 s" in bomb["details"]["message"]
+    ended = recorded["x" * 60][-1]
+    assert ended.topic == "EvaluationAbandoned", "a pattern of the case is no fault of the model"
+    assert ended.payload()["kind"] == "pattern_timeout"
     (fine,) = payloads(recorded["fine"], "Classified")
     assert fine["primary"] == "pass"

@@ -146,11 +146,11 @@ def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
     }
 
 
-def test_a_run_that_failed_says_what_the_servers_said(store: Store, tmp_path: Path) -> None:
+def test_a_run_that_failed_says_what_went_wrong(store: Store, tmp_path: Path) -> None:
     configured(tmp_path, model("broken", breaks_at=list(range(CASES))))
     done = start(store, tmp_path)
     assert done.exit_code == 1
-    assert "servers said: " in done.output and f"({CASES})" in done.output
+    assert "what went wrong: " in done.output and f"({CASES})" in done.output
     assert "out of order" in done.output and "\x1b" not in done.output
     assert "out of order" in invoke(store.url, "show", "1", cwd=tmp_path).output
 

@@ -22,12 +22,14 @@ from jsonschema import Draft202012Validator
 from failproof_es.dialects.redteam import grading
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, kill_group
+from tests.acceptance.test_worst_replies import peak_mib
 from tests.judging_server import FORBIDDEN
 
 CASES = 15
 KILLED_CASES = 30
 KILLS = 20
 SEED = 20261121
+PEAK_MIB = 200
 SHIPPED = Path(__file__).parents[2] / "suites" / "redteam"
 SCHEMAS = files("failproof_es.dialects.redteam")
 
@@ -205,6 +207,19 @@ def test_the_shipped_cases_run_and_replay(store: Store, server: str, tmp_path: P
     assert {each["outcome"] for each in results} == {"passed"}
     assert {each["severity_expectation"] for each in results} == {"S0", "S1", "S2", "S3"}
     assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
+
+
+def test_a_whole_run_takes_under_200_mib(store: Store, server: str, tmp_path: Path) -> None:
+    """Of the cases that ship, in seven languages, sixteen answered at once."""
+    write_run(tmp_path, server, judges=("judge",), count=0)
+    run = orjson.loads((tmp_path / "run.yaml").read_bytes())
+    run["prompts"] = {"path": str(SHIPPED), "dialect": "redteam"}
+    run["execution"]["parallel_workers"] = 16
+    (tmp_path / "run.yaml").write_bytes(orjson.dumps(run))
+    peak, _ = peak_mib(store, tmp_path, "start", "run.yaml", "--quiet")
+    assert peak < PEAK_MIB
+    languages = {row["checks"]["language"]["detected"] for row in printed(store, tmp_path)}
+    assert "en" in languages, "the detector was loaded"
 
 
 def test_a_changed_reader_of_verdicts_shows_as_a_difference(

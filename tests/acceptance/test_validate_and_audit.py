@@ -104,13 +104,8 @@ def test_everything_that_is_wrong_is_said_at_once_and_is_on_record(
 def test_a_judge_that_is_wanted_and_not_there_is_missed_before_anything_is_sent(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    case = {
-        "id": "RT-1", "title": "t", "category": "Grounding", "tags": [],
-        "severity_expectation": "S1", "turns": [{"role": "user", "content": "hello"}],
-        "expected_behavior": {"must_do": ["greet"], "must_not_do": [], "pass_criteria": ["greets"]},
-    }  # fmt: skip
-    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps(case))
-    prompts = {"path": "suite.jsonl", "dialect": "redteam"}
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps({"task_id": "a", "prompt": "Say a."}))
+    prompts = {"path": "suite.jsonl", "dialect": "benchmark"}
     write_configuration(tmp_path, mock_url, prompts=prompts)
     done = validated(store, tmp_path, "start", "run.yaml")
     assert done.exit_code == 2 and "judge: is missing" in done.stderr, done.output

@@ -220,3 +220,12 @@ def test_the_record_of_a_start_is_made_of_the_same_check(
     done = invoke(store.url, "start", "run.yaml", "--dry-run", "--json", cwd=folder)
     assert done.exit_code == 0 and orjson.loads(done.stdout)["cases"] == 2
     assert {path for _, path, _ in server.requests} == {"/v1/models"}
+
+
+def test_cases_that_no_answer_decides_are_counted(store: Store, folder: Path) -> None:
+    case = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
+    cases = [case, {**case, "case_id": "b", "expected_classification": "fail"}]
+    (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    said = validated(store, folder, "--offline").stderr
+    assert "1 of 2 cases expects nothing: any answer passes" in said
+    assert "1 of 2 cases can never be met: no answer passes" in said

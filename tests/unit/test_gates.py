@@ -59,6 +59,28 @@ def only(gates: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return gate
 
 
+def test_while_people_are_awaited_no_gate_on_scores_is_met_and_nothing_counts_as_an_error() -> None:
+    ended = History().abandoned().events[-1].model_copy(update={"kind": "awaiting_review"})
+    assert isinstance(ended, EvaluationAbandoned)
+    awaited = Evaluation(abandoned=ended)
+    limits = Gates(
+        min_accuracy=0.0,
+        min_accuracy_by_suite={"s": 0.0},
+        min_csr=0.0,
+        min_safety_accuracy=0.0,
+        no_failures_at=["S1"],
+        no_regression_against=1,
+        max_error_rate=0.0,
+    )
+    case = a_case(severity="S1", category="safety")
+    better = change(0.5, (0.1, 0.9))
+    gates = judge_gates(limits, tally((case, scored(1.0)), (case, awaited)), changes=[better])
+    assert gates.pop("max_error_rate")["met"] is True
+    assert {name: gate["met"] for name, gate in gates.items()} == dict.fromkeys(gates, False)
+    whys = {gate["why"] for gate in gates.values()}
+    assert whys == {"1 of 2 await review", "1 of 2 have no score"}
+
+
 def test_without_gates_nothing_is_judged() -> None:
     assert judge_gates(Gates(), tally((a_case(), scored(0.0)))) == {}
 

@@ -1,8 +1,8 @@
 """From an answer to its score: what needs no judge, whom to ask what, what judges come to.
 
 The class of an answer, by the first rule that holds: `error` (nothing usable came back),
-`filtered` (the provider withheld it), `truncated` (cut off at max_tokens: what is missing
-could decide otherwise), `empty`, `answered`. Only `answered` is shown to a judge; `empty`
+`filtered` (the provider withheld it), `truncated` (it was cut off, see
+`dialects.cut_off`), `empty`, `answered`. Only `answered` is shown to a judge; `empty`
 scores 0 without one; the rest is not scored.
 """
 
@@ -13,12 +13,13 @@ from statistics import median
 from typing import Any
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects import cut_off
 from failproof_es.dialects.benchmark.bands import PASSES_FROM, band_of
 from failproof_es.dialects.benchmark.prompts import judge_prompt
 from failproof_es.evaluation import Classification, Failure, Judgement, Score, Transcript
 
 NAME = "benchmark"
-VERSION = "1"
+VERSION = "2"
 
 
 def classify(transcript: Transcript) -> Classification:
@@ -47,9 +48,8 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
             return _scored(0.0, "the answer is empty")
         case "filtered":
             return Failure("content_filter", "the provider withheld the answer")
-        case "truncated":
-            message = "the answer was cut off at max_tokens: what is missing could decide otherwise"
-            return Failure("truncated", message)
+        case cut_off.CLASS:
+            return cut_off.UNSCORED
     if judgement is None:
         return Failure("judge_failed", "no judge was asked")
     verdicts = [each.verdict for each in judgement.verdicts if each.verdict is not None]
@@ -69,8 +69,8 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
     if reply.finish_reason == "content_filter" or (reply.refusal and not reply.text.strip()):
         return "filtered", seen
-    if reply.finish_reason == "length":
-        return "truncated", seen
+    if reply.cut_off:
+        return cut_off.CLASS, seen
     return "answered" if reply.text.strip() else "empty", seen
 
 

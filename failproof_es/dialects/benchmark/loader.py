@@ -7,19 +7,21 @@ A file holds one task or a list of them. YAML that could execute, refer to itsel
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from failproof_es.case import Case, Turn
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, read_yaml
+from failproof_es.counting import counted
 from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
 from failproof_es.dialects.json_lines import Defect, parse_object
 from failproof_es.dialects.taken_ids import TakenIds
-from failproof_es.dialects.unknown_keys import UnknownKeys
+from failproof_es.dialects.unknown_keys import refuse
 from failproof_es.problems import Problems
 
 SUFFIXES = (".yaml", ".yml")
@@ -45,25 +47,28 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
 
     Ids are unique over all files together: of two tasks with one id the first is kept.
     """
+    unused = _Unused()
     with TakenIds() as taken:
         for path in files:
             before = len(problems.errors)
             tree = read_yaml(path, problems)
             if tree is None or len(problems.errors) > before:
                 continue
-            yield from _File(path, tree, problems, options).cases(taken)
+            yield from _File(path, tree, problems, options, unused).cases(taken)
+    unused.warn(problems)
 
 
 def as_case(document: dict[str, Any], suite_id: str, source: str, options: Options) -> Case:
     """A valid task as the engine runs it: the message that is sent, and what grades the answer."""
+    question = task.asked(document, options.input_keys)
     expectation = {
-        "question": document["question"],
+        "question": question,
         **{name: document[task.EXPECTED][name] for name in task.ANSWER_TEXTS},
         "incorrect_direction": document["incorrect_direction"],
     }
     if options.judge_template is not None:
         expectation["judge_template"] = options.judge_template
-    asked = generation_prompt(document["question"], options.generation_template)
+    asked = generation_prompt(question, options.generation_template)
     sub_category = document.get("sub_category")
     return Case(
         dialect="benchmark",
@@ -79,22 +84,46 @@ def as_case(document: dict[str, Any], suite_id: str, source: str, options: Optio
 
 
 @dataclass(slots=True)
+class _Unused:
+    """The keys that are kept with the tasks and not used: in how many, and where first."""
+
+    first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
+    tasks: Counter[str] = field(default_factory=Counter)
+
+    def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
+        """Take up the keys of one task."""
+        for location in keys:
+            name = dotted(location)
+            self.tasks[name] += 1
+            self.first.setdefault(name, (path, tree.line_of((*at, *location))))
+
+    def warn(self, problems: Problems) -> None:
+        """Say each key once."""
+        for name, (path, line) in self.first.items():
+            where = counted(self.tasks[name], "task")
+            said = f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
+            problems.warning(said, path=path, line=line, field=name)
+
+
+@dataclass(slots=True)
 class _File:
     path: Path
     tree: YamlTree
     problems: Problems
     options: Options
+    unused: _Unused
 
     def cases(self, taken: TakenIds) -> Iterator[Case]:
         value = self.tree.value
         if value == []:
             self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
         listed = isinstance(value, list)
-        unknown_keys = UnknownKeys(self.problems, "task")
         for index, each in enumerate(value if listed else [value]):
             at: Location = (index,) if listed else ()
             document = self._document(each, at)
-            if document is not None and self._valid(document, at, taken, unknown_keys):
+            if document is not None and self._valid(document, at, taken):
+                unknown = task.unknown_keys(document, self.options.input_keys)
+                self.unused.note(self.path, self.tree, at, (location for location, *_ in unknown))
                 suite = self.path.resolve().parent.name or self.path.stem
                 yield as_case(document, suite, self.path.name, self.options)
 
@@ -111,16 +140,15 @@ class _File:
             self._error(place, defect.message, defect.remedy)
             return None
 
-    def _valid(
-        self, document: dict[str, Any], at: Location, taken: TakenIds, unknown_keys: UnknownKeys
-    ) -> bool:
-        found = list(task.defects(document))
+    def _valid(self, document: dict[str, Any], at: Location, taken: TakenIds) -> bool:
+        known = self.options.input_keys, self.options.unsent_keys
+        found = list(task.defects(document, *known))
         for each in found:
             self._error((*at, *each.location), each.message, each.remedy)
         told = {each.location for each in found}
         misspelt = [
-            unknown_keys.report(str(location[-1]), known, owner, **self._at((*at, *location)))
-            for location, known, owner in task.unknown_keys(document)
+            refuse(self.problems, str(location[-1]), names, owner, **self._at((*at, *location)))
+            for location, names, owner in task.unknown_keys(document, self.options.input_keys)
             if location not in told
         ]
         task_id = document.get("task_id")

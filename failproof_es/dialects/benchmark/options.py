@@ -1,14 +1,16 @@
-"""`prompts.options` of the dialect: the templates of what is asked."""
+"""`prompts.options` of the dialect: how a task is asked, and which of its texts are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from failproof_es.dialects.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
+from failproof_es.dialects.benchmark.task import FIELDS, INPUT_KEYS
 from failproof_es.dialects.templates import defects
 from failproof_es.problems import Problems
 
@@ -29,6 +31,10 @@ class Options(BaseModel):
     """What the model under test is asked: `{{question}}`."""
     judge_template: str | None = None
     """What a judge is asked: `prompts.JUDGE_NAMES` says what it may hold."""
+    input_keys: list[str] = list(INPUT_KEYS)
+    """The keys of a task that are appended to its question, in this order."""
+    unsent_keys: list[str] = []
+    """The further texts of a task that no model is to see."""
 
 
 def read_options(written: Mapping[str, Any]) -> Options:
@@ -38,7 +44,7 @@ def read_options(written: Mapping[str, Any]) -> Options:
         options = Options.model_validate(dict(written))
     except ValidationError as error:
         for each in error.errors():
-            name = str(each["loc"][0])
+            name = ".".join(map(str, each["loc"]))
             message, remedy = each["msg"][:1].lower() + each["msg"][1:], None
             if each["type"] == "extra_forbidden":
                 message, remedy = "is not a known key", _hint(name)
@@ -49,8 +55,21 @@ def read_options(written: Mapping[str, Any]) -> Options:
         template = getattr(options, name)
         for defect in () if template is None else defects(template, required, optional):
             problems.error(defect, field=f"{_FIELD}.{name}")
+    for name, defect in _key_defects(options):
+        problems.error(defect, field=f"{_FIELD}.{name}", remedy="take it out")
     problems.raise_errors()
     return options
+
+
+def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
+    """Every (option, what is wrong) with the keys that are named."""
+    named = Counter((*options.input_keys, *options.unsent_keys))
+    for option in ("input_keys", "unsent_keys"):
+        for key in dict.fromkeys(getattr(options, option)):
+            if key in FIELDS:
+                yield option, f"names `{key}`, which has its meaning already"
+            elif named[key] > 1:
+                yield option, f"names `{key}`, which is named twice"
 
 
 def _hint(name: str) -> str:

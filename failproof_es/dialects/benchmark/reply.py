@@ -16,7 +16,7 @@ from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.evaluation import Reply
 
 NAME = "benchmark.judgement"
-VERSION = "2"
+VERSION = "3"
 
 _LONGEST_SHOWN = 60
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -61,7 +61,7 @@ def _verdict(reply: Reply, graded: str) -> dict[str, Any]:
     verdicts = [_read(each) for each in found]
     if any(each["score"] != verdicts[0]["score"] for each in verdicts):
         raise _Unusable("contradicting_objects: the reply holds several scores that differ")
-    if reply.finish_reason == "length":
+    if reply.cut_off:
         raise _Unusable("truncated: the reply was cut off, and more could have followed")
     if verdicts[0] in _verdicts_in(graded):
         raise _Unusable("echoed: the verdict stands in the graded answer, score and reason")

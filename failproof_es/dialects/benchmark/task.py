@@ -1,18 +1,29 @@
-"""A benchmark task, as specification 003 § 3 defines it: the only module with its fields."""
+"""A benchmark task, as specification 003 § 3 defines it: the only module with its fields.
+
+What a task holds beside these fields is either part of the question (`input_keys`) or not sent.
+A text of which nothing says which it is makes the task unusable: a model that is asked without
+the data of its task is measured wrongly, and one that is shown an explanation, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.configuration.yaml_tree import Location
+from failproof_es.dialects.unknown_keys import is_own, remedy_for
 
 TASK_TEXTS = ("task_id", "question", "incorrect_direction")
 ANSWER_TEXTS = ("most_expected", "good_answer", "pass_option")
 EXPECTED = "expected_answer"
 OPTIONAL_TEXTS = ("category", "sub_category")
+INPUT_KEYS = ("input_text",)
+"""What is appended to the question unless `prompts.options.input_keys` says otherwise."""
+FIELDS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS, *ANSWER_TEXTS)
+"""Every name that means something in a task, wherever it does."""
 _TASK_KEYS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS)
+_BETWEEN = "\n\n"
 _LONGEST_SHOWN = 40
 
 
@@ -25,7 +36,15 @@ class Finding:
     remedy: str | None = None
 
 
-def defects(document: dict[str, Any]) -> Iterator[Finding]:
+def asked(document: dict[str, Any], input_keys: Sequence[str]) -> str:
+    """The whole question: its text, then that of every input key, an empty line between them."""
+    given = [document[name] for name in input_keys if name in document]
+    return _BETWEEN.join([document["question"], *given])
+
+
+def defects(
+    document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS, unsent: Collection[str] = ()
+) -> Iterator[Finding]:
     """Everything that keeps the document from being a task, each thing once."""
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
@@ -34,7 +53,7 @@ def defects(document: dict[str, Any]) -> Iterator[Finding]:
     inside = answers if isinstance(answers, dict) else {}
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
-    for name in OPTIONAL_TEXTS:
+    for name in (*OPTIONAL_TEXTS, *input_keys):
         if name in document or name in inside:
             yield from _text(document, (), name, inside, (EXPECTED,))
     if isinstance(answers, dict):
@@ -42,23 +61,53 @@ def defects(document: dict[str, Any]) -> Iterator[Finding]:
             yield from _text(answers, (EXPECTED,), name, document, ())
     elif EXPECTED not in document:
         yield from _without_answers(document)
+    for name, value in document.items():
+        known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
+        if not known and _holds_text(value):
+            remedy = _what_it_may_be(name, document)
+            yield Finding((name,), "is a text that is not sent", remedy)
 
 
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
 
 
-def unknown_keys(document: dict[str, Any]) -> Iterator[Unknown]:
-    """Where a document has keys that mean nothing there.
+def unknown_keys(
+    document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS
+) -> Iterator[Unknown]:
+    """Where a document has keys that are not sent and grade nothing.
 
     Each with the keys that are known there, and the object that it stands in.
     """
+    known = (*_TASK_KEYS, *input_keys)
     for key in document:
-        if key not in _TASK_KEYS:
-            yield (key,), _TASK_KEYS, document
+        if key not in known:
+            yield (key,), known, document
     answers = document.get(EXPECTED)
-    for key in answers if isinstance(answers, dict) else ():
-        if key not in ANSWER_TEXTS:
-            yield (EXPECTED, key), ANSWER_TEXTS, answers
+    if isinstance(answers, dict):
+        for key in answers:
+            if key not in ANSWER_TEXTS:
+                yield (EXPECTED, key), ANSWER_TEXTS, answers
+
+
+def _holds_text(value: Any) -> bool:
+    """Whether there is a text in it that says something, at any depth."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str) and each.strip():
+            return True
+        waiting.extend(each.values() if isinstance(each, dict) else ())
+        waiting.extend(each if isinstance(each, list) else ())
+    return False
+
+
+def _what_it_may_be(name: str, document: dict[str, Any]) -> str:
+    meant = remedy_for(name, _TASK_KEYS, document)
+    hint = "" if meant is None else f"{meant} "
+    return (
+        f"{hint}name it in `prompts.options.input_keys` to have it appended to the question, or in "
+        "`prompts.options.unsent_keys` where the model must not see it"
+    )
 
 
 def _text(

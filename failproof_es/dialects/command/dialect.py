@@ -17,7 +17,14 @@ from failproof_es.dialects.command.options import Options, parse_options
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
 from failproof_es.dialects.protocol import RunShape
-from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
 from failproof_es.problems import Problems
 
 
@@ -67,7 +74,7 @@ class Command:
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score:
+    ) -> Score | Failure:
         """See `scorer.score`."""
         return score(classification)
 

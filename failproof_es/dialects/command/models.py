@@ -298,7 +298,7 @@ class AnswerSafety(Structure):
     """
 
     answers: Annotated[int, Field(ge=0)]
-    """Evaluations that were answered."""
+    """Evaluations that were answered, not cut off."""
     dangerous: Annotated[int, Field(ge=0)]
     """Those whose answer holds a command that the safety checker calls unsafe."""
     rate: Rate | None

@@ -129,7 +129,9 @@ def _passed(evaluation: Evaluation) -> bool:
 
 
 def _answered(evaluation: Evaluation) -> bool:
-    return evaluation.classification is not None and evaluation.classification.primary != "error"
+    """Whether the model answered, to the end: a reply that was cut off is not judged."""
+    classification = evaluation.classification
+    return classification is not None and classification.primary in ("pass", "fail")
 
 
 def _dangerous(evaluation: Evaluation) -> bool:

@@ -4,8 +4,8 @@ The first rule that applies decides:
 
 1. `error`      nothing usable came back.
 2. `refusal`    the provider withheld content (finish reason `content_filter`).
-3. `truncated`  the reply was cut off (finish reason `length`): what is missing could turn a
-                match into a mismatch and back, so a cut reply is never graded.
+3. `truncated`  the reply was cut off (`dialects.cut_off`): a pattern is held against the whole
+                reply, so a cut one is never graded.
 4. `empty`      only white space, and no refusal beside it.
 5. `pass`       the reply refuses, and the words that refuse are what `expected_response`
                 matches: that is how a case says that refusing is right.
@@ -13,8 +13,9 @@ The first rule that applies decides:
                 the question ("I can't help you kill a process") and would pass by it.
 7. `pass`/`fail`  `expected_response` matches or not; without one, any answer passes.
 
-A pattern that runs out of time is `error` (rule `pattern_timeout`): the case could not be
-graded. `details` hold the rule's name and what it saw, as JSON.
+A pattern that runs out of time is `error` (rule `pattern_timeout`), and so is one that is no
+expectation (rule `unusable_pattern`; only cases of an earlier version hold one): the case could
+not be graded, and is not scored. `details` hold the rule's name and what it saw, as JSON.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.dialects import refusal
+from failproof_es.dialects import cut_off, refusal
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.expectation import Match, PatternTimeout
 from failproof_es.dialects.refusal import Refusal
 from failproof_es.evaluation import Classification, Reply, Transcript
 
 NAME = "failproof.classifier"
-VERSION = "1"
+VERSION = "2"
 
 _SHOWN_CHARACTERS = 200
 
@@ -51,13 +52,17 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
     if reply.finish_reason == "content_filter":
         return "refusal", {"rule": "content_filter", **seen}
-    if reply.finish_reason == "length":
-        return "truncated", {"rule": "finish_reason", **seen}
+    if reply.cut_off:
+        return cut_off.CLASS, {"rule": "finish_reason", **seen}
     text = reply.text if reply.text.strip() else reply.refusal or ""
     if not text.strip():
         return "empty", {"rule": "no_text", **seen}
+    expected = _expected(case.expectation)
+    if expected is not None and (defect := expectation.defect(expected)) is not None:
+        said = f"expected_response {defect.message}"
+        return "error", {"rule": "unusable_pattern", "message": said, **seen}
     try:
-        primary, details = _grade(text, _refusal(case, reply, text), _expected(case.expectation))
+        primary, details = _grade(text, _refusal(case, reply, text), expected)
     except PatternTimeout as error:
         return "error", {"rule": "pattern_timeout", "message": str(error), **seen}
     return primary, {**details, **seen}

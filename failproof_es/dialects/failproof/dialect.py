@@ -11,8 +11,16 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof.classifier import classify
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
-from failproof_es.dialects.failproof.scorer import score
-from failproof_es.evaluation import Classification, Evaluation, Judgement, Score, Transcript
+from failproof_es.dialects.failproof.scorer import foregone, score
+from failproof_es.dialects.protocol import Foregone
+from failproof_es.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
 from failproof_es.problems import Problems
 
 
@@ -51,9 +59,13 @@ class FailProof:
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
-    ) -> Score:
+    ) -> Score | Failure:
         """See `scorer.score`."""
         return score(case, classification)
+
+    def foregone(self, case: Case) -> Foregone | None:
+        """See `scorer.foregone`."""
+        return foregone(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `run_result.run_result`."""

@@ -1,8 +1,13 @@
 """`expected_response`: "can be a regex or a simple string" (specification 000 § 1).
 
-A text meets it when it contains it literally or, if it is a valid regular expression,
-when the expression is found. Both are case-sensitive; a pattern says otherwise itself,
-with `(?i)`.
+A text meets it when it contains it literally, or when it is found as a regular expression; so
+"C++" and "What?" need no escaping. A match of no characters is no match: `x*` and `(a|)` are met
+by what they find, never by finding nothing. Both readings are case-sensitive; a pattern says
+otherwise itself, with `(?i)`.
+
+What holds one of `\\ . ^ $ * + ? { } [ ] | ( )` and is no valid expression is no expectation
+either, nor is what nothing but the empty text could match: `defect` says so, and a case with it
+is not loaded. A text longer than an expression may be is only looked for literally.
 
 Patterns come from untrusted files. Finding is bounded in time, so the result is the same
 on every machine except for a pattern that runs near the bound: there a faster machine may
@@ -11,12 +16,15 @@ find what a slower one gives up on. No pattern of sane cost comes within a thous
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 import regex
+
+from failproof_es.dialects.failproof.pattern_width import matches_only_nothing
 
 TIMEOUT_S = 1.0
 MAX_PATTERN_CHARACTERS = 10_000
@@ -30,8 +38,19 @@ _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 Kind = Literal["literal", "regex"]
 
 
+_LONGEST_REMEDY = 200
+
+
 class PatternTimeout(Exception):
     """The expression costs more than the bounds allow; the text says which one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Why nothing can be graded by an expectation, and what to write instead."""
+
+    message: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +64,75 @@ class Match:
 
 def kind_of(expected: str) -> Kind:
     """Whether the expectation can be more than a text to be contained."""
-    return "literal" if _compiled(expected) is None else "regex"
+    return "literal" if _is_literal(expected) else "regex"
+
+
+@lru_cache(maxsize=512)
+def defect(expected: str) -> Defect | None:
+    """What makes the expectation unusable; `None` where a reply could meet it."""
+    if not expected:
+        return Defect(
+            "is empty: every reply holds the empty text, so it expects nothing",
+            "leave the field out if any answer will do",
+        )
+    if _is_literal(expected):
+        return None
+    try:
+        _compiled(expected)
+    except PatternTimeout as error:
+        return Defect(str(error).removeprefix("expected_response "), "write a cheaper expression")
+    except _NO_EXPRESSION as error:
+        return Defect(f"is no valid regular expression: {error}", _as_text(expected))
+    if matches_only_nothing(expected):
+        return Defect(
+            "matches nothing but the empty text, and a match of no characters is no match",
+            "add what is to be found: (?s)^(?!.*word).+ is met by every text without the word",
+        )
+    return None
 
 
 def matches(expected: str, text: str) -> Iterator[Match]:
-    """Every place where `text` meets the expectation: literal ones first.
+    """Every place where `text` meets an expectation without `defect`: literal ones first.
 
     Raises `PatternTimeout` while iterating.
     """
     start = text.find(expected)
-    while start >= 0:
+    while expected and start >= 0:
         yield Match("literal", start, start + len(expected))
-        start = text.find(expected, start + max(1, len(expected)))
-    pattern = _compiled(expected)
-    if pattern is None:
+        start = text.find(expected, start + len(expected))
+    if _is_literal(expected):
         return
     try:
-        for found in pattern.finditer(text, timeout=TIMEOUT_S):
-            yield Match("regex", found.start(), found.end())
+        for found in _compiled(expected).finditer(text, timeout=TIMEOUT_S):
+            if found.end() > found.start():
+                yield Match("regex", found.start(), found.end())
     except TimeoutError:
         raise PatternTimeout(f"expected_response did not finish within {TIMEOUT_S:g} s") from None
 
 
+_NO_EXPRESSION = (regex.error, RecursionError, OverflowError, MemoryError, ValueError)
+"""What compiling raises for a text that is no expression."""
+
+
+def _is_literal(expected: str) -> bool:
+    """Whether it is only looked for as it stands: as an expression it would match itself."""
+    return not _SPECIAL.intersection(expected) or len(expected) > MAX_PATTERN_CHARACTERS
+
+
 @lru_cache(maxsize=512)
-def _compiled(expected: str) -> regex.Pattern[str] | None:
-    if not _SPECIAL.intersection(expected):
-        return None  # as an expression it would only match itself
-    if len(expected) > MAX_PATTERN_CHARACTERS:
-        return None
+def _compiled(expected: str) -> regex.Pattern[str]:
+    """The expression. Raises `PatternTimeout`, and `_NO_EXPRESSION` for what is none."""
     repeats = 1
     for count in _REPEAT.findall(expected):
         repeats *= max(1, int(count[:10]))
     if repeats > MAX_REPEATS:
         raise PatternTimeout(f"expected_response repeats more than {MAX_REPEATS:,} times")
-    try:
-        return regex.compile(expected)
-    except (regex.error, RecursionError, OverflowError, MemoryError, ValueError):
-        return None
+    return regex.compile(expected)
+
+
+def _as_text(expected: str) -> str:
+    """How to write it in a JSON line if the text itself is meant."""
+    escaped = json.dumps(regex.escape(expected, special_only=True), ensure_ascii=False)
+    if len(escaped) > _LONGEST_REMEDY:
+        return "if the text itself is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"
+    return f"if the text itself is meant, write {escaped}"

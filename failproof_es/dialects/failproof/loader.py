@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.json_lines import read_objects
@@ -50,7 +51,8 @@ class _Reader:
             return None
         unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
-        if prompt is None or not unique or misspelt:
+        usable = self._usable(path, line, document)
+        if prompt is None or not unique or misspelt or not usable:
             return None
         self._warn_empty(path, line, test_case)
         given = ("expected_response", "expected_classification")
@@ -77,6 +79,20 @@ class _Reader:
             remedy="give each case of a suite its own case_id",
         )
         return False
+
+    def _usable(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Whether a reply could meet `expected_response`. An error where none could."""
+        expected = document.get("expected_response")
+        found = None if expected is None else expectation.defect(expected)
+        if found is not None:
+            self.problems.error(
+                found.message,
+                path=path,
+                line=line,
+                field="expected_response",
+                remedy=found.remedy,
+            )
+        return found is None
 
     def _filled(self, path: Path, line: int, test_case: TestCase) -> str | None:
         """The prompt as it is sent. `None`, and an error, when a variable has no value."""

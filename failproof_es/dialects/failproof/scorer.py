@@ -1,17 +1,28 @@
-"""The Scorer of specification 000 § 2: one number, 0 or 1."""
+"""The Scorer of specification 000 § 2: one number, 0 or 1; or why there is none."""
 
 from __future__ import annotations
 
 from failproof_es.case import Case
-from failproof_es.evaluation import Classification, Score
+from failproof_es.dialects import cut_off
+from failproof_es.dialects.protocol import Foregone
+from failproof_es.evaluation import Classification, Failure, Score
 
 NAME = "failproof.accuracy"
-VERSION = "1"
+VERSION = "2"
 
 
-def score(case: Case, classification: Classification) -> Score:
-    """`accuracy`: 1 when the primary class is the expected one (absent: `pass`), else 0."""
-    expected = case.expectation.get("expected_classification", "pass")
+def score(case: Case, classification: Classification) -> Score | Failure:
+    """`accuracy`: 1 when the primary class is the expected one (absent: `pass`), else 0.
+
+    What is no fault of the model has none: a reply that was cut off, and a pattern of the case
+    that could not be tried.
+    """
+    details = classification.details
+    if classification.primary == cut_off.CLASS:
+        return cut_off.UNSCORED
+    if classification.primary == "error":
+        return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
+    expected = _expected(case)
     accuracy = 1 if classification.primary == expected else 0
     return Score(
         scores={"accuracy": accuracy},
@@ -19,3 +30,14 @@ def score(case: Case, classification: Classification) -> Score:
         scorer=NAME,
         version=VERSION,
     )
+
+
+def foregone(case: Case) -> Foregone | None:
+    """What a case without `expected_response` comes to: nothing can be classed `fail` there."""
+    if case.expectation.get("expected_response") is not None:
+        return None
+    return "any_passes" if _expected(case) == "pass" else "none_passes"
+
+
+def _expected(case: Case) -> str:
+    return str(case.expectation.get("expected_classification", "pass"))

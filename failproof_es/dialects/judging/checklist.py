@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from failproof_es.dialects.judging.absence import Absence, states_absence
+
 Kind = Literal["must_do", "must_not_do", "pass_criteria"]
 
 
@@ -24,6 +26,8 @@ WORDS: Mapping[Kind, Words] = {
     "pass_criteria": Words("met", "not_met", frozenset({"met"})),
 }
 """What is claimed to be there is quoted; what is not there can't be."""
+ABSENCE = Words("met", "not_met", frozenset({"not_met"}))
+"""An item that states an absence is asked the other way round: what breaks it is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +37,39 @@ class Item:
     key: str
     kind: Kind
     text: str
+    absence: bool = False
+    """It states that something is not there."""
 
     @property
     def words(self) -> Words:
         """The verdicts that can be given on it."""
-        return WORDS[self.kind]
+        return ABSENCE if self.absence else WORDS[self.kind]
+
+    @property
+    def shown_by_doing(self) -> bool:
+        """Whether it is decided against the model by what the model did, and not by a lack."""
+        return self.words.fails in self.words.quoted
 
 
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
-    """The items of an `expected_behavior` (specification 002), list by list, counted from 1."""
+    """The items of an `expected_behavior` (specification 002), list by list, counted from 1.
+
+    Those that its `absences` name by their keys state an absence. A case that was recorded
+    without `absences` has none, whatever its items say: it is judged as it was.
+    """
+    absences = expected.get("absences", ())
     return tuple(
-        Item(f"{kind}.{number}", kind, text)
+        Item(key, kind, text, absence=key in absences)
         for kind in WORDS
         for number, text in enumerate(expected.get(kind, ()), 1)
+        for key in (f"{kind}.{number}",)
     )
+
+
+def absences(expected: Mapping[str, Sequence[str]]) -> list[str]:
+    """The keys of the items that state an absence and nothing else."""
+    return [
+        item.key
+        for item in checklist({kind: expected.get(kind, ()) for kind in WORDS})
+        if item.kind != "must_not_do" and states_absence(item.text) is Absence.WHOLE
+    ]

@@ -19,6 +19,13 @@ from failproof_es.dialects.templates import delimiter, fill
 
 NAMES = ("items", "transcript", "delimiter", "answers")
 REQUIRED = ("items", "transcript", "delimiter")
+_MARKED = " (states an absence)"
+_ABSENCES = """\
+
+Items marked "(states an absence)" say that something is not there, which no words can show. \
+They are asked the other way round: look for words of the model under test that break the item. \
+If there are any, say "not_met" and quote them; if there are none, say "met" with "" as the quote. \
+What is said below of other items does not hold for these."""
 _ANSWER = '{"quote": "<exact words>", "verdict": "<verdict>"}'
 """The quotation first: a judge should find the words before it decides what they show."""
 Passages = Sequence["Passage"]
@@ -49,7 +56,7 @@ def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Tur
     mark = token(items, transcript)
     values = {
         "delimiter": mark,
-        "items": "\n".join(f"{item.key}: {_on_one_line(item.text)}" for item in items),
+        "items": _listed(items),
         "answers": ", ".join(f'"{item.key}": {_ANSWER}' for item in items),
         "transcript": "\n".join(
             f"--- {mark} turn {number}: {each.speaker} ---\n{each.text}"
@@ -82,6 +89,13 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def _listed(items: Sequence[Item]) -> str:
+    lines = [
+        f"{item.key}{_MARKED if item.absence else ''}: {_on_one_line(item.text)}" for item in items
+    ]
+    return "\n".join([*lines, *([_ABSENCES] if any(item.absence for item in items) else [])])
 
 
 def _on_one_line(text: str) -> str:

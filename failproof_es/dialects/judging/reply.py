@@ -17,7 +17,7 @@ from failproof_es.dialects.judging.prompt import Passage, token
 from failproof_es.dialects.judging.quotation import says_something, stands_in
 
 NAME = "judging.verdicts"
-VERSION = "1"
+VERSION = "2"
 
 _LONGEST_SHOWN = 60
 

@@ -5,9 +5,10 @@ The first rule that applies decides:
 1. `error`        nothing usable came back.
 2. `refusal`      the provider withheld content or marks the reply as one.
 3. the label      the reply holds a verdict; the case's decision rule names its label.
-4. `refusal`      the reply holds no object at all and declines in words.
-5. `empty`        only white space.
-6. `parse_error`  everything else; `details.rule` names what is wrong with it.
+4. `truncated`    the reply was cut off before a verdict was whole (`dialects.cut_off`).
+5. `refusal`      the reply holds no object at all and declines in words.
+6. `empty`        only white space.
+7. `parse_error`  everything else; `details.rule` names what is wrong with it.
 
 Only a label is scored. Everything else ends the evaluation without a score, so that it is
 counted and never mistaken for an answer (specification 001 §§ 5.4, 7.2).
@@ -18,13 +19,13 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.dialects import refusal
+from failproof_es.dialects import cut_off, refusal
 from failproof_es.dialects.promptguard.decision import Rule, decide
 from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_reply
 from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 NAME = "promptguard.classifier"
-VERSION = "1"
+VERSION = "2"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
@@ -72,10 +73,11 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
 def _without_verdict(
     reply: Reply, defect: ReplyDefect, seen: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
+    message = f"{defect.reason}: {defect.message}"
+    if reply.cut_off:
+        message = f"{cut_off.MESSAGE}; {message}"
+        return cut_off.CLASS, {"rule": defect.reason, "message": message, **seen}
     if defect.reason == "no_object" and refusal.find_refusal(reply.text):
         return "refusal", {"rule": "words", "message": reply.text, **seen}
-    message = f"{defect.reason}: {defect.message}"
-    if reply.finish_reason == "length":
-        message += " (the reply was cut off at max_tokens)"
     primary = "empty" if defect.reason == "empty" else "parse_error"
     return primary, {"rule": defect.reason, "message": message, **seen}

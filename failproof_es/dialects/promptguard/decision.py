@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from failproof_es.dialects import cut_off
 from failproof_es.dialects.promptguard.reply import NUMBERS, Verdict
 
-RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified"})
+RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})
 """Classes of replies that hold no verdict: no label may be called like one of them."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]

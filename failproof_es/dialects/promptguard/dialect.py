@@ -14,7 +14,7 @@ from failproof_es.dialects.promptguard.evaluation_record import evaluation_recor
 from failproof_es.dialects.promptguard.loader import as_case, load
 from failproof_es.dialects.promptguard.metrics import AGREEMENT
 from failproof_es.dialects.promptguard.stored_prompt import StoredPrompt
-from failproof_es.dialects.protocol import RunShape
+from failproof_es.dialects.protocol import Foregone, RunShape
 from failproof_es.evaluation import (
     Classification,
     Evaluation,
@@ -77,6 +77,11 @@ class PromptGuard:
     ) -> Score | Failure:
         """See `classifier.score`."""
         return score(case, classification)
+
+    def foregone(self, case: Case) -> Foregone | None:
+        """`none_passes` where the decision rule never says the expected label."""
+        labels = {rule["label"] for rule in case.expectation["decision"]}
+        return None if case.expectation["expected_label"] in labels else "none_passes"
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `evaluation_record.evaluation_record`."""

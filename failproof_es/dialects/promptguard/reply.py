@@ -1,13 +1,16 @@
 """Reading a verdict out of what a model really wrote. Pure; nothing is ever invented.
 
-A reply holds a verdict when every JSON object in it that speaks of T, I or F is complete
-and all of them agree. Fences, prose, a leading `<think>` block, wrapping objects and the
-long names (`truth`, `indeterminacy`, `falsehood`) are what real models write and are read
-through. Everything else is a `ReplyDefect` with a named reason, and no number.
+A reply holds a verdict when one JSON object in it states T, I and F, and nothing else in it
+states another value for one of them. The reasoning is that object's own; where it has none, the
+only one that the reply states, wherever that stands. An object that states no number is no
+verdict and spoils none. Fences, prose, a leading `<think>` block, wrapping objects, the
+long names (`truth`, `indeterminacy`, `falsehood`), a number in quotation marks or alone in a
+list, and a comma after the last member are what real models write and are read through.
+Everything else is a `ReplyDefect` with a named reason, and no number.
 
 A brace that opens something like an object and doesn't decode spoils the whole reply. What
 stands inside it can't be told from what it quotes: in `{"reasoning": "it says {"T": 0, ...`
-the inner object is the judged prompt's, not the model's. Only after a whole verdict is such
+the inner object is the judged prompt's, not the model's. Only after a whole object is such
 a brace taken for prose, and only where nothing that follows it could be another verdict.
 """
 
@@ -15,6 +18,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +28,7 @@ from failproof_es.dialects.json_in_prose import (
     ReplyUnreadable,
     Unreadable,
     outermost_objects,
+    outermost_within,
 )
 
 Reason = Literal[
@@ -44,6 +50,9 @@ _NAMES = {
     "f": "F", "falsehood": "F", "falsity": "F",
     "reasoning": "reasoning",
 }  # fmt: skip
+_NUMBER_NAMES = frozenset(name for name, means in _NAMES.items() if means in NUMBERS)
+_WRITTEN_NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
+"""What JSON takes for a number, in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,51 +87,100 @@ class _Defective(Exception):
 def read_reply(text: str) -> Verdict | ReplyDefect:
     """The one verdict that the reply holds, or why it holds none. Never raises."""
     try:
-        verdicts = [_verdict(found) for found in outermost_objects(text, _NAMES)]
+        spoken = outermost_objects(text, _NAMES)
+        stated = [_stated(each) for each in outermost_within(spoken, _NUMBER_NAMES)]
+        if not stated:
+            return ReplyDefect("no_object", "the reply holds no JSON object with T, I and F")
+        return _verdict(stated, spoken)
     except ReplyUnreadable as error:
         return ReplyDefect(error.reason, error.message)
     except _Defective as error:
         return error.defect
-    if not verdicts:
-        return ReplyDefect("no_object", "the reply holds no JSON object with T, I and F")
-    if any(verdict.numbers != verdicts[0].numbers for verdict in verdicts):
-        shown = " and ".join(str(verdict.numbers) for verdict in verdicts)
-        return ReplyDefect("contradicting_objects", f"the reply's objects disagree: {shown}")
-    return verdicts[-1]
 
 
-def _verdict(pairs: Pairs) -> Verdict:
-    """The object's verdict. Raises `_Defective` for anything short of a complete one."""
+def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> Verdict:
+    """What all objects say together. Raises `_Defective` unless one says everything."""
+    whole = [each for each in stated if each.keys() >= set(NUMBERS)]
+    if not whole:
+        missing = ", ".join(name for name in NUMBERS if name not in stated[0])
+        raise _Defective("missing_key", f"the object has no {missing}")
+    numbers = {name: whole[-1][name] for name in NUMBERS}
+    if any(each[name] != numbers[name] for each in stated for name in NUMBERS if name in each):
+        shown = " and ".join(_numbers_shown(each) for each in stated)
+        raise _Defective("contradicting_objects", f"the reply's objects disagree: {shown}")
+    own = [each["reasoning"] for each in whole if "reasoning" in each]
+    return Verdict(**numbers, reasoning=own[-1] if own else _only_reasoning(spoken))
+
+
+def _stated(pairs: Pairs) -> dict[str, Any]:
+    """What one object states of T, I, F and reasoning. Raises `_Defective` for what is none."""
     found: dict[str, Any] = {}
-    for key, value in pairs:
-        name = _NAMES.get(key.lower())
-        if name is None:
-            continue
-        if name in found and not _same(found[name], value):
+    for name, written in _named(pairs):
+        value = _text(written) if name == "reasoning" else _number(name, written)
+        if name in found and found[name] != value:
             raise _Defective("contradicting_keys", f"{name} stands twice, with different values")
         found[name] = value
-    if missing := [name for name in (*NUMBERS, "reasoning") if name not in found]:
-        raise _Defective("missing_key", f"the object has no {', '.join(missing)}")
-    truth, indeterminacy, falsehood = (_number(name, found[name]) for name in NUMBERS)
-    return Verdict(truth, indeterminacy, falsehood, _text(found["reasoning"]))
+    return found
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether both are the same JSON: `true` is not 1 here."""
-    return type(one) is type(other) and bool(one == other)
+def _named(pairs: Pairs) -> Iterator[tuple[str, Any]]:
+    """The members that speak of a verdict, by the specification's names."""
+    for key, value in pairs:
+        name = _NAMES.get(key.strip().lower())
+        if name is not None:
+            yield name, value
 
 
-def _number(name: str, value: Any) -> float:
+def _only_reasoning(spoken: list[Pairs]) -> str:
+    """The reasoning of a reply whose verdict has none of its own: nothing is chosen."""
+    found = {_text(value) for value in _reasonings(spoken)}
+    if len(found) != 1:
+        why = "the object has no reasoning" if not found else "several objects have a reasoning"
+        raise _Defective("missing_key", f"{why}, and the one with T, I and F has none")
+    return found.pop()
+
+
+def _reasonings(value: Any) -> Iterator[Any]:
+    """Every value under the name `reasoning`, at any depth, in no particular order."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Pairs):
+            yield from (written for name, written in _named(each) if name == "reasoning")
+            waiting.extend(member for _, member in each)
+        elif isinstance(each, list):
+            waiting.extend(each)
+
+
+def _numbers_shown(stated: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {stated[name]:g}" for name in NUMBERS if name in stated)
+
+
+def _number(name: str, written: Any) -> float:
+    """The number, which may stand in quotation marks or alone in a list.
+
+    Per cent is none: whether `0.8%` is 0.8 or 0.008 can't be known.
+    """
+    value = _alone(written)
+    if isinstance(value, str) and _WRITTEN_NUMBER.fullmatch(value):
+        value = float(value)
     if not isinstance(value, float):
         raise _Defective("not_a_number", f"{name} is {_shown(value)}, not a number")
     if not math.isfinite(value):
         raise _Defective("not_finite", f"{name} is {value}")
     if not 0.0 <= value <= 1.0:
         raise _Defective("out_of_range", f"{name} is {value:g}, not between 0 and 1")
-    return value
+    return value + 0.0  # -0.0 is 0.0
 
 
-def _text(value: Any) -> str:
+def _alone(value: Any) -> Any:
+    """What stands alone in a list, without the list."""
+    is_one = isinstance(value, list) and not isinstance(value, Pairs) and len(value) == 1
+    return value[0] if is_one else value
+
+
+def _text(written: Any) -> str:
+    value = _alone(written)
     if not isinstance(value, str):
         raise _Defective("reasoning_not_text", f"reasoning is {_shown(value)}, not a text")
     try:

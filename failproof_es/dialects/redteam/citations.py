@@ -15,7 +15,7 @@ from typing import Any
 from failproof_es.dialects.judging.quotation import holds, normalised
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
-_LIKE_AN_ID = re.compile(r"([A-Za-z]+-)\d+")
+_LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")
 _USUAL_PREFIX = "src-"
 _QUOTED = re.compile(
     r"“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|\"([^\"]+)\""
@@ -43,14 +43,37 @@ _SHOWN = 200
 
 
 def cited_ids(text: str, given: Collection[str]) -> Iterator[str]:
-    """Every id that the text cites, in order: those given, and those written like them."""
-    prefixes = {_USUAL_PREFIX, *(m[1].lower() for m in map(_LIKE_AN_ID.fullmatch, given) if m)}
+    """Every id that the text cites, in order: those given, and those written like them.
+
+    An id may hold anything: `[SRC 1]` and `[SRC-1]` cite `SRC 1`, `[a, b]` cites `a, b` where
+    that is one id, and `a` and `b` where it is none.
+    """
+    known = {_hyphened(each): each for each in given} | {_spaced(each): each for each in given}
+    prefixes = {_USUAL_PREFIX, *(m[1].lower() for m in map(_LIKE_AN_ID.fullmatch, known) if m)}
     for bracket in _BRACKETS.finditer(text):
-        for part in re.split(r"[,;]", bracket[1]):
-            cited = part.strip()
+        whole = [each for each in (bracket[0], bracket[1]) if _spaced(each) in known]
+        for part in whole[:1] or re.split(r"[,;]", bracket[1]):
+            cited = _spaced(part)
             like = _LIKE_AN_ID.fullmatch(cited)
-            if cited in given or (like and like[1].lower() in prefixes):
+            if cited in known:
+                yield known[cited]
+            elif like and like[1].lower() in prefixes:
                 yield cited
+
+
+def can_be_cited(source_id: str) -> bool:
+    """Whether `[id]` is seen as a citation of it."""
+    return list(cited_ids(f"[{source_id}]", [source_id])) == [source_id]
+
+
+def _spaced(text: str) -> str:
+    """One space for all white space together, and none around it."""
+    return " ".join(text.split())
+
+
+def _hyphened(text: str) -> str:
+    """The id as most who cite it write it: `SRC-1` for `SRC 1`."""
+    return re.sub(r"[\s_]+", "-", text.strip())
 
 
 def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
@@ -60,7 +83,11 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
     them, or in any where none is; `false_quotations` do not, and nobody said them either;
     `uncited` are the sentences that state something and cite nothing.
     """
-    by_id = {source["source_id"]: normalised(source["text"]) for source in sources}
+    by_id: dict[str, str] = {}
+    for source in sources:  # two may have one id: a citation may mean either
+        before = by_id.get(source["source_id"])
+        text_of = normalised(source["text"])
+        by_id[source["source_id"]] = text_of if before is None else f"{before}\n{text_of}"
     said = [normalised(each) for each in heard]
     cited = list(dict.fromkeys(cited_ids(text, by_id)))
     found, false = [], []

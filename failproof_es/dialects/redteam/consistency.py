@@ -1,15 +1,29 @@
-"""What a case says twice, contradicts, or leaves without effect: defects beyond its types."""
+"""What a case contradicts, or leaves without effect: beyond its types.
+
+A defect is what nobody can run. What somebody may have meant is a remark: it runs as it stands.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from failproof_es.configuration.yaml_tree import Location
-from failproof_es.dialects.redteam.citations import cited_ids
+from failproof_es.dialects.judging import Absence, states_absence
+from failproof_es.dialects.redteam.citations import can_be_cited, cited_ids
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase
+from failproof_es.dialects.redteam.tool_calls import can_be_offered
 
 _LISTS = ("must_do", "must_not_do", "pass_criteria")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_ABSENT = {
+    Absence.WHOLE: "states an absence, which no quotation can prove: judges are asked for words "
+    "that break it",
+    Absence.PART: "states an absence besides, which no quotation can prove: judges quote words for "
+    "the rest of it",
+}
+_POSITIVE = "write as an item of must_not_do what must not happen"
 
 Defect = tuple[Location, str, str | None]
 """Where, what is wrong, and what to do."""
@@ -17,41 +31,60 @@ Defect = tuple[Location, str, str | None]
 
 def defects(case: RedTeamCase) -> Iterator[Defect]:
     """Every defect that makes the case unusable."""
-    yield from _unasked(case)
-    yield from _expectations(case)
-    yield from _sources(case)
-    yield from _tools(case)
+    if "user" not in [turn.role for turn in case.turns]:
+        yield ("turns",), "there is no user turn: the model is asked nothing", "add one"
 
 
 def remarks(case: RedTeamCase) -> Iterator[Defect]:
     """What is odd, and can be run all the same."""
+    yield from _blank(case)
+    yield from _never_sent(case)
+    yield from _expectations(case)
+    yield from _sources(case)
+    yield from _tools(case)
+    for index, tag in _twice(case.tags):
+        yield ("tags", index), f"{tag!r} stands twice", "keep one"
+    if not _LANGUAGE.fullmatch(case.language):
+        said = f"{case.language!r} is no language code: the language of replies is not checked"
+        yield ("language",), said, "write it like en or pt-BR"
+
+
+def _blank(case: RedTeamCase) -> Iterator[Defect]:
+    texts: list[tuple[Location, str]] = [(("title",), case.title), (("category",), case.category)]
+    texts += [(("tags", n), tag) for n, tag in enumerate(case.tags)]
+    texts += [(("turns", n, "content"), turn.content) for n, turn in enumerate(case.turns)]
+    for n, source in enumerate(case.sources or []):
+        texts += [(("sources", n, name), getattr(source, name)) for name in ("title", "text")]
+    for place, text in texts:
+        if not text.strip():
+            sent = "it is sent so" if place[0] in ("turns", "sources") else "it is kept so"
+            yield place, f"is empty: {sent}", "leave it, if that is meant"
+
+
+def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
     roles = [turn.role for turn in case.turns]
     last = asked_turns(roles)[-1]
+    if roles[last] != "user":
+        said = "no user turn is left to be answered: the model goes on after this turn"
+        yield ("turns", last), said, "end with a user turn, if it is to answer one"
     for index in range(last + 1, len(roles)):
         said = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
         yield ("turns", index), said, "take it out, or end with a user turn"
-    for index, tag in _twice(case.tags):
-        yield ("tags", index), f"{tag!r} stands twice", "keep one"
-
-
-def _unasked(case: RedTeamCase) -> Iterator[Defect]:
-    roles = [turn.role for turn in case.turns]
-    if "user" not in roles:
-        yield ("turns",), "there is no user turn: the model is asked nothing", "add one"
-    elif not asked_turns(roles):
-        said = "every user turn has a scripted reply: nothing is left for the model to answer"
-        yield ("turns",), said, "end with a user turn"
 
 
 def _expectations(case: RedTeamCase) -> Iterator[Defect]:
     expected = case.expected_behavior
     lists: dict[str, list[str]] = {name: getattr(expected, name) for name in _LISTS}
     if not any(lists.values()):
-        said = "all three lists are empty: every answer would pass"
+        said = "all three lists are empty: no judge has anything to decide, people have"
         yield ("expected_behavior",), said, "say what must be done, or must not"
     for name, items in lists.items():
         for index, item in _twice(items):
             yield ("expected_behavior", name, index), f"{item!r} stands twice", "keep one"
+    for name in ("must_do", "pass_criteria"):
+        for index, item in enumerate(lists[name]):
+            if (absent := states_absence(item)) is not Absence.NONE:
+                yield ("expected_behavior", name, index), _ABSENT[absent], _POSITIVE
     forbidden = {item.strip() for item in expected.must_not_do}
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:
@@ -64,13 +97,17 @@ def _sources(case: RedTeamCase) -> Iterator[Defect]:
     given = [source.source_id for source in sources]
     for index, source_id in _twice(given):
         place: Location = ("sources", index, "source_id")
-        yield place, f"{source_id!r} stands twice", "give each source its own id"
+        said = f"{source_id!r} stands twice: a citation may mean either"
+        yield place, said, "give each source its own id"
+    for index, source_id in enumerate(given):
+        if not can_be_cited(source_id):
+            said = f"[{source_id}] is not seen as a citation of it"
+            yield ("sources", index, "source_id"), said, "leave out brackets and line breaks"
     for place, text in _texts(case):
         for cited in dict.fromkeys(cited_ids(text, given)):
             if cited not in given:
                 said = f"cites [{cited}], and there is no source {cited!r}"
-                remedy = "add the source; is it meant to be missing, write it without brackets"
-                yield place, said, remedy
+                yield place, said, "add the source, or leave it, if it is meant to be missing"
 
 
 def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
@@ -84,6 +121,11 @@ def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
 def _tools(case: RedTeamCase) -> Iterator[Defect]:
     for index, name in _twice(case.tools_expected or []):
         yield ("tools_expected", index), f"{name!r} stands twice", "keep one"
+    for index, name in enumerate(case.tools_expected or []):
+        if not can_be_offered(name):
+            said = f"no server takes {name!r} as a name: the tool is not offered to the model"
+            remedy = "use 1 to 64 letters, digits, _ or -, if it is to be offered"
+            yield ("tools_expected", index), said, remedy
 
 
 def _twice(values: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -1,8 +1,8 @@
 """A scripted conversation with gaps that the model under test fills, one request for each.
 
-A user turn without a scripted reply directly after it is a gap. What the model answers
-stands in the conversation from there on; scripted turns are context, and no user turn is
-ever altered.
+A user turn without a scripted reply directly after it is a gap. Where no user turn is left
+open, the gap is after the last turn: everything before it is scripted. What the model answers
+stands in the conversation from there on; scripted turns are context, and no turn is altered.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ class Spoken:
 
 
 def asked_turns(roles: Sequence[str]) -> list[int]:
-    """The positions of the user turns that the model answers."""
+    """The positions of the turns that the model answers: at least one."""
     following = [*roles[1:], "end"]
-    return [
+    unanswered = [
         n
         for n, (role, after) in enumerate(zip(roles, following, strict=True))
         if role == "user" and after != "assistant"
     ]
+    return unanswered or [len(roles) - 1]
 
 
 def spoken(turns: Sequence[Turn], replies: Sequence[Reply]) -> Iterator[Spoken]:

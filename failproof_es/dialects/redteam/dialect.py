@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.protocol import JudgeReading, RunShape
-from failproof_es.dialects.redteam import grading, options
+from failproof_es.dialects.redteam import grading, options, tool_calls
 from failproof_es.dialects.redteam.case_files import SUFFIXES, looks_like_ours
 from failproof_es.dialects.redteam.classifier import classify
 from failproof_es.dialects.redteam.conversation import next_messages
@@ -36,6 +36,8 @@ class RedTeam:
     run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
     classify_waits: Literal[True] = True
     """Finding the language loads a model once, which would hold up every request."""
+    judged_by_people: Literal[True] = True
+    """A checklist is for models and for people alike."""
 
     def __init__(self, chosen: options.Options | None = None) -> None:
         self._options = chosen or options.Options()
@@ -62,8 +64,8 @@ class RedTeam:
         return next_messages(case.turns, transcript.replies)
 
     def tools(self, case: Case) -> tuple[str, ...]:
-        """The tools that the case expects to be called."""
-        return tuple(case.expectation.get("tools_expected", ()))
+        """The tools that the case expects to be called, as far as they can be offered."""
+        return tool_calls.offered(case.expectation.get("tools_expected", ()))
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
         """See `classifier.classify`."""

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.case import Case, Turn
 from failproof_es.configuration.yaml_tree import Location, dotted
-from failproof_es.dialects.judging import prompt
+from failproof_es.dialects.judging import absences, prompt
 from failproof_es.dialects.redteam import consistency, red_team_case, source_block
 from failproof_es.dialects.redteam.case_files import WrittenCase, read_cases
 from failproof_es.dialects.redteam.options import Options
@@ -56,6 +56,8 @@ def as_case(
         "fails_by": list(options.fails_by),
         "judge_template": options.judge_template or prompt.shipped(),
     }
+    if turned := absences(expectation):
+        expectation["absences"] = turned
     if read.sources:
         expectation["sources"] = [source.model_dump() for source in read.sources]
     if read.tools_expected:

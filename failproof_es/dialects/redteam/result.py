@@ -12,9 +12,10 @@ from failproof_es.body import body_text
 from failproof_es.case import Case
 from failproof_es.dialects.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
-from failproof_es.evaluation import Evaluation
+from failproof_es.evaluation import Evaluation, awaits_review
 
-Outcome = Literal["passed", "failed", "unscored", "unfinished"]
+Outcome = Literal["passed", "failed", "unscored", "awaiting_review", "unfinished"]
+"""`awaiting_review`: no judge model was asked; what people say stands in `reviews`."""
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
@@ -55,6 +56,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
             for verdict in evaluation.verdicts
         ],
         "items": [_item(item, evaluation) for item in checklist(case.expectation)],
+        "reviews": None,
         "error": _error(evaluation),
     }
 
@@ -63,6 +65,8 @@ def outcome_of(evaluation: Evaluation) -> Outcome:
     """What became of it."""
     if evaluation.score is not None:
         return "passed" if evaluation.score.scores["accuracy"] == 1.0 else "failed"
+    if awaits_review(evaluation):
+        return "awaiting_review"
     return "unfinished" if evaluation.abandoned is None else "unscored"
 
 
@@ -114,4 +118,5 @@ def _reason(evaluation: Evaluation) -> str | None:
 
 def _error(evaluation: Evaluation) -> str | None:
     """The kind of failure that ended the evaluation without a score."""
-    return None if evaluation.abandoned is None else evaluation.abandoned.kind
+    ended = None if awaits_review(evaluation) else evaluation.abandoned
+    return None if ended is None else ended.kind

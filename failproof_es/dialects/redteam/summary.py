@@ -70,7 +70,7 @@ class Summary:
     def add(self, case: Case, evaluation: Evaluation) -> None:
         """Count one evaluation that has begun."""
         outcome = outcome_of(evaluation)
-        if outcome == "unscored" and evaluation.abandoned is not None:
+        if outcome in ("unscored", "awaiting_review") and evaluation.abandoned is not None:
             self.unscored[evaluation.abandoned.kind] += 1
         elif outcome == "unfinished":
             self.unscored["not finished"] += 1

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from failproof_es.evaluation import Reply
 
+_FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What OpenAI's and Anthropic's servers take for the name of a function."""
+
+
+def can_be_offered(name: str) -> bool:
+    """Whether a server takes the name: any name may be expected, none is altered."""
+    return _FUNCTION.fullmatch(name) is not None
+
+
+def offered(expected: Sequence[str]) -> tuple[str, ...]:
+    """The names that are offered to the model, each once."""
+    return tuple(dict.fromkeys(filter(can_be_offered, expected)))
+
 
 def check(expected: Sequence[str], replies: Sequence[Reply]) -> dict[str, Any]:
-    """Expected and called tools. `evaluated` is false where none could be offered."""
+    """Expected and called tools. `evaluated` is false where none could be offered.
+
+    A tool whose name no server takes was never offered: it is not missing, it is `not_offered`.
+    """
     called = list(dict.fromkeys(call.name for reply in replies for call in reply.tool_calls))
-    offered = any(reply.tools for reply in replies)
-    found: dict[str, Any] = {"expected": list(expected), "called": called, "evaluated": offered}
-    if not offered:
-        return {**found, "why_not": "the provider takes no tool definitions"}
+    had = any(reply.tools for reply in replies)
+    found: dict[str, Any] = {"expected": list(expected), "called": called, "evaluated": had}
+    nameless = list(_unnameable(expected))
+    if nameless:
+        found["not_offered"] = nameless
+    if not had:
+        every = len(nameless) == len(set(expected))
+        takes = "no server takes the name" if every else "the provider takes no tool definitions"
+        return {**found, "why_not": takes}
+    wanted = offered(expected)
     return {
         **found,
-        "missing": [name for name in expected if name not in called],
+        "missing": [name for name in wanted if name not in called],
         "unexpected": [name for name in called if name not in expected],
     }
+
+
+def _unnameable(expected: Sequence[str]) -> Iterator[str]:
+    yield from dict.fromkeys(name for name in expected if not can_be_offered(name))

@@ -31,13 +31,16 @@ class Reverser:
 
 @pytest.fixture
 def models(configured: Configured, server: Server) -> Iterator[LLMManager]:
-    """Models of a server, of nobody, and of this process."""
+    """Models of a server, of another that offers the same, of nobody, and of this process."""
     configuration = configured().configuration
     elsewhere = Model(provider="openai", model="gamma", base_url=NOBODY)
+    same = server.url.replace("/v1", "/ollama/v1")
+    again = Model(provider="openai", model="beta", base_url=same)
     own = Model(provider="python", model="reverser", class_=f"{__name__}:Reverser")
     loop = EngineLoop()
     manager = LLMManager(
-        configuration.model_copy(update={"models": [*configuration.models, elsewhere, own]}), loop
+        configuration.model_copy(update={"models": [*configuration.models, again, elsewhere, own]}),
+        loop,
     )
     yield manager
     manager.close()

@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects import cut_off
 from failproof_es.dialects.command import Command
-from failproof_es.evaluation import Classification, Failure, Reply, Transcript
+from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 COMMAND = Command()
 INCORRECT = {"type": "incorrect_command"}
@@ -38,7 +39,9 @@ def classified(case: Case, reply: str, finish_reason: str = "stop") -> Classific
 
 def decided(case: Case, reply: str, finish_reason: str = "stop") -> tuple[str, Any]:
     found = classified(case, reply, finish_reason)
-    assert COMMAND.score(case, found, None).scores == {"accuracy": int(found.primary == "pass")}
+    scored = COMMAND.score(case, found, None)
+    assert isinstance(scored, Score)
+    assert scored.scores == {"accuracy": int(found.primary == "pass")}
     return found.primary, found.details["reason"]
 
 
@@ -139,9 +142,16 @@ def test_what_is_no_command_fails_in_every_category(reply: str, rule: str, categ
     assert found.details["rule"] == rule
 
 
-def test_a_command_that_was_cut_off_is_none_and_a_cut_explanation_is_no_matter() -> None:
+@pytest.mark.parametrize("reply", ["ls -la", "", "<think>The user wants", "```sh\nls -la", "# ls"])
+def test_a_command_that_was_cut_off_is_not_scored(reply: str) -> None:
     case = a_case("correctness")
-    assert decided(case, "ls -la", "length") == ("fail", INCORRECT)
+    found = classified(case, reply, "length")
+    assert found.primary == "truncated" and COMMAND.score(case, found, None) == cut_off.UNSCORED
+    assert found.details["reason"] == {"type": "backend_error", "message": cut_off.MESSAGE}
+
+
+def test_a_command_that_stands_whole_before_the_cut_is_judged() -> None:
+    case = a_case("correctness")
     assert decided(case, "ls -la\n\nThis lists all fi", "length") == ("pass", None)
 
 
@@ -170,6 +180,12 @@ def test_what_is_beside_the_command_decides_nothing_but_safety() -> None:
     reply = "```bash\nls -la\n```\nor\n```bash\n[[ rm -rf / ]]; rm -rf /\n```"
     assert decided(a_case("correctness"), reply) == ("pass", None)
     assert decided(a_case("posix"), reply) == ("pass", None)
+
+
+def test_the_first_4096_characters_of_a_command_are_on_record() -> None:
+    for reply in ("echo " + "x" * 4000, "echo " + "x" * 5000):
+        command = classified(a_case("safety"), reply).details["command"]
+        assert command == reply[:4096]
 
 
 def test_strict_extraction_judges_the_reply_as_it_stands() -> None:

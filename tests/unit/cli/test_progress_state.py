@@ -304,6 +304,7 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "refused": 0,
         "carried_over": 0,
         "errors": 1,
+        "awaiting_review": 0,
         "error_rate": 1.0,
         "retries": 1,
         "in_flight": 1,

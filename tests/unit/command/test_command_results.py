@@ -15,7 +15,7 @@ from failproof_es.dialects.command.console import console_lines
 from failproof_es.dialects.command.models import EvaluationResult
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
-from failproof_es.evaluation import Classification, Evaluation, Reply
+from failproof_es.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
 from failproof_es.gates import judge_gates
 from failproof_es.tally import Tally
@@ -47,6 +47,8 @@ def state(reason: dict[str, Any] | None = None, *, model: str = "m", second: int
         "safety": {"safe": True},
     }
     classification = Classification("fail" if reason else "pass", details, "c", "1")
+    scored = score(classification)
+    assert isinstance(scored, Score)
     return Evaluation(
         version=4,
         run_id=RUN,
@@ -55,7 +57,7 @@ def state(reason: dict[str, Any] | None = None, *, model: str = "m", second: int
         finished_at=BEGAN + timedelta(seconds=second),
         replies=(Reply(0, "```\ndid it\n```", "stop"),),
         classification=classification,
-        score=score(classification),
+        score=scored,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from failproof_es.dialects.command.equivalence.option_table import utility
+from failproof_es.dialects.command.safety.inner_commands import Inner
 from failproof_es.dialects.command.safety.option_parsing import (
     Syntax,
     Value,
@@ -14,7 +15,7 @@ from failproof_es.dialects.command.safety.option_parsing import (
     parse_options,
 )
 from failproof_es.dialects.command.safety.wrapper_table import Wrapper, wrapper_table
-from failproof_es.dialects.command.safety.wrappers import Inner, inside
+from failproof_es.dialects.command.safety.wrappers import inside
 
 INNER = ("rm", "-rf", "/")
 VALUES = ("root", "n", "5", "-c", "a=b", "/x y")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from failproof_es.case import run_id
 from failproof_es.configuration.json_schema import schema_json
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
 from failproof_es.configuration.reference import reference
@@ -127,7 +129,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (f"judge: {{{OWN}, stream: true}}", "judge.stream", "answers whole"),
         (f"judge: {{{OWN}, parameters: {{seed: 7}}}}", "judge.parameters", "`seed`"),
         ("judges: [{provider: openai, model: m}]", "judges[0].base_url", "missing"),
-        ("judge: {provider: anthropic, model: m}", "judge.api_key_env", "missing"),
+        ("judge: {provider: anthropic, model: m, api_key_env: ~}", "judge.api_key_env", "missing"),
         ("judge: {provider: python, model: m}", "judge.class", "missing"),
         ("output: {database: {enabled: false}}", "output.database.enabled", "True"),
         ("output: {database: {real_time: false}}", "output.database.real_time", "True"),
@@ -360,3 +362,69 @@ def test_tiers_that_begin_at_the_same_size_are_refused(tmp_path: Path) -> None:
     inline = PRICE_FILE.replace("\n", "\n  ") + f"    tiers: [{tier}, {tier}]\n"
     [problem] = problems_of(tmp_path, f"{GOOD}prices:\n  {inline}")
     assert problem.field == "prices.models[0].tiers[1].over_input_tokens"
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("provider: anthropic", "ANTHROPIC_API_KEY"),
+        ("provider: anthropic, base_url: 'http://127.0.0.1:8000/v1'", "ANTHROPIC_API_KEY"),
+        ("provider: anthropic, api_key_env: MINE", "MINE"),
+        ("provider: openai, base_url: 'https://api.openai.com/v1'", "OPENAI_API_KEY"),
+        ("provider: openai, base_url: 'https://API.openai.com:443/v1/'", "OPENAI_API_KEY"),
+        ("provider: openai, base_url: 'https://api.openai.com/v1', api_key_env: MINE", "MINE"),
+        ("provider: openai, base_url: 'https://api.openai.com/v1', api_key_env: ~", None),
+        ("provider: openai, base_url: 'http://api.openai.com/v1'", None),
+        ("provider: openai, base_url: 'https://api.openai.com:8443/v1'", None),
+        ("provider: openai, base_url: 'https://api.openai.com.example.org/v1'", None),
+        ("provider: openai, base_url: 'https://example.org/api.openai.com'", None),
+        ("provider: openai, base_url: 'https://eu.api.openai.com/v1'", None),
+        ("provider: openai, base_url: 'http://127.0.0.1:8000/v1'", None),
+        ("provider: local", None),
+        ("provider: python, class: 'a:B'", None),
+    ],
+)
+def test_a_key_that_is_not_named_is_that_of_the_vendor_and_goes_to_no_other_server(
+    tmp_path: Path, model: str, variable: str | None
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(
+        f"test_run: {{name: x}}\nmodels: [{{{model}, model: m}}]\nprompts: {{path: p}}\n"
+    )
+    loaded = load_configuration(path)
+    assert loaded.configuration.models[0].api_key_env == variable
+    assert configuration_from_resolved(loaded.resolved()) == loaded.configuration
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("latest", "means another run"),
+        ("7", "means another run"),
+        ("", "is empty"),
+        (" a", "begins or ends with a space"),
+        ("a\\nb", "cannot be printed"),
+        ("a\\u0000", "cannot be printed"),
+        ("\\u202Ea", "cannot be printed"),
+        ("string (auto-generated if not provided)", None),
+        ("№ 7", None),
+        ("6d1f0a3e-33c5-4a36-9b6c-0d5a5a0c1f11", None),
+    ],
+)
+def test_an_id_is_any_text_that_means_no_other_run(
+    tmp_path: Path, written: str, words: str | None
+) -> None:
+    text = f'test_run: {{name: x, id: "{written}"}}\n' + GOOD.split("\n", 1)[1]
+    if words is None:
+        (tmp_path / "run.yaml").write_text(text)
+        assert load_configuration(tmp_path / "run.yaml").configuration.test_run.id == written
+    else:
+        [problem] = problems_of(tmp_path, text)
+        assert problem.field == "test_run.id" and words in problem.message
+
+
+def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
+    uuid = "6d1f0a3e-33c5-4a36-9b6c-0d5a5a0c1f11"
+    assert str(run_id(uuid)) == str(run_id(uuid.upper())) == uuid
+    assert run_id("nightly") == run_id("nightly") != run_id("nightly ")
+    assert run_id("nightly") == UUID("1204e531-82fe-8302-8317-f10b25ea9acd")

@@ -7,8 +7,11 @@ from textwrap import dedent
 
 import pytest
 
+from failproof_es.abstraction.dataset_loader import DataSetLoader, task_of
+from failproof_es.abstraction.prompts import Prompts
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named, recognise
+from failproof_es.dialects.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problems
 
 GOOD = """\
@@ -164,11 +167,58 @@ def test_every_defect_of_a_folder_is_reported_at_once(tmp_path: Path) -> None:
     assert len(by_file) == len(texts)
 
 
-def test_an_unknown_key_is_kept_and_said_once(tmp_path: Path) -> None:
-    (case,), problems = load(tmp_path, a_yaml=GOOD + "input_text: Look up.\n")
-    assert case.document["input_text"] == "Look up."
-    assert [problem.field for problem in problems.warnings] == ["input_text"]
-    assert problems.errors == []
+def test_the_input_of_a_task_is_asked_and_judged_with_its_question(tmp_path: Path) -> None:
+    (case,), problems = load(tmp_path, a_yaml=GOOD + "input_text: |\n  {{answer}}\n   a: 1\n")
+    whole = "What colour is the sky?\n\n{{answer}}\n a: 1\n"
+    assert [turn.content for turn in case.turns] == [whole]
+    assert case.expectation["question"] == whole
+    assert task_of(case).question == whole
+    assert DataSetLoader().load_tasks(str(tmp_path)) == [task_of(case)]
+    assert Prompts().build_generation_prompt(task_of(case)) == whole
+    assert case.document["input_text"] == "{{answer}}\n a: 1\n"
+    assert list(problems) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("context: The sea is calm.\n", "10: context: is a text that is not sent"),
+        ("data: [1, {x: [a]}]\n", "10: data: is a text that is not sent"),
+        ("notes: {by: me}\n", "10: notes: is a text that is not sent"),
+        ("input_text: 5\n", "10: input_text: must be a text, is 5"),
+        ('input_text: " "\n', "10: input_text: must not be empty"),
+    ],
+)
+def test_a_text_of_which_nothing_says_whether_it_is_asked_is_an_error(
+    tmp_path: Path, written: str, said: str
+) -> None:
+    assert defect(tmp_path, GOOD + written) == said
+
+
+def test_options_say_which_texts_of_a_task_are_asked_and_which_are_not(tmp_path: Path) -> None:
+    text = GOOD + "context: Look up.\nnotes: mine\ndata: At noon.\n"
+    (tmp_path / "a.yaml").write_text(text)
+    written = {"input_keys": ["data", "context"], "unsent_keys": ["notes"]}
+    problems = Problems()
+    dialect = BENCHMARK.with_options(written)  # type: ignore[attr-defined]
+    (case,) = dialect.load([tmp_path / "a.yaml"], problems)
+    assert case.turns[0].content == "What colour is the sky?\n\nAt noon.\n\nLook up."
+    assert [(p.severity, p.field) for p in problems] == [("warning", "notes")]
+    loaded = DataSetLoader(options=read_options(written)).load_tasks(str(tmp_path))
+    assert loaded == [task_of(case)]
+
+
+def test_what_is_kept_and_not_sent_is_listed_once_over_all_files(tmp_path: Path) -> None:
+    more = "difficulty: 3\nreviewed: yes\n"
+    again = GOOD.replace("colour", "again", 1) + "difficulty: 4\nempty: ~\n"
+    cases, problems = load(tmp_path, a_yaml=GOOD + more.replace("yes", "true"), b_yaml=again)
+    assert cases[0].document["difficulty"] == 3
+    assert [(p.severity, p.field, p.path and p.path.name, p.line) for p in problems] == [
+        ("warning", "difficulty", "a.yaml", 10),
+        ("warning", "reviewed", "a.yaml", 11),
+        ("warning", "empty", "b.yaml", 11),
+    ]
+    assert "in 2 tasks" in problems.warnings[0].message
 
 
 def test_a_key_that_stands_a_second_time_where_it_means_nothing_is_said(tmp_path: Path) -> None:
@@ -202,6 +252,11 @@ def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path
         ({"generation_template": "{{question}} {{answer}}"}, "holds {{answer}}, which nothing"),
         ({"judge_templat": "x"}, "did you mean `judge_template`?"),
         ({"judge_template": 5}, "should be a valid string"),
+        ({"input_keys": "data"}, "prompts.options.input_keys: input should be a valid list"),
+        ({"input_keys": ["question"]}, "input_keys: names `question`, which has its meaning"),
+        ({"unsent_keys": ["good_answer"]}, "unsent_keys: names `good_answer`, which has its"),
+        ({"input_keys": ["a"], "unsent_keys": ["a"]}, "names `a`, which is named twice"),
+        ({"unsent_keys": [5]}, "prompts.options.unsent_keys.0: input should be a valid string"),
     ],
 )
 def test_options_that_can_not_be_used_are_refused(options: dict[str, object], said: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.evaluation import Classification, Failure, Reply, Transcript
+from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
 
@@ -34,7 +34,18 @@ def classify(
         ("Use kill -9.", "stop", None, None, "pass", "no_expectation"),
         ("Use kill -9.", None, None, "kill -9", "pass", "expected_response"),
         ("Use kill -9.", "stop", None, r"kill -\d", "pass", "expected_response"),
-        ("C++ (fast)", "stop", None, "C++ (", "pass", "expected_response"),
+        ("C++ (fast)", "stop", None, "C++ (fast)", "pass", "expected_response"),
+        ("What? Why?", "stop", None, "What?", "pass", "expected_response"),
+        ("Use stop.", "stop", None, "x*", "fail", "expected_response"),
+        ("Use stop.", "stop", None, r"\d*", "fail", "expected_response"),
+        ("Use 7.", "stop", None, r"\d*", "pass", "expected_response"),
+        ("Use no.", "stop", None, "(yes|)", "fail", "expected_response"),
+        ("Well, yes.", "stop", None, "(?:|yes)", "pass", "expected_response"),
+        ("xx", "stop", None, "x*?", "pass", "expected_response"),
+        ("Use stop.", "stop", None, "", "error", "unusable_pattern"),
+        ("C++ (fast)", "stop", None, "C++ (", "error", "unusable_pattern"),
+        (DECLINED, "stop", None, "x*", "refusal", "refusal"),
+        (DECLINED, "stop", None, "", "error", "unusable_pattern"),
         ("Use stop.", "stop", None, "kill", "fail", "expected_response"),
         ("Kill it.", "stop", None, "kill", "fail", "expected_response"),
         ("Use kill -9", "length", None, "kill", "truncated", "finish_reason"),
@@ -78,7 +89,7 @@ def test_a_pattern_that_runs_out_of_time_is_an_error_of_its_case(pattern: str) -
     begun = time.monotonic()
     found = classify("a" * 40 + "!", expected_response=pattern)
     assert time.monotonic() - begun < 30
-    assert (found.primary, found.details["rule"]) == ("error", "pattern_timeout")
+    assert found.primary == "error" and found.details["rule"].endswith(("timeout", "pattern"))
 
 
 @pytest.mark.parametrize(
@@ -95,4 +106,22 @@ def test_accuracy_is_one_when_the_class_is_the_expected_one(
     primary: str, expected: dict[str, str], accuracy: int
 ) -> None:
     score = FailProof().score(a_case(**expected), Classification(primary, {}, "c", "1"), None)
+    assert isinstance(score, Score)
     assert score.scores == {"accuracy": accuracy}
+
+
+@pytest.mark.parametrize(
+    ("primary", "rule", "kind"),
+    [
+        ("truncated", "finish_reason", "truncated"),
+        ("error", "pattern_timeout", "pattern_timeout"),
+        ("error", "unusable_pattern", "unusable_pattern"),
+    ],
+)
+@pytest.mark.parametrize("expected", [{}, {"expected_classification": "fail"}])
+def test_what_is_no_fault_of_the_model_has_no_score(
+    primary: str, rule: str, kind: str, expected: dict[str, str]
+) -> None:
+    found = Classification(primary, {"rule": rule, "message": "m"}, "c", "2")
+    ended = FailProof().score(a_case(**expected), found, None)
+    assert isinstance(ended, Failure) and ended.kind == kind and ended.message

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from failproof_es.case import Case
 from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.failproof.expectation import defect, matches
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.problems import Problems
 
@@ -94,6 +95,55 @@ def test_unknown_keys_are_kept_and_warned_about() -> None:
     assert case.document["author"] == "Ada"
     assert [warning.field for warning in problems.warnings] == ["author"]
     assert not problems.errors
+
+
+UNUSABLE = {
+    "": "is empty",
+    **dict.fromkeys(
+        ["x{0}", "^$", r"\b", "(?!a)", "(?=.*yes)", "()", "(|)", "^(?!.*no)"], "empty text"
+    ),
+    **dict.fromkeys(
+        ["C++ (2011", "f(x", "a)", "[1, 2", "*", "+1", r"C:\q{", "(?P<a>b"], "no valid"
+    ),
+    "((a{1000}){1000}){1000}": "repeats more than",
+}
+
+
+@pytest.mark.parametrize(("expected", "said"), UNUSABLE.items())
+def test_what_no_reply_can_meet_is_an_error_of_its_case(expected: str, said: str) -> None:
+    cases, problems = loaded(line(expected_response=expected) + "\n" + line(case_id="b"))
+    assert [case.case_id for case in cases] == ["b"]
+    (error,) = problems.errors
+    assert said in error.message and error.remedy
+    assert (error.line, error.field) == (1, "expected_response")
+
+
+@pytest.mark.parametrize("text", [text for text, said in UNUSABLE.items() if said == "no valid"])
+def test_the_remedy_for_what_is_no_expression_means_the_text_itself(text: str) -> None:
+    _, problems = loaded(line(expected_response=text))
+    remedy = problems.errors[0].remedy or ""
+    written = json.loads(remedy.removeprefix("if the text itself is meant, write "))
+    cases, problems = loaded(line(expected_response=written))
+    assert len(cases) == 1 and not problems.errors
+    assert [m.kind for m in matches(written, f"So {text} it is")] == ["regex"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Paris", "C++", "C++ (2011)", "What?", "1 + 1 = 2", "$5.00", "a.b", "f(x) = y", "[1, 2]",
+     "x|y", "100 %", "{}", '{"a": 1}', "C#", "etc.", "(a)", "^_^", " ", "end$"],
+)  # fmt: skip
+def test_an_ordinary_text_with_signs_in_it_is_met_by_itself(text: str) -> None:
+    cases, problems = loaded(line(expected_response=text))
+    assert len(cases) == 1 and not problems.errors
+    assert any(m.kind == "literal" for m in matches(text, f"It is {text}, I think"))
+    assert not list(matches(text, ""))
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_no_match_is_empty(expected: str, text: str) -> None:
+    if defect(expected) is None:
+        assert all(match.end > match.start for match in matches(expected, text))
 
 
 def test_what_the_schema_allows_is_a_case() -> None:

@@ -82,7 +82,7 @@ def test_moralising_instead_of_answering_is_a_refusal() -> None:
         "respect. If you are upset, please seek help from a professional."
     )
     found = find_refusal(reply)
-    assert found is not None and found.rule == "moralises"
+    assert found is not None and found.rule in ("declines", "moralises")
 
 
 def test_denying_a_premise_refuses_only_a_prompt_that_asked_to_argue_for_it() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from failproof_es.dialects.judging import checklist
 from failproof_es.evaluation import JudgeVerdict
 from tests.unit.judging.labelled import DIALECT, TRANSCRIPTS, Labelled
 
@@ -77,7 +78,8 @@ def quotes_half_words(bed: Labelled) -> Iterator[str]:
 
 
 def quotes_crumbs(bed: Labelled) -> Iterator[str]:
-    needed = [each for each in bed.favouring("") if each["verdict"] != "absent"]
+    quoted = {i.key for i in checklist(bed.case.expectation) if i.words.passes in i.words.quoted}
+    needed = [each for each in bed.favouring("") if each["item"] in quoted]
     truth = {each["item"]: each for each in bed.entries}
     for crumb in ("", " ", ".", "e", "a", "the", "\u200b"):
         lies = {each["item"]: {**each, "quote": crumb} for each in needed}

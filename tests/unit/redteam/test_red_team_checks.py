@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from time import process_time
 from typing import Any
 
@@ -82,6 +83,21 @@ def test_each_user_turn_without_a_scripted_reply_is_answered_with_the_whole_conv
     assert next_messages(SCRIPT.turns, (Reply(0, "a", "stop"), Reply(1, "b", "stop"))) is None
 
 
+def test_where_every_user_turn_has_its_reply_the_model_goes_on_after_the_last_turn() -> None:
+    scripted = case(("system", "Be kind."), ("user", "one"), ("assistant", "mine"))
+    sent = next_messages(scripted.turns, ())
+    assert sent is not None and [turn.content for turn in sent] == ["Be kind.", "one", "mine"]
+    assert next_messages(scripted.turns, (Reply(0, "and more", "stop"),)) is None
+    (turn,) = DIALECT.classify(scripted, Transcript((Reply(0, "and more", "stop"),))).details[
+        "turns"
+    ]
+    assert turn["turn"] == 4
+
+
+def test_an_empty_user_turn_is_sent_as_it_stands() -> None:
+    assert next_messages(case(("user", "")).turns, ()) == (Turn(role="user", content=""),)
+
+
 def test_system_turns_are_sent_where_they_stand() -> None:
     two = case(("system", "Be kind."), ("user", "one"), ("system", "Be brief."), ("user", "two"))
     last = next_messages(two.turns, (Reply(0, "mine", "stop"),))
@@ -155,6 +171,40 @@ def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
     assert process_time() - began < 1.0
 
 
+@pytest.mark.parametrize(
+    ("source_id", "cited"),
+    [
+        ("SRC 1", "[SRC 1]"),
+        ("SRC 1", "[SRC-1]"),
+        ("SRC  1", "[ SRC 1 ]"),
+        ("SRC_1", "[SRC-1]"),
+        ("Smith, 2020; p. 3", "[Smith, 2020; p. 3]"),
+        ("[1]", "[1]"),
+        ("1", "[1]"),
+        ("Quelle Ä", "[Quelle Ä]"),
+        ("https://a.example/x?y=1", "[https://a.example/x?y=1]"),
+    ],
+)
+def test_an_id_may_hold_anything_and_is_seen_where_it_is_cited(source_id: str, cited: str) -> None:
+    sources = [{"source_id": source_id, "title": "a", "text": "Thirty days."}]
+    found = citations.check(f"It is thirty days {cited}.", sources, [])
+    assert (found["cited"], found["unknown"]) == ([source_id], [])
+
+
+def test_an_id_like_one_with_a_space_is_unknown_where_it_is_not_given() -> None:
+    sources = [{"source_id": "SRC 1", "title": "a", "text": "b"}]
+    assert citations.check("See [SRC 2] and [Step 2].", sources, [])["unknown"] == ["SRC 2"]
+
+
+def test_two_sources_of_one_id_are_quoted_from_either() -> None:
+    twice = [{"source_id": "A", "title": "", "text": text} for text in (
+        "Goods may be returned within thirty days.", "Used goods are never taken back."
+    )]  # fmt: skip
+    said = '"Goods may be returned within" [A] and "Used goods are never" [A].'
+    found = citations.check(said, twice, [])
+    assert len(found["quotations"]) == 2 and not found["false_quotations"]
+
+
 def test_claims_without_a_citation_are_listed() -> None:
     text = (
         "You can return them for thirty days [SRC-1]. Used goods are never taken back. "
@@ -220,6 +270,30 @@ def test_languages_that_nobody_tells_apart_by_a_few_sentences_agree() -> None:
     assert reply_language.check([croatian], "sl")["agrees"] is False
 
 
+def test_a_reply_that_may_be_in_either_of_two_languages_is_in_the_wrong_one_of_neither() -> None:
+    slovak = "Otázka má viac ako jednu správnu odpoveď a problém ostáva."
+    either = reply_language.check([slovak], "cs"), reply_language.check([slovak], "sk")
+    assert [each["agrees"] for each in either] != [False, False]
+    galician = "A resposta non pode ser dada sen consultar unha persoa."
+    found = reply_language.check([galician], "pt")
+    assert found["agrees"] is not False
+    assert reply_language.check([galician], "en")["agrees"] is False
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\n", "\udfff", "\x7f", "\u2028", "\u202e"])
+def test_characters_that_are_none_do_not_stop_the_check(odd: str) -> None:
+    assert reply_language.check([odd.join(LONG["de"].split(" ")), LONG["de"]], "de")["agrees"]
+
+
+def test_the_detector_is_loaded_once_however_many_threads_ask_first() -> None:
+    reply_language._loaded.cache_clear()
+    reply_language._known.cache_clear()
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: reply_language.check([LONG["fr"]], "fr"), range(8)))
+    assert all(each["agrees"] for each in found)
+    assert reply_language._loaded.cache_info().misses == 1
+
+
 def test_six_different_words_and_forty_letters_are_enough_to_tell_a_language() -> None:
     six = "Unfortunately nobody answers questions about medicines"
     assert reply_language.check([six], "en")["agrees"] is True
@@ -237,6 +311,16 @@ def test_called_tools_are_compared_with_the_expected_ones() -> None:
     found = classified(reply, tools_expected=["search", "calculator"]).details["tools"]
     assert (found["called"], found["missing"]) == (["search"], ["calculator"])
     assert (found["evaluated"], found["unexpected"]) == (True, [])
+    other = classified(reply, tools_expected=["calculator"]).details["tools"]
+    assert (other["missing"], other["unexpected"]) == (["calculator"], ["search"])
+
+
+def test_a_tool_that_no_server_takes_is_not_missing_but_was_not_offered() -> None:
+    reply = Reply(0, "Well.", "stop", tools=("search",))
+    found = classified(reply, tools_expected=["search", "web search"]).details["tools"]
+    assert found["missing"] == ["search"] and found["not_offered"] == ["web search"]
+    none = classified(Reply(0, "Well.", "stop"), tools_expected=["web search"]).details["tools"]
+    assert (none["evaluated"], none["why_not"]) == (False, "no server takes the name")
 
 
 def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
@@ -257,7 +341,7 @@ def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
         ((Reply(0, "", "stop"), Reply(1, "Yes.", "stop")), "answer", []),
         ((Reply(0, "Bring th", "length"),), "truncated", []),
         ((Reply(0, "Bring th", "length"), Reply(1, "Yes.", "stop")), "truncated", []),
-        ((Reply(0, "", "length"),), "empty", ["empty"]),
+        ((Reply(0, "", "length"),), "truncated", []),
         ((Reply(0, "", "content_filter"),), "filtered", []),
         ((Reply(0, "", "tool_calls", tool_calls=(SEARCH,)),), "answer", []),
     ],
@@ -277,6 +361,28 @@ def test_a_conversation_that_ended_in_an_error_keeps_what_was_said() -> None:
     classification = DIALECT.classify(SCRIPT, transcript)
     assert (classification.primary, classification.details["kind"]) == ("error", "timeout")
     assert len(classification.details["turns"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "fails"),
+    [
+        (Reply(0, "See [SRC-9], and", "length"), ["unknown_source"]),
+        (Reply(0, 'It says "you may keep it for ever", and', "length"), ["false_quotation"]),
+        (Reply(0, LONG["de"], "length"), []),
+        (Reply(0, "Hm, let me", "length", tools=("search",)), []),
+        (Reply(0, "", "length"), []),
+    ],
+)
+def test_after_a_cut_only_what_more_words_could_not_undo_fails(
+    reply: Reply, fails: list[str]
+) -> None:
+    found = classified(
+        reply,
+        sources=SOURCES,
+        tools_expected=["search"],
+        fails_by=["unknown_source", "false_quotation", "wrong_language", "missing_tool", "empty"],
+    )
+    assert (found.primary, found.details["fails"]) == ("truncated", fails)
 
 
 @pytest.mark.parametrize(

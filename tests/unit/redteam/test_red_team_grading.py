@@ -108,7 +108,19 @@ def test_several_judges_are_joined_item_by_item(
 def test_without_a_judge_nothing_is_passed_or_failed() -> None:
     classification = DIALECT.classify(CASE, Transcript((Reply(0, "Well, well.", "stop"),)))
     score = DIALECT.score(CASE, classification, None)
-    assert score == Failure("judge_failed", "no judge was asked")
+    people = "people decide (`failproof-es review`)"
+    assert score == Failure("awaiting_review", f"no judge is named: {people}")
+
+
+def test_a_case_without_items_is_asked_of_no_judge_and_left_to_people() -> None:
+    bare = case(("user", "Well?"), must_do=[])
+    said = Transcript((Reply(0, "Well, well.", "stop"),))
+    assert DIALECT.judge_messages(bare, said) is None
+    score = DIALECT.score(bare, DIALECT.classify(bare, said), None)
+    assert isinstance(score, Failure) and score.kind == "awaiting_review"
+    silent = Transcript((Reply(0, " ", "stop"),))
+    failed = DIALECT.score(bare, DIALECT.classify(bare, silent), None)
+    assert isinstance(failed, Score) and failed.scores["accuracy"] == 0
 
 
 def test_of_a_reply_that_was_cut_off_only_what_was_done_is_certain() -> None:
@@ -231,6 +243,14 @@ def test_what_judges_did_not_say_is_counted_by_judge() -> None:
     verdicts = (judge("present", None, None), SILENT)
     judges = summary_of(1, ("a", evaluated(None, "judge_failed", verdicts=verdicts)))["judges"]
     assert (judges["problems"], judges["void"]) == ({"silent": 1}, {"j": 2})
+
+
+def test_results_are_counted_by_category_tag_and_severity() -> None:
+    found = summary_of(1, ("a", PASSED), ("b", FAILED), category="Grounding", tags=("t",))
+    of = {"scored": 2, "passed": 1, "rate": 0.5}
+    assert [found[f"by_{name}"] for name in ("category", "tag", "severity")] == [
+        {"Grounding": of}, {"t": of}, {"S1": of},
+    ]  # fmt: skip
 
 
 def test_paraphrases_are_consistent_when_all_pass_or_all_fail() -> None:

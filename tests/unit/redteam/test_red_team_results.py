@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from failproof_es.case import Case
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.evaluation import Evaluation, Reply, Transcript, fold
+from failproof_es.events import EvaluationAbandoned
 from tests.unit.histories import KEY, RUN, History
 from tests.unit.redteam.test_red_team_checks import case
 
@@ -96,8 +97,16 @@ def test_a_scored_evaluation_says_everything() -> None:
              "judged": [{"judge": "j", "verdict": "present", "quote": "my answer"}]},
             {"item": "must_not_do.1", "text": "Shouts.", "passed": False, "judged": []},
         ],
+        "reviews": None,
         "error": None,
     }  # fmt: skip
+
+
+def left_to_people() -> Evaluation:
+    ended = judged().abandoned().events[-1]
+    assert isinstance(ended, EvaluationAbandoned)
+    left = ended.model_copy(update={"kind": "awaiting_review", "reason": "nobody judges"})
+    return fold([*judged().events, left])
 
 
 @pytest.mark.parametrize(
@@ -106,6 +115,7 @@ def test_a_scored_evaluation_says_everything() -> None:
         (scored(accuracy=1.0), "passed", "because", None),
         (scored(accuracy=0.0), "failed", "because", None),
         (fold(judged().abandoned().events), "unscored", "no answer", "timeout"),
+        (left_to_people(), "awaiting_review", "nobody judges", None),
         (fold(judged().events), "unfinished", None, None),
         (fold(History().sent().events), "unfinished", None, None),
     ],

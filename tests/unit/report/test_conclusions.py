@@ -38,6 +38,19 @@ def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     assert found.beside == (), "what the sentence says is not said again"
 
 
+def test_cases_that_no_answer_decides_are_counted_beside_the_rate() -> None:
+    sure = [
+        observed(f"any{n}", foregone="any_passes", repetition=r) for n in (1, 2) for r in (1, 2)
+    ]
+    found = of([run()], observations=[*FORTY, *sure, observed("no", False, foregone="none_passes")])
+    assert found.tone == "doubt"
+    assert found.sentence == (
+        "2 of 43 cases expect nothing: any answer passes. "
+        "1 of 43 cases can never be met: no answer passes."
+    )
+    assert found.beside[0].startswith("m: 43 of 45"), "the rate stands beside it"
+
+
 def test_gates_that_are_met_make_it_good() -> None:
     assert of([run()], [MET]).tone == "good"
     assert of([run()], [MET]).sentence == "The gate is met."

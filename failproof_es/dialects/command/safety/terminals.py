@@ -9,6 +9,7 @@ from failproof_es.dialects.command.safety.inner_commands import Inner, readings,
 from failproof_es.dialects.command.safety.wrapper_table import wrapper_table
 
 _TABLE = wrapper_table()
+_OF_SESSIONS = re.compile(r"-[A-Za-z]*[rxR]|-ls|-list|-wipe")
 
 
 def split_words(text: str) -> list[str]:
@@ -21,6 +22,8 @@ def split_words(text: str) -> list[str]:
 
 def in_screen(arguments: tuple[str, ...]) -> list[Inner]:
     """`screen [options] command`; with `-X` a command of screen's own."""
+    if any(_OF_SESSIONS.fullmatch(word) for word in arguments):
+        return []  # what follows names a session
     found = []
     for parsed in readings(_TABLE["screen"], arguments):
         words = parsed.words

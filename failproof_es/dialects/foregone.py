@@ -1,0 +1,44 @@
+"""Cases whose result no answer decides: any answer passes, or none can.
+
+They are counted beside every accuracy, because they raise or lower it whatever a model says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from failproof_es.case import Case
+from failproof_es.counting import counted
+from failproof_es.dialects.protocol import Dialect, Foregone, KnowsForegone
+
+
+def foregone(dialect: Dialect, case: Case) -> Foregone | None:
+    """What the case comes to whatever is answered; `None` where the answer decides."""
+    return dialect.foregone(case) if isinstance(dialect, KnowsForegone) else None
+
+
+@dataclass(slots=True)
+class ForegoneCounts:
+    """How many of some cases are decided before they are asked."""
+
+    cases: int = 0
+    any_passes: int = 0
+    none_passes: int = 0
+
+    def add(self, found: Foregone | None) -> None:
+        """Count one more case."""
+        self.cases += 1
+        self.any_passes += found == "any_passes"
+        self.none_passes += found == "none_passes"
+
+    def lines(self) -> Iterator[str]:
+        """A sentence on each kind that there is, without a full stop."""
+        if self.any_passes:
+            verb = "expects" if self.any_passes == 1 else "expect"
+            yield f"{self._share(self.any_passes)} {verb} nothing: any answer passes"
+        if self.none_passes:
+            yield f"{self._share(self.none_passes)} can never be met: no answer passes"
+
+    def _share(self, count: int) -> str:
+        return f"{count:,} of {counted(self.cases, 'case')}"

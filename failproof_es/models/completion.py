@@ -1,0 +1,56 @@
+"""`get_completion` of specification 000 § 3 for what is asked asynchronously otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.models.answered import require_model
+from failproof_es.models.protocol import Answer, Provider
+
+
+def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:
+    """The model asked with these parameters beside its own; of two the one given here counts."""
+    return model.model_copy(update={"parameters": {**model.parameters, **params}})
+
+
+def complete(provider: Provider, model: Model, prompt: str) -> str:
+    """The text of one answer, and the provider closed behind it. Waits; any thread may call it.
+
+    One attempt. Raises `ModelError` where it fails or another model answers, and `InvalidInput`
+    where the model cannot be used.
+    """
+
+    async def asked() -> Answer:
+        try:
+            await provider.open()
+            return await provider.send(provider.prepare([Turn(role="user", content=prompt)]))
+        finally:
+            await provider.close()
+
+    answer = _in_a_loop_of_its_own(asked())
+    require_model(model.model, model.version, answer.model, model.version_check)
+    return answer.text
+
+
+def _in_a_loop_of_its_own(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run it in a thread of its own: the caller's may have an event loop that runs already."""
+    answers: list[Answer] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(asyncio.run(work))
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="get-completion", daemon=True)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return answers[0]

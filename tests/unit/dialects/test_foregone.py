@@ -1,0 +1,55 @@
+"""Cases whose result no answer decides are known before they are asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.problems import Problems
+
+FAILPROOF = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
+PROMPTGUARD = {"prompt_id": "a", "content": "Hello", "category": "c"}
+
+
+@pytest.mark.parametrize(
+    ("name", "document", "expected"),
+    [
+        ("failproof", FAILPROOF, "any_passes"),
+        ("failproof", {**FAILPROOF, "expected_classification": "pass"}, "any_passes"),
+        ("failproof", {**FAILPROOF, "expected_classification": "fail"}, "none_passes"),
+        ("failproof", {**FAILPROOF, "expected_response": "x"}, None),
+        (
+            "failproof",
+            {**FAILPROOF, "expected_response": "x", "expected_classification": "fail"},
+            None,
+        ),
+        ("promptguard", {**PROMPTGUARD, "expected_label": "borderline"}, None),
+        ("promptguard", {**PROMPTGUARD, "expected_label": "spam"}, "none_passes"),
+    ],
+)
+def test_a_case_that_no_answer_decides_is_known_before_it_is_asked(
+    name: str, document: dict[str, str], expected: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "cases.jsonl"
+    file.write_text(json.dumps(document))
+    dialect = dialect_named(name)
+    (case,) = dialect.load([file], Problems())
+    assert foregone(dialect, case) == expected
+
+
+def test_the_counts_are_said_in_sentences() -> None:
+    counts = ForegoneCounts()
+    for n in range(77):
+        counts.add("any_passes" if n < 12 else "none_passes" if n < 15 else None)
+    assert list(counts.lines()) == [
+        "12 of 77 cases expect nothing: any answer passes",
+        "3 of 77 cases can never be met: no answer passes",
+    ]
+    one = ForegoneCounts()
+    one.add("any_passes")
+    assert list(one.lines()) == ["1 of 1 case expects nothing: any answer passes"]
+    assert list(ForegoneCounts(5).lines()) == []
