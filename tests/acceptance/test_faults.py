@@ -19,11 +19,12 @@ from tests.acceptance.commands import asked, invoke, write_configuration
 
 RETRIES = 2
 DELAY_MS = 200
+TIMEOUT_MS = 1000
 EXECUTION = {
     "parallel_workers": 30,
     "retry_attempts": RETRIES,
     "retry_delay_ms": DELAY_MS,
-    "timeout_per_request_ms": 1000,
+    "timeout_per_request_ms": TIMEOUT_MS,
 }
 
 
@@ -119,6 +120,8 @@ def check_errors(rows: list[RecordedEvent], fault: Fault) -> None:
         assert error["message"]
         assert "Traceback (most recent call last)" in error["stack_trace"]
         assert error["latency_ms"] > 0
+        if fault.kind == "timeout":
+            assert 0.9 * TIMEOUT_MS <= error["latency_ms"] < 10 * TIMEOUT_MS
         assert ("content-type" in error["headers"]) == (fault.status is not None)
         if fault.body is not None:
             encoded = error["body_encoding"] == "base64"
