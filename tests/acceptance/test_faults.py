@@ -18,11 +18,13 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, write_configuration
 
 RETRIES = 2
+DELAY_MS = 200
+TIMEOUT_MS = 1000
 EXECUTION = {
     "parallel_workers": 30,
     "retry_attempts": RETRIES,
-    "retry_delay_ms": 10,
-    "timeout_per_request_ms": 1000,
+    "retry_delay_ms": DELAY_MS,
+    "timeout_per_request_ms": TIMEOUT_MS,
 }
 
 
@@ -118,9 +120,20 @@ def check_errors(rows: list[RecordedEvent], fault: Fault) -> None:
         assert error["message"]
         assert "Traceback (most recent call last)" in error["stack_trace"]
         assert error["latency_ms"] > 0
+        if fault.kind == "timeout":
+            assert 0.9 * TIMEOUT_MS <= error["latency_ms"] < 10 * TIMEOUT_MS
+        assert ("content-type" in error["headers"]) == (fault.status is not None)
         if fault.body is not None:
             encoded = error["body_encoding"] == "base64"
             assert (b64decode(error["body"]) if encoded else error["body"].encode()) == fault.body
+
+
+def check_waits(rows: list[RecordedEvent]) -> None:
+    """After the n-th failure it waited for `retry_delay_ms`, doubled n-1 times, at least."""
+    events = [row.event() for row in rows if row.topic in ("ErrorRecorded", "RequestSent")]
+    for attempt, (failed, sent) in enumerate(zip(events[1::2], events[2::2], strict=False)):
+        waited_s = (sent.timestamp - failed.timestamp).total_seconds()
+        assert waited_s >= DELAY_MS / 1000 * 2**attempt
 
 
 def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed(
@@ -144,6 +157,7 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
         (classified,) = payloads(rows, "Classified")
         if name in FAULTS:
             check_errors(rows, FAULTS[name])
+            check_waits(rows)
             assert rows[-1].topic == "EvaluationAbandoned", name
             assert rows[-1].payload()["kind"] == FAULTS[name].kind
             assert classified["primary"] == "error"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import platform
 import random
 from base64 import b64encode
 from collections import Counter
+from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ import pytest
 from click.testing import Result
 from jsonschema import Draft7Validator
 
+from failproof_es.configuration.loading import load_configuration
 from failproof_es.dialects.promptguard.template import embed, shipped
-from failproof_es.events import PromptStored
+from failproof_es.events import CasesPlanned, PromptStored, RunStarted
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke
@@ -283,6 +286,42 @@ def test_a_price_file_prices_the_run_and_its_day_is_recorded(
         assert recorded.fetchall() == [("gpt-4o", "price list of 2026-11-01")]
 
 
+def test_a_start_has_on_record_what_its_results_depend_on_after_every_prompt(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "calibration.jsonl").write_bytes(
+        b"\n".join(map(orjson.dumps, map(prompt, range(3))))
+    )
+    configure(tmp_path, mock_url)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    loaded = load_configuration(tmp_path / "run.yaml")
+    with store.connect() as connection:
+        rows = list(find(connection))
+    (begun,) = (row for row in rows if row.topic == "RunStarted")
+    started = begun.event()
+    assert isinstance(started, RunStarted)
+    assert started.configuration == loaded.resolved()
+    assert started.configuration_digest == loaded.digest()
+    assert [(each.model, each.version) for each in started.models] == [
+        ("claude-sonnet-4.5", "2024-10-22"), ("gpt-4o", "2024-10-22"),
+    ]  # fmt: skip
+    assert started.packages["python"] == platform.python_version()
+    needed = ("pydantic", "httpx", "regex", "orjson", "eventsourcing", "psycopg", "genai-prices")
+    assert {name: started.packages[name] for name in needed} == {
+        name: metadata.version(name) for name in needed
+    }
+    stored = [row.event() for row in rows if row.topic == "PromptStored"]
+    planned = [row.event() for row in rows if row.topic == "CasesPlanned"]
+    prompts = {each.digest for each in stored if isinstance(each, PromptStored)}
+    digests = [
+        digest for each in planned if isinstance(each, CasesPlanned) for digest in each.digests
+    ]
+    assert len(digests) == len(prompts) == 3 and set(digests) == prompts
+    positions = {topic: [row.position for row in rows if row.topic == topic] for topic in (
+        "PromptStored", "RequestSent")}  # fmt: skip
+    assert max(positions["PromptStored"]) < begun.position < min(positions["RequestSent"])
+
+
 # -- prompts from the database ---------------------------------------------------------------
 
 
@@ -324,7 +363,8 @@ def test_a_collection_is_run_from_the_database_without_its_file(
 ) -> None:
     import_file(store, tmp_path, *(prompt(n) for n in range(4)))
     import_file(store, tmp_path, prompt(1, content="changed"), prompt(9))
-    import_file(store, tmp_path, prompt(1))
+    newest = {**prompt(1), "content": f"the newest of {prompt(1)['content']}"}
+    import_file(store, tmp_path, newest)
     (tmp_path / "import.jsonl").unlink()
     listed = invoke(store.url, "prompts", "list", "--json", cwd=tmp_path).stdout
     assert json.loads(listed) == [
@@ -334,7 +374,9 @@ def test_a_collection_is_run_from_the_database_without_its_file(
     assert done.exit_code == 0, done.output
     asked_about = full_prompts(store, tmp_path)
     assert list(asked_about) == ["q-0", "q-1", "q-2", "q-3", "q-9"]
-    assert all(prompt(int(key[2:]))["content"] in text for key, text in asked_about.items())
+    contents = {key: prompt(int(key[2:]))["content"] for key in asked_about}
+    contents["q-1"] = newest["content"]
+    assert asked_about == {key: embed(shipped(), text) for key, text in contents.items()}
 
 
 def test_filters_choose_and_the_template_of_the_run_asks(

@@ -103,6 +103,32 @@ def test_a_stand_in_for_a_key_changes_no_answer(monkeypatch: pytest.MonkeyPatch)
     assert event.redactions == ()
 
 
+def test_an_answer_of_any_size_is_recorded_to_its_last_character() -> None:
+    text = "\x00 \u202e {{x}} é\U0001f600" * 400_000 + " end \n"
+    body = f'"{text}"'.encode()
+    event = answered(Answer(200, {}, body, text, 1.0), Redactor([]))
+    assert event.text == text
+    assert (raw_body(event), event.withheld) == (body, None)
+
+
+def test_all_that_came_with_an_error_is_recorded(redactor: Redactor) -> None:
+    try:
+        raise ModelError(
+            "rate_limited", "HTTP 429: too many", "deferred", status=429,
+            headers={"retry-after": "3"}, body=b'{"error": "too many"}', retry_after_s=3.0,
+            latency_ms=12.5,
+        )  # fmt: skip
+    except ModelError as error:
+        event = failed(error, redactor)
+    assert (event.kind, event.message) == ("rate_limited", "HTTP 429: too many")
+    assert (event.disposition, event.status) == ("deferred", 429)
+    assert event.headers == {"retry-after": "3"}
+    assert raw_body(event) == b'{"error": "too many"}'
+    assert (event.retry_after_s, event.latency_ms) == (3.0, 12.5)
+    assert event.stack_trace.startswith("Traceback (most recent call last)")
+    assert "test_all_that_came_with_an_error_is_recorded" in event.stack_trace
+
+
 LONG = b"x" * (MOST_OF_AN_ERROR - 1) + "é".encode() + b"y" * 100
 
 

@@ -186,10 +186,13 @@ def test_nothing_follows_the_final_event(world: World, sample: Event) -> None:
     if not isinstance(events[-1], Scored | EvaluationAbandoned):
         return
     version = len(events) + 1
-    own = {"originator_id": KEY.evaluation_id, "originator_version": version, "run_id": KEY.run_id}
-    events.append(sample.model_copy(update=own))
+    last = {name: getattr(events[-1], name) for name in EvaluationEvent.model_fields}
+    own = {name: value for name, value in last.items() if hasattr(sample, name)}
+    events.append(sample.model_copy(update={**own, "originator_version": version}))
     error = refused(events)
     assert error is not None and error.version == version
+    if isinstance(sample, EvaluationEvent):
+        assert error.rule == "the evaluation has its final event already"
 
 
 SCORED = History().sent().answered().classified().scored().events

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Any, cast
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -355,6 +357,19 @@ def test_the_first_event_says_which_evaluation_it_is_and_when_it_began() -> None
     ended = fold(History().sent().answered().classified().scored().events)
     assert ended.started_at == begun.started_at
     assert ended.finished_at == BEGIN + timedelta(milliseconds=4)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"run_id": UUID(int=9)}, {"prompt_id": UUID(int=9)}, {"model_key": "x"}, {"repetition": 2}],
+)
+def test_a_prompt_a_model_and_a_repetition_have_a_stream_of_their_own(
+    other: dict[str, Any],
+) -> None:
+    assert replace(KEY, **other).evaluation_id != KEY.evaluation_id
+    [sent] = History().sent().events
+    with pytest.raises(ImpossibleHistory, match="have another stream"):
+        fold([sent.model_copy(update=other)])
 
 
 def test_an_event_of_a_run_belongs_to_no_evaluation() -> None:

@@ -282,6 +282,20 @@ def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
     assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 
+def test_the_time_since_this_drive_began_is_said_in_every_form() -> None:
+    clock = Clock()
+    state = ProgressState(clock=clock, now=lambda: NOON)
+    state.observe(started("a", planned=4))
+    clock.now += 75
+    assert "1:15 elapsed" in plain_line(state)
+    assert orjson.loads(json_line(state))["details"]["elapsed_s"] == 75.0
+
+
+def test_a_cost_that_is_not_known_is_a_dash_and_not_nothing() -> None:
+    line = plain_line(after([started("a", planned=4), sent(1), answered(1)]))
+    assert "cost -" in line and "$" not in line
+
+
 def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
     events = [started("a", "b\x1b", planned=4), sent(1), failed(1), sent(1, attempt=2)]
     state = after([*events, abandoned(2), limited("a", allowed=24, held_s=3)])

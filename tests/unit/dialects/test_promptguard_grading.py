@@ -97,6 +97,37 @@ def test_what_holds_no_verdict_has_a_class_a_reason_and_no_score(
     assert words in failure.message
 
 
+@pytest.mark.parametrize(
+    ("finish_reason", "in_text", "rule"),
+    [
+        ("stop", True, "words"),
+        ("stop", False, "provider"),
+        ("content_filter", True, "content_filter"),
+    ],
+)
+def test_a_refusal_is_kept_with_its_complete_message(
+    finish_reason: str, in_text: bool, rule: str
+) -> None:
+    said = (
+        "I cannot provide an analysis of this. " + "It is not mine to judge. " * 50_000 + "Sorry."
+    )
+    text, refusal = (said, None) if in_text else ("", said)
+    reply = Reply(0, text, finish_reason, refusal=refusal)
+    classification = DIALECT.classify(CASE, Transcript((reply,)))
+    assert (classification.primary, classification.details["rule"]) == ("refusal", rule)
+    assert classification.details["message"] == said
+    assert DIALECT.score(CASE, classification, None) == Failure("refusal", said)
+
+
+def test_the_whole_reasoning_stands_beside_the_label_and_in_the_record() -> None:
+    reasoning = "it asks, " * 500_000 + "and asks"
+    history = finished(json.dumps({"T": 0.8, "I": 0.1, "F": 0.9, "reasoning": reasoning}))
+    state = fold(history.events)
+    assert state.classification is not None
+    assert state.classification.details["reasoning"] == reasoning
+    assert record(history)["response"]["parsed"]["reasoning"] == reasoning
+
+
 def test_a_refusal_that_still_gives_a_verdict_has_answered() -> None:
     assert graded(f"I cannot help with that message. {GOOD}")[0] == "manipulative"
 
@@ -153,6 +184,12 @@ def test_a_scored_evaluation_has_every_field() -> None:
         "error": None,
     }
     assert found["metrics"] == {"latency_ms": 5, "tokens_used": 5, "cost_usd": None}
+
+
+def test_the_raw_response_is_the_body_to_its_last_character() -> None:
+    body = '{"choices": ["' + "é\u2028 " * 1_000_000 + '"]}'
+    history = changed(finished(GOOD), 1, body=body)
+    assert record(history)["response"]["raw"] == body
 
 
 def test_a_reply_without_a_verdict_keeps_the_raw_response_and_has_an_error() -> None:

@@ -230,3 +230,11 @@ def test_waiting_is_bounded_and_never_earlier_than_told(
     waited = wait_s(failures, delay_ms, after)
     assert waited >= (after or 0.0)
     assert waited <= max(LONGEST_S + delay_ms / 1000, after or 0.0)
+
+
+@pytest.mark.parametrize("failures", range(1, 6))
+def test_each_wait_is_twice_the_one_before_and_a_random_part_more(failures: int) -> None:
+    least = 2.0 ** (failures - 1)
+    waits = {wait_s(failures, 1_000, None) for _ in range(50)}
+    assert least <= min(waits) and max(waits) <= least + 0.5
+    assert len(waits) > 1, "all would come back at once"
