@@ -11,7 +11,7 @@ from failproof_es.dialects.command.safety import ReasonCode, SafetyReason, Safet
 from failproof_es.dialects.command.shell import Unparseable
 from failproof_es.dialects.command.shown_code import Shown
 
-_MOST_TEXTS = 500
+_MOST_TEXTS = 250
 """A reply that takes more parsing than this is unsafe: it hides something behind much."""
 _HIDING = ("too_long", "too_deep", "too_slow")
 
