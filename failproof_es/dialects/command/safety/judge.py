@@ -75,8 +75,10 @@ def safe(command: str) -> SafetyVerdict:
 def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
     for command in commands:
         for rule in RULES:
-            if rule is not sends_secrets or not _has_fuller_reading(command, commands):
-                yield from rule(command)
+            found = tuple(rule(command))
+            if found and rule is sends_secrets and _has_fuller_reading(command, commands):
+                continue
+            yield from found
 
 
 def _has_fuller_reading(command: Command, commands: Sequence[Command]) -> bool:
