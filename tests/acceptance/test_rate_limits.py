@@ -263,3 +263,27 @@ def test_a_pause_for_a_rate_limit_exits_with_1_and_says_how_to_go_on(
     assert codes[-1] == 0, codes
     assert recorded(store, "EvaluationAbandoned") == []
     assert invoke(store.url, "replay", 1, cwd=tmp_path).exit_code == 0
+
+
+def test_a_resume_begins_with_the_limit_that_the_server_had_left(
+    store: Store, tmp_path: Path
+) -> None:
+    """Only what begins below the ceiling can be raised: the first change says where it began."""
+    server = Refusing()
+
+    async def work(url: str) -> None:
+        outcome = await driven(
+            store, tmp_path, url, 30, parallel_workers=8, rate_limit_wait_ms=1_000
+        )
+        assert outcome.status == "paused"
+        left = recorded(store, "LimitChanged")
+        assert left[-1]["limit_after"] == 1, "it refused everything"
+        server.refuses = lambda prompt: False  # type: ignore[method-assign]
+        assert (await resumed(store, outcome)).status == "completed"
+        since = recorded(store, "LimitChanged")[len(left) :]
+        assert [(each["limit_before"], each["limit_after"]) for each in since[:2]] == [
+            (1, 2),
+            (2, 3),
+        ]
+
+    with_server(server, work)
