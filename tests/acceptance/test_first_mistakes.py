@@ -165,6 +165,26 @@ def test_a_quoted_number_and_a_share_in_per_cent_are_told_with_what_to_write(
     assert wanted or "(" not in done.stderr
 
 
+NO_CONFIGURATIONS = {
+    "cases.jsonl": (JSON_LINES, ":2: ", " (this looks like a file of cases: name it under "),
+    "cases.csv": ('a,"b"\n"c" d\n', ":2: ", " (this looks like a file of cases: name it under "),
+    "tabs.yaml": ("test_run:\n\tname: x\n", ":2: ", " (a tab indents this line: indent with "),
+    "within.yaml": ("a:\n  - b\n \t- c\n", ":3: ", " (a tab indents this line: indent with "),
+    "bracket.yaml": ("a: [b\nc: d\n", ":2: ", ""),
+}
+
+
+@pytest.mark.parametrize("name", NO_CONFIGURATIONS)
+def test_a_file_that_is_no_configuration_is_told_with_what_to_do(name: str, tmp_path: Path) -> None:
+    content, line, wanted = NO_CONFIGURATIONS[name]
+    (tmp_path / name).write_text(content)
+    done = invoke("", "start", name, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {name}{line}is not YAML: "), done.stderr
+    assert wanted in done.stderr
+    assert wanted or "(" not in done.stderr
+
+
 def test_a_wrong_port_is_told_without_the_inside_of_the_client(
     database_url: str, tmp_path: Path
 ) -> None:
