@@ -69,6 +69,10 @@ def read_yaml(
         reason = (error.strerror or str(error)).lower()
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
         return None
+    if path.suffix.lower() in _CASES:  # one case on one line would be YAML, too
+        remedy = "name it under `prompts.path` of a configuration"
+        problems.error("is a file of cases, not YAML", path=path, remedy=remedy)
+        return None
     if len(raw) > largest:
         problems.error(f"is larger than {largest} bytes", path=path)
         return None
@@ -101,7 +105,7 @@ def parse_yaml(
         where = f", column {mark.column + 1}" if mark else ""
         line = mark.line + 1 if mark else None
         why = f": {error.problem}" if quoting else ""
-        remedy = _remedy(path, text, line)
+        remedy = _remedy(text, line)
         problems.error(f"is not YAML{why}{where}", path=path, line=line, remedy=remedy)
         return None
     except (YAMLError, ValueError) as error:
@@ -118,10 +122,8 @@ def parse_yaml(
     return tree
 
 
-def _remedy(path: Path, text: str, line: int | None) -> str | None:
+def _remedy(text: str, line: int | None) -> str | None:
     """What to do about a text that is not YAML, where that shows; it repeats nothing of it."""
-    if path.suffix.lower() in _CASES:
-        return "this looks like a file of cases: name it under `prompts.path` of a configuration"
     at_fault = text.splitlines()[line - 1 : line] if line else []
     if any("\t" in each[: len(each) - len(each.lstrip())] for each in at_fault):
         return "a tab indents this line: indent with spaces"
