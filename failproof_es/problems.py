@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "remark"]
+"""What stops a run; what is likely a mistake and does not; what is only to be known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One defect. `line` counts from 1; `field` is a dotted path such as `models[0].model`.
+    """One defect, or a remark.
 
+    `line` counts from 1; `field` is a dotted path such as `models[0].model`.
     `case_line` is where the case begins that it is a defect of, where that is another line.
     """
 
@@ -33,6 +35,10 @@ class Problem:
     def case(self) -> tuple[Path | None, int | None]:
         """Where the case stands that it is a defect of: the same for all defects of a case."""
         return self.path, self.line if self.case_line is None else self.case_line
+
+    def told(self) -> str:
+        """What is said of one that stops nothing."""
+        return f"warning: {self}" if self.severity == "warning" else str(self)
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
@@ -74,6 +80,10 @@ class Problems:
         """Record something worth saying that does not stop the run."""
         self.found.append(Problem(message, path, line, field, remedy, "warning", case_line))
 
+    def remark(self, message: str) -> None:
+        """Record what was done as it was asked, and should not go unsaid."""
+        self.found.append(Problem(message, severity="remark"))
+
     @property
     def errors(self) -> list[Problem]:
         """The defects that make the input unusable."""
@@ -81,8 +91,8 @@ class Problems:
 
     @property
     def warnings(self) -> list[Problem]:
-        """The remarks that do not stop a run."""
-        return [problem for problem in self.found if problem.severity == "warning"]
+        """What does not stop a run."""
+        return [problem for problem in self.found if problem.severity != "error"]
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.found)

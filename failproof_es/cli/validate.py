@@ -67,8 +67,8 @@ def print_preflight(
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:
-        if problem.severity == "warning":
-            say(f"warning: {problem}")
+        if problem.severity != "error":
+            say(problem.told())
     for line in skipped_lines([each for each in preflight.found if each.severity == "error"]):
         say(line)
     for line in estimates.foregone.lines():

@@ -93,7 +93,10 @@ def _plain(
         )
     if detail["type"] == "literal_error":
         return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
-    return f"{_lower_first(detail['msg'])}; it is {_shown(detail['input'])}", _rewritten(detail)
+    said = detail["msg"]
+    if detail["type"] in ("model_type", "dict_type"):
+        said = "must be a mapping of keys and values"
+    return f"{_lower_first(said)}; it is {_shown(detail['input'])}", _rewritten(detail)
 
 
 def _rewritten(detail: ErrorDetails) -> str | None:

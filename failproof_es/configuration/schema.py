@@ -160,7 +160,7 @@ class Execution(Section):
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
     """The most requests in flight at once, over all models. The models of one `local` file of
-    weights get one for each core at most, and never more than 8."""
+    weights get two for each core at most, and never more than 8."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
     """Attempts after the first; 0 means none. A server that turns a request away for now, as
     with a 429, uses up none of them."""

@@ -22,6 +22,7 @@ Location = tuple[str | int, ...]
 
 _STEP = re.compile(r"\.?([^.\[\]=\s]+)|\[(\d{1,6})\]")
 _LARGEST = 1_000_000
+_CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
 DEEPEST = 50
 
 
@@ -61,9 +62,16 @@ def read_yaml(
     try:
         with path.open("rb") as file:
             raw = file.read(largest + 1)
+    except IsADirectoryError:
+        problems.error("is a folder, not a file", path=path, remedy="name a file in it")
+        return None
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (error.strerror or str(error)).lower()
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
+        return None
+    if path.suffix.lower() in _CASES:  # one case on one line would be YAML, too
+        remedy = "name it under `prompts.path` of a configuration"
+        problems.error("is a file of cases, not YAML", path=path, remedy=remedy)
         return None
     if len(raw) > largest:
         problems.error(f"is larger than {largest} bytes", path=path)
@@ -97,7 +105,8 @@ def parse_yaml(
         where = f", column {mark.column + 1}" if mark else ""
         line = mark.line + 1 if mark else None
         why = f": {error.problem}" if quoting else ""
-        problems.error(f"is not YAML{why}{where}", path=path, line=line)
+        remedy = _remedy(text, line)
+        problems.error(f"is not YAML{why}{where}", path=path, line=line, remedy=remedy)
         return None
     except (YAMLError, ValueError) as error:
         why = f": {error}" if quoting else ""
@@ -111,6 +120,14 @@ def parse_yaml(
     tree = YamlTree(quoting=quoting)
     tree.value = _value(path, root, (), tree, problems)
     return tree
+
+
+def _remedy(text: str, line: int | None) -> str | None:
+    """What to do about a text that is not YAML, where that shows; it repeats nothing of it."""
+    at_fault = text.splitlines()[line - 1 : line] if line else []
+    if any("\t" in each[: len(each) - len(each.lstrip())] for each in at_fault):
+        return "a tab indents this line: indent with spaces"
+    return None
 
 
 def _yaml() -> YAML:

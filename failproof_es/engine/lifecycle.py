@@ -169,7 +169,7 @@ async def _plan(
     checked = partial(_checked, loaded, store, targets)
     dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
-        say(f"warning: {warning}")
+        say(warning.told())
     for line in skipped_lines(plan.skipped):
         say(line)
     return dialect, plan

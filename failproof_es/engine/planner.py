@@ -126,7 +126,7 @@ def store_plan(
     return Plan(
         asked,
         tuple(suites),
-        warnings=tuple(each for each in found if each.severity == "warning"),
+        warnings=tuple(each for each in found if each.severity != "error"),
         skipped=tuple(each for each in found if each.severity == "error"),
     )
 

@@ -148,7 +148,7 @@ def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
             f"none of {counted(total, 'case')} matches all filters", field="prompts.filters"
         )
     problems.raise_errors()
-    problems.warning(f"prompts.filters leaves {kept} of {counted(total, 'case')} to run")
+    problems.remark(f"prompts.filters: {kept} of {counted(total, 'case')} are asked")
     return tuple(problems.warnings)
 
 

@@ -19,8 +19,12 @@ from failproof_es.problems import InvalidInput
 
 MOST_SLOTS = 8
 """However many cores there are: each slot takes memory for a whole context."""
-SLOTS = min(usable_cores(), MOST_SLOTS)
+_SLOTS_ON_A_CORE = 2
+"""The weights are read once for the next token of all slots, so two take little more than one."""
+SLOTS = min(_SLOTS_ON_A_CORE * usable_cores(), MOST_SLOTS)
 """How many requests it answers side by side. What it is sent beyond that would wait inside it."""
+_SERVER = Path(__file__).with_name("local_server.py")
+"""Run as a file: as a module of this package it would import the whole package first."""
 _UNHURRIED = {"OMP_WAIT_POLICY": "passive"}
 """A thread that waits for another one sleeps: where it spins on a busy machine it holds the core
 that the other one needs, and an answer takes ten to twenty times as long."""
@@ -81,8 +85,8 @@ class LocalProcess:
     async def _start(self) -> str:
         _, weights, name = self._place
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "failproof_es.models.local_server", str(weights),
-            "--name", name, "--slots", str(SLOTS),
+            sys.executable, "-P", str(_SERVER), str(weights),
+            "--name", name, "--slots", str(SLOTS), "--threads", str(usable_cores()),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=self._log,
             env={**os.environ, **_UNHURRIED},
             start_new_session=True,  # Ctrl-C is for us: the server stops when we do

@@ -102,7 +102,7 @@ class EmbeddedServer:
         try:
             self._start()
         except (OSError, psycopg.Error) as error:
-            raise self._unusable(str(error)) from error
+            raise self._unusable(_reason(error)) from error
         return self.url
 
     def stop(self) -> bool:
@@ -341,3 +341,11 @@ def _default_home() -> Path:
     if os.geteuid() == 0:
         return _ROOT_HOME
     return user_data_path("failproof-es")
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong, and with which file, without the system's number for it."""
+    if isinstance(error, OSError) and error.strerror:
+        named = f"{error.filename}: " if error.filename else ""
+        return f"{named}{error.strerror.lower()}"
+    return str(error)

@@ -346,7 +346,7 @@ def test_all_defects_of_a_configuration_are_told_at_once(tmp_path: Path) -> None
 def test_a_configuration_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "folder.yaml").mkdir()
     folder = invoke("", "start", "folder.yaml", cwd=tmp_path)
-    check_paragraph(folder, 2, "folder.yaml: cannot be read: Is a directory", "check the path")
+    check_paragraph(folder, 2, "folder.yaml: is a folder, not a file", "name a file in it")
     absent = invoke("", "start", "absent.yaml", cwd=tmp_path)
     check_paragraph(absent, 2, "absent.yaml: does not exist", "one that ships", "quickstart")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 from tests.acceptance.conftest import RecordedLog
 
 CASES = [
@@ -163,6 +163,50 @@ def test_a_quoted_number_and_a_share_in_per_cent_are_told_with_what_to_write(
     wanted = VALUES[setting]
     assert done.stderr.endswith(f" {wanted}\n" if wanted else "\n"), done.stderr
     assert wanted or "(" not in done.stderr
+
+
+CASES_FOR_A_CONFIGURATION = "is a file of cases, not YAML (name it under `prompts.path` of a "
+A_TAB = "column 1 (a tab indents this line: indent with spaces)\n"
+NO_CONFIGURATIONS = {
+    "cases.jsonl": (JSON_LINES, CASES_FOR_A_CONFIGURATION),
+    "one-case.jsonl": (json.dumps(CASES[0]), CASES_FOR_A_CONFIGURATION),
+    "cases.CSV": ("case_id,prompt\na-1,hello\n", CASES_FOR_A_CONFIGURATION),
+    "tabs.yaml": ("test_run:\n\tname: x\n", A_TAB),
+    "bracket.yaml": ("a: [b\nc: d\n", "column 2\n"),
+}
+
+
+@pytest.mark.parametrize("name", NO_CONFIGURATIONS)
+def test_a_file_that_is_no_configuration_is_told_with_what_to_do(name: str, tmp_path: Path) -> None:
+    content, wanted = NO_CONFIGURATIONS[name]
+    (tmp_path / name).write_text(content)
+    done = invoke("", "start", name, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"error: {name}:"), done.stderr
+    assert wanted in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_empty_section_is_told_in_plain_words(tmp_path: Path) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1")
+    done = invoke("", "start", "run.yaml", "--set", "prompts.filters=null", cwd=tmp_path)
+    said = "error: --set: prompts.filters: must be a mapping of keys and values; it is empty\n"
+    assert (done.exit_code, done.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("below", ["", "/a"])
+def test_a_home_that_cannot_be_made_is_told_without_the_number_of_the_error(
+    below: str, tmp_path: Path
+) -> None:
+    home = tmp_path / "file"
+    home.touch()
+    more = {"FAILPROOF_ES_HOME": f"{home}{below}"}
+    done = run("", "runs", cwd=tmp_path, **more)
+    assert done.returncode == 2
+    assert "Errno" not in done.stderr
+    assert str(home) in done.stderr
+    assert "set FAILPROOF_ES_HOME to a folder that can be written" in done.stderr
 
 
 def test_a_wrong_port_is_told_without_the_inside_of_the_client(

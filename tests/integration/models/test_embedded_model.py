@@ -18,8 +18,12 @@ from failproof_es.problems import InvalidInput
 
 def servers() -> list[psutil.Process]:
     """The servers that this process started and that still run."""
-    module = "failproof_es.models.local_server"
-    return [child for child in psutil.Process().children() if module in child.cmdline()]
+    name = "local_server.py"
+    return [
+        child
+        for child in psutil.Process().children()
+        if any(Path(each).name == name for each in child.cmdline())
+    ]
 
 
 def killed(server: psutil.Process) -> None:

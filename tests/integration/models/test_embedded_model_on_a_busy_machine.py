@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import psutil
 import pytest
 
 from failproof_es.case import Turn
@@ -17,6 +16,7 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
 from failproof_es.models.local_process import MOST_SLOTS, SLOTS
+from tests.integration.models.test_embedded_model import servers
 
 TOKENS = 100
 
@@ -52,8 +52,7 @@ def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_go
 
 def test_a_server_that_hangs_is_given_up() -> None:
     async def work(provider: Provider) -> None:
-        module = "failproof_es.models.local_server"
-        (server,) = (c for c in psutil.Process().children() if module in c.cmdline())
+        (server,) = servers()
         os.kill(server.pid, signal.SIGSTOP)
         began = time.monotonic()
         try:
@@ -72,8 +71,7 @@ def test_a_server_that_hangs_is_given_up() -> None:
 
 def test_a_thread_of_the_embedded_model_that_waits_leaves_its_core_to_others() -> None:
     async def work(_: Provider) -> str:
-        module = "failproof_es.models.local_server"
-        (server,) = (c for c in psutil.Process().children() if module in c.cmdline())
+        (server,) = servers()
         return server.environ()["OMP_WAIT_POLICY"]
 
     assert asked_of(1_000, work) == "passive"
@@ -101,7 +99,19 @@ def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
     }
 
 
-def test_the_embedded_model_answers_one_request_on_each_core() -> None:
+def test_the_embedded_models_server_imports_none_of_this_program_before_it_listens() -> None:
+    """On a machine with 15 others that took 15 s, where the library itself takes 1 s."""
+
+    async def work(_: Provider) -> str:
+        (server,) = servers()
+        return " ".join(each.path for each in server.memory_maps())
+
+    loaded = asked_of(60_000, work)
+    assert "xllamacpp" in loaded
+    assert "pydantic_core" not in loaded
+
+
+def test_the_embedded_model_answers_two_requests_on_each_core() -> None:
     cores = len(os.sched_getaffinity(0))
-    assert most_at_once(Model(provider="local", model="smollm2")) == min(cores, MOST_SLOTS)
+    assert most_at_once(Model(provider="local", model="smollm2")) == min(2 * cores, MOST_SLOTS)
     assert most_at_once(Model(provider="openai", model="m", base_url="http://a/v1")) is None
