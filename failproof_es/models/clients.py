@@ -30,7 +30,7 @@ class OpenAIClient:
         base_url: str | None = None,
         timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        model = Model(provider="openai", model=model_id)
+        model = Model(provider="openai", model=model_id, api_key_env=None)
         self._provider = OpenAIProvider(
             model, base_url or self.base_url, timeout_ms=timeout_ms, connections=1, key=api_key
         )
@@ -57,7 +57,7 @@ class AnthropicClient:
         base_url: str = BASE_URL,
         timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        model = Model(provider="anthropic", model=model_id)
+        model = Model(provider="anthropic", model=model_id, api_key_env=None)
         self._provider = AnthropicProvider(
             model, base_url, timeout_ms=timeout_ms, connections=1, key=api_key
         )

@@ -18,7 +18,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from failproof_es.cli.output import write_file
-from failproof_es.events import Counts, RunPaused
+from failproof_es.events import RunResumed
 from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
@@ -69,6 +69,7 @@ def folder(tmp_path: Path, mock_url: str) -> Path:
         models=[{**model, "model": name} for name in ("priced", "unpriced")],
         prompts={"path": "calibration.jsonl", "dialect": "promptguard"},
         prices={"file": "prices.yaml"},
+        gates={"max_lost_rate": 1.0},
     )
     return tmp_path
 
@@ -203,25 +204,28 @@ def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folde
 def test_all_files_of_an_export_are_of_one_moment(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(store, folder)
+    (prompt, *_) = (folder / "calibration.jsonl").read_bytes().splitlines()
+    refused = {**orjson.loads(prompt), "content": "[fault:http401]"}
+    (folder / "calibration.jsonl").write_bytes(orjson.dumps(refused))
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder).exit_code == 1
 
     def write_and_go_on(path: Path, pieces: Iterable[bytes]) -> Written:
         written = write_file(path, pieces)
         if "prompts" in path.name:
             with store.connect() as connection:
-                last = list(find(connection, topics=("RunStarted", "RunSealed")))[-1]
-            paused = RunPaused(
+                last = list(find(connection, topics=("RunPaused",)))[-1]
+            resumed = RunResumed(
                 originator_id=last.stream_id, originator_version=last.version + 1,
-                run_id=last.run_id, timestamp=datetime.now(UTC), reason="meanwhile",
-                counts=Counts(planned=0, finished=0, scored=0, abandoned=0),
+                run_id=last.run_id, timestamp=datetime.now(UTC), who="w", where="h",
+                code_version="meanwhile",
             )  # fmt: skip
-            store.log.events.put([paused])
+            store.log.events.put([resumed])
         return written
 
     with monkeypatch.context() as patched:
         patched.setattr(export_command, "write_file", write_and_go_on)
-        assert export(store, folder, "latest")["test_runs"][0]["status"] == "completed"
-    assert export(store, folder, "latest")["test_runs"][0]["status"] == "paused"
+        assert export(store, folder, "latest")["test_runs"][0]["status"] == "paused"
+    assert export(store, folder, "latest")["test_runs"][0]["status"] == "running"
 
 
 def test_shapes_are_listed_and_everything_that_is_missing_is_said(

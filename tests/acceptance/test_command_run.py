@@ -73,7 +73,7 @@ def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
     assert summary["counts"]["finished"] == 3 * CASES
 
     summed_up = ("results", "latest", "--shape", "evaluation-result")
-    document = json.loads(invoke(store.url, *summed_up, "--json", cwd=work).output)
+    document = json.loads(invoke(store.url, *summed_up, "--json", cwd=work).stdout)
     Draft202012Validator(json.loads(schema_json())).validate(document)
     result = EvaluationResult.model_validate(document)
     assert result.backend == "llama.cpp"

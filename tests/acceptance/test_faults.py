@@ -207,7 +207,7 @@ def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_n
     bare, shown = write_faults(tmp_path, "http500*0", "snapshot")
     model = {"provider": "openai", "base_url": mock_url, "model": "mock", "version": "2026-11-21"}
     write_configuration(tmp_path, mock_url, models=[model], execution=EXECUTION)
-    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 3
     recorded = by_prompt(store)
     (error,) = payloads(recorded[bare], "ErrorRecorded")
     assert (error["kind"], error["disposition"]) == ("model_mismatch", "final")
@@ -230,7 +230,7 @@ def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_n
 def test_no_retries_means_one_attempt(store: Store, mock_url: str, tmp_path: Path) -> None:
     prompts = write_faults(tmp_path, "http500", "reset", "silent", "length", "none*0")
     write_configuration(tmp_path, mock_url, execution={**EXECUTION, "retry_attempts": 0})
-    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
+    assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 3
     counts = asked(mock_url)
     assert [counts[prompt] for prompt in prompts] == [1, 1, 1, 1, 1]
 

@@ -279,10 +279,11 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
     )  # fmt: skip
     assert (tmp_path / "third.xml").read_bytes() == written
     assert reported.exit_code == 0, reported.output
-    missed, met = orjson.loads(reported.stdout)["gates"]
+    missed, met, lost = orjson.loads(reported.stdout)["gates"]
     assert (missed["name"], missed["of"], missed["met"], met["met"]) == (
         "min_accuracy", 19, False, True,
     )  # fmt: skip
+    assert (lost["name"], lost["measured"], lost["met"]) == ("max_lost_rate", 0.05, True)
 
 
 def test_a_junit_file_that_cannot_be_written_is_said_and_loses_nothing(

@@ -92,11 +92,11 @@ def test_a_key_that_was_made_on_a_full_disk_is_made_anew_and_the_log_signed(
 def test_a_disk_that_is_full_leaves_no_key_behind(does: Does, full_disk: Path) -> None:
     key = full_disk / "made-before" / "log.key"
     given = {"FAILPROOF_ES_LEDGER_KEY": str(key)}
-    assert "No space left on device" in does("ledger", "key", code=2, **given).stderr
+    assert "no space left on device" in does("ledger", "key", code=2, **given).stderr
     assert not key.exists()
     warned = does("start", "run.yaml", **given)
     assert "the log could not be signed" in warned.stderr
-    assert "No space left on device" in warned.stderr
+    assert "no space left on device" in warned.stderr
     (full_disk / "ballast").unlink()
     does("ledger", "checkpoint", **given)
     assert "signed: 0" not in does("verify", **given).stdout
@@ -215,7 +215,7 @@ def test_what_could_not_be_written_is_cosigned_again(
     does("ledger", "checkpoint", "--since", size, "-o", "later")
     full = full_disk / "cosigned"
     failed = does("ledger", "cosign", "later", *cosign, "-o", full, code=2)
-    assert "No space left on device" in failed.stderr
+    assert "no space left on device" in failed.stderr
     assert (tmp_path / "seen").read_text() == (tmp_path / "first").read_text()
     once = does("ledger", "cosign", "later", *cosign, "-o", "cosigned").stdout
     again = does("ledger", "cosign", "later", *cosign).stdout

@@ -201,7 +201,7 @@ def test_any_prompt_is_stored_sent_and_exported_unaltered(
         store.url, "start", "run.yaml", "--quiet", "--set", "execution.parallel_workers=8",
         cwd=tmp_path,
     )  # fmt: skip
-    assert done.exit_code == 1, "the mock repeats the prompt, which is no verdict"
+    assert done.exit_code == 3, "the mock repeats the prompt: an answer, no verdict, nothing scored"
     expected = {each["prompt_id"]: embed(shipped(), each["content"]) for each in prompts}
     missing = set(expected.values()) - set(asked(mock_url))
     assert not missing, [ascii(each[600:700]) for each in missing]

@@ -317,4 +317,5 @@ def test_a_model_that_cannot_be_started_leaves_no_run_behind(store: Store, tmp_p
     weights.symlink_to(find_weights("smollm2"))
     resumed = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    assert topics(store, "Scored", "RunSealed") == {"Scored": 3, "RunSealed": 1}
+    ended = topics(store, "Scored", "EvaluationAbandoned", "RunSealed")
+    assert ended == {"EvaluationAbandoned": 3, "RunSealed": 1}, "four tokens are cut off"

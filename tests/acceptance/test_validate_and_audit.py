@@ -165,7 +165,7 @@ def test_the_trail_tells_every_retry_limit_and_pause_and_who_went_on(
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 1
     for file in ("run.yaml", "suite.jsonl"):  # what was started is on record, files and all
         (tmp_path / file).unlink()
-    assert invoke(store.url, "resume", "latest", "--quiet", cwd=tmp_path).exit_code == 0
+    assert invoke(store.url, "resume", "latest", "--quiet", cwd=tmp_path).exit_code == 3
     trail = audit(store, "latest", tmp_path)
     told = [record for record in trail if record["event"] != "FileWritten"]
     lived = told[[record["event"] for record in told].index("RunStarted") :]

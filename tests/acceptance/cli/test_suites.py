@@ -149,7 +149,7 @@ def test_nothing_is_overwritten_not_even_what_a_link_names(tmp_path: Path) -> No
         (["mine.txt"], "no template of the dialect 'redteam' for .txt"),
         (["mine.yaml", "--dialect", "failproof"], "name the file mine.jsonl"),
         (["mine.yaml", "--dialect", "redtaem"], "did you mean 'redteam'?"),
-        (["absent/mine.yaml"], "absent/mine.yaml cannot be written: No such file or directory"),
+        (["absent/mine.yaml"], "absent/mine.yaml cannot be written: no such file or directory"),
         (["\x1b[2J.yaml/x.yaml"], "\\x1b[2J.yaml/x.yaml cannot be written"),
     ],
 )
@@ -323,13 +323,13 @@ IN_YAML = [
     ),
     Damage("not UTF-8", as_latin_1, "case.yaml:2: is not UTF-8"),
     Damage("nothing but comments", lambda _: "# later\n", "case.yaml: is empty"),
-    Damage("a list of titles", lambda _: "- Ferries\n- Dogs\n", "case.yaml:2: is not a case"),
+    Damage("a list of titles", lambda _: "- Ferries\n- Dogs\n", "case.yaml:1: is not a case"),
 ]
 IN_JSON_LINES = [
     Damage("half a line", lambda line: line[:80], "case.jsonl:2: bad JSON at column"),
     Damage("a comma too many", swap('"]', '",]'), "case.jsonl:2: bad JSON at column"),
     Damage("single quotes", lambda line: line.replace('"', "'"), "bad JSON at column 2"),
-    Damage("a list in place of a case", lambda line: f"[{line}]", "case.jsonl:2: the line is not"),
+    Damage("a list in place of a case", lambda line: f"[{line}]", ":2: this is a JSON array"),
     Damage("no number", swap('"RT-1"', "NaN"), "case.jsonl:2: NaN is not JSON"),
     Damage("half an emoji", swap("Ferries", "\\ud83d"), "case.jsonl:2: title"),
     Damage("the id of the line before", swap("RT-1", "GOOD"), "case.jsonl:2: id: 'GOOD' stands"),

@@ -88,7 +88,11 @@ ADAPTERS: dict[str, Callable[[Servers], Asks]] = {
         both, provider="openai", model="mock", base_url=both.openai.url
     ),
     "provider anthropic": lambda both: provider(
-        both, provider="anthropic", model="claude-test", base_url=both.anthropic.url
+        both,
+        provider="anthropic",
+        model="claude-test",
+        base_url=both.anthropic.url,
+        api_key_env=None,
     ),
     "provider local": lambda both: provider(both, provider="local", model="smollm2"),
     "provider python": lambda both: provider(

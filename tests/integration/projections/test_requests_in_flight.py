@@ -12,7 +12,7 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.evaluation import fold
+from failproof_es.evaluation import EvaluationKey, fold
 from failproof_es.events import VOIDS_ANSWER, Event
 from failproof_es.store.mapper import encode
 from failproof_es.store.store import Store
@@ -20,7 +20,7 @@ from projections.progress import Progress
 from projections.protocol import Fact
 from projections.relations import LIVE, enter
 from projections.runner import prepare
-from tests.unit.histories import RUN, History, lived
+from tests.unit.histories import PROMPT, RUN, History, lived
 
 OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
 
@@ -33,8 +33,10 @@ def runs(draw: st.DrawFn) -> list[Event]:
         judges = draw(st.sampled_from([(), ("j1",), ("j1", "j2")]))
         outcomes = draw(st.lists(st.sampled_from(OUTCOMES), max_size=12))
         events = lived(("a", "b"), judges, outcomes, retries=2)
-        stream = UUID(int=100 + number)
-        streams.append([e.model_copy(update={"originator_id": stream}) for e in events])
+        other = number + 2
+        stream = EvaluationKey(RUN, PROMPT, "model", other).evaluation_id
+        of = {"originator_id": stream, "repetition": other}
+        streams.append([e.model_copy(update=of) for e in events])
     mixed: list[Event] = []
     while streams := [left for left in streams if left]:
         mixed.append(draw(st.sampled_from(streams)).pop(0))

@@ -46,7 +46,7 @@ def test_a_key_whose_making_broke_off_is_whole_or_not_there(
             patched.setattr(Path, "hardlink_to", full)
         else:
             patched.setattr(whole_file, "_sync_folder", full)
-        with pytest.raises(InvalidInput, match="No space left on device"):
+        with pytest.raises(InvalidInput, match="no space left on device"):
             log_key(ORIGIN, create=True)
     assert path.exists() == (step == "sync")
     made = log_key(ORIGIN, create=True)

@@ -46,7 +46,7 @@ OTHERWISE = {
     "env": {"-S", "--split-string"},
     "genv": {"-S", "--split-string"},
     "runuser": {"-u", "--user"},
-    "screen": {"-X"},
+    "screen": {"-X", "-r", "-R", "-x"},
     "start-stop-daemon": {"-x", "--exec", "-a", "--startas"},
 }
 """Options with which something else is run; they have tests of their own."""
@@ -88,6 +88,8 @@ def _lines(name: str) -> Iterator[tuple[str, ...]]:
     if name not in ("su", "runuser"):
         behind = ("7",) * wrapper.syntax.operands + behind
     options = dict(wrapper.syntax.options)
+    if name == "screen":  # `-ls` lists sessions, though `-l -s` runs the command
+        del options["-s"]
     left_out = {*wrapper.asks, *wrapper.text, *OTHERWISE.get(name, ())}
     yield (*before, *behind)
     if name not in CALLED:
