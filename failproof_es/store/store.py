@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -46,6 +47,7 @@ class Store:
         self.url = url
         self.embedded = embedded
         self._log: EventLog | None = None
+        self._making_log = Lock()
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
@@ -113,10 +115,15 @@ class Store:
 
     @property
     def log(self) -> EventLog:
-        """The log as an `eventsourcing` application, constructed when first asked for."""
-        if self._log is None:
-            self._log = EventLog(self.url)
-        return self._log
+        """The log as an `eventsourcing` application, constructed when first asked for.
+
+        Once, whoever asks at the same time: of two, the one that nobody keeps would close its
+        connections under those who use it.
+        """
+        with self._making_log:
+            if self._log is None:
+                self._log = EventLog(self.url)
+            return self._log
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
         """A connection of the caller's own, in autocommit unless told otherwise."""

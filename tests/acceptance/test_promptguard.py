@@ -392,7 +392,7 @@ def test_filters_choose_and_the_template_of_the_run_asks(
         options={"template": template},
     )
     assert done.exit_code == 0, done.output
-    assert "leaves 2 of 4 cases" in done.stderr
+    assert "prompts.filters: 2 of 4 cases are asked" in done.stderr
     asked_about = full_prompts(store, tmp_path)
     assert list(asked_about) == ["q-1", "q-3"]
     assert all(text.startswith("T, I, F of ") for text in asked_about.values())
