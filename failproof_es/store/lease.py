@@ -87,11 +87,7 @@ class Lease:
         """Let others drive the run. Idempotent."""
         with self._guard:
             if self._connection is not None:
-                # The server notices a closed connection a moment later; the next driver may
-                # be faster.
-                with contextlib.suppress(psycopg.Error):
-                    self._connection.execute("SELECT pg_advisory_unlock_all()")
-                self._connection.close()
+                _let_go(self._connection)
                 self._connection = None
 
     def _lock_session(self) -> None:
@@ -102,7 +98,7 @@ class Lease:
             if self._locked_by(connection):
                 return
         except BaseException:
-            connection.close()
+            _let_go(connection)
             raise
         connection.close()
 
@@ -143,3 +139,10 @@ class Lease:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _let_go(connection: psycopg.Connection[Any]) -> None:
+    """Unlock, then close: the server may notice a closed connection after the next driver asks."""
+    with contextlib.suppress(psycopg.Error):
+        connection.execute("SELECT pg_advisory_unlock_all()")
+    connection.close()
