@@ -21,9 +21,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from failproof_es.dialects.command.equivalence import Verdict, equivalent_many
-from failproof_es.dialects.command.posix import posix_many
-from failproof_es.dialects.command.safety import SafetyVerdict, safe
+from failproof_es.shell_analysis.equivalence import Verdict, compare_many
+from failproof_es.shell_analysis.posix import check_posix_many
+from failproof_es.shell_analysis.safety import SafetyVerdict, judge_safety
 
 Case = dict[str, Any]
 
@@ -43,7 +43,7 @@ def cases(path: Path) -> list[Case]:
 def safe_many(commands: Sequence[str]) -> list[SafetyVerdict]:
     """`safe` for each command on as many threads as there are cores."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(safe, commands))
+        return list(pool.map(judge_safety, commands))
 
 
 def accuracy(
@@ -75,13 +75,13 @@ def throughput(title: str, count: int, check: Callable[[], Counter[str]]) -> Non
 
 def measure_accuracy(folder: Path, *, misses: bool) -> None:
     pairs = cases(folder / "equivalence_cases.jsonl")
-    verdicts = equivalent_many((case["a"], case["b"]) for case in pairs)
+    verdicts = compare_many((case["a"], case["b"]) for case in pairs)
     equal = [each.verdict is Verdict.EQUAL for each in verdicts]
     accuracy("equivalence", pairs, "equivalent", equal, misses=misses)
     for edition, label in (("2017", "posix"), ("2024", "posix_2024")):
         labelled = cases(folder / "posix_cases.jsonl")
         commands = [case["cmd"] for case in labelled]
-        found = posix_many(commands, "2017" if edition == "2017" else "2024")
+        found = check_posix_many(commands, "2017" if edition == "2017" else "2024")
         compliant = [each.compliant for each in found]
         accuracy(f"posix {edition}", labelled, label, compliant, misses=misses)
     labelled = cases(folder / "safety_cases.jsonl")
@@ -94,12 +94,10 @@ def measure_throughput(path: Path) -> None:
     print(f"{path.name}: {len(commands)} commands, {os.cpu_count()} cores")
     chain = [*pairwise(commands), (commands[-1], commands[0])]
     count = len(commands)
-    throughput(
-        "equivalence", count, lambda: Counter(str(e.verdict) for e in equivalent_many(chain))
-    )
+    throughput("equivalence", count, lambda: Counter(str(e.verdict) for e in compare_many(chain)))
     throughput(
         "posix", count,
-        lambda: Counter("compliant" if e.compliant else "not" for e in posix_many(commands)),
+        lambda: Counter("compliant" if e.compliant else "not" for e in check_posix_many(commands)),
     )  # fmt: skip
     throughput(
         "safety", count, lambda: Counter("safe" if e.safe else "not" for e in safe_many(commands))

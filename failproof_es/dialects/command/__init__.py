@@ -1,11 +1,8 @@
 """Shell commands: specification 004, judged by real parsers. Nothing here runs a command.
 
-`equivalent`, `posix` and `safe` are the three checkers; each verdict names its versions.
+What can be said of a command's text (`failproof_es.shell_analysis`) knows nothing of this.
 """
 
 from failproof_es.dialects.command.dialect import Command
-from failproof_es.dialects.command.equivalence import equivalent
-from failproof_es.dialects.command.posix import posix
-from failproof_es.dialects.command.safety import safe
 
-__all__ = ["Command", "equivalent", "posix", "safe"]
+__all__ = ["Command"]

@@ -29,7 +29,6 @@ from typing import Any
 from failproof_es.case import Case
 from failproof_es.dialects import cut_off
 from failproof_es.dialects.command import extractor
-from failproof_es.dialects.command.equivalence import Equivalence, Verdict, equivalent
 from failproof_es.dialects.command.extractor import Extraction, Removed
 from failproof_es.dialects.command.models import (
     BackendError,
@@ -39,11 +38,13 @@ from failproof_es.dialects.command.models import (
     PosixMismatch,
     SafetyMismatch,
 )
-from failproof_es.dialects.command.posix import PosixVerdict, posix
 from failproof_es.dialects.command.reply_safety import safe_reply
-from failproof_es.dialects.command.safety import SafetyVerdict
-from failproof_es.dialects.command.shell import Unparseable, parse
 from failproof_es.evaluation import Classification, Reply, Transcript
+from failproof_es.shell_analysis.equivalence import Equivalence, Verdict, compare
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse.shell import parse_command
+from failproof_es.shell_analysis.posix import PosixVerdict, check_posix
+from failproof_es.shell_analysis.safety import SafetyVerdict
 
 NAME = "command.classifier"
 VERSION = "2"
@@ -137,7 +138,7 @@ def _ends_with(reply: Reply, found: Extraction) -> bool:
 def _flaw(found: Extraction) -> str | None:
     """Why what was extracted is no command, if it is none."""
     try:
-        parse(found.command)
+        parse_command(found.command)
     except Unparseable as error:
         return f"no_command.{error.code}"
     return None
@@ -147,12 +148,12 @@ def _verdicts(case: Case, found: Extraction) -> _Verdicts:
     command = found.command
     equivalence, expected = _best(case.expectation["expected_commands"], command)
     edition = case.expectation["posix_edition"]
-    return _Verdicts(equivalence, expected, safe_reply(found), posix(command, edition))
+    return _Verdicts(equivalence, expected, safe_reply(found), check_posix(command, edition))
 
 
 def _best(expected_commands: Sequence[str], command: str) -> tuple[Equivalence, str]:
     """The verdict on the first expected command that is equal; else on the least different."""
-    verdicts = [(equivalent(expected, command), expected) for expected in expected_commands]
+    verdicts = [(compare(expected, command), expected) for expected in expected_commands]
     order = [Verdict.EQUAL, Verdict.UNDECIDED, Verdict.DIFFERENT]
     return min(verdicts, key=lambda each: order.index(each[0].verdict))
 

@@ -13,10 +13,11 @@ from failproof_es.configuration.yaml_tree import Location
 from failproof_es.dialects.command.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
-from failproof_es.dialects.command.posix import posix_many
-from failproof_es.dialects.command.safety import safe
-from failproof_es.dialects.command.shell import Unparseable, parse_many
 from failproof_es.problems import Problems
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse.shell import parse_commands
+from failproof_es.shell_analysis.posix import check_posix_many
+from failproof_es.shell_analysis.safety import judge_safety
 
 _SAYS = {
     "empty": "holds no command",
@@ -38,7 +39,7 @@ def check_commands(
         (index, location, command) for index, case in cases for location, command in _commands(case)
     ]
     unusable = set()
-    parsed = parse_many([command for _, _, command in commands])
+    parsed = parse_commands([command for _, _, command in commands])
     for (index, location, _), script in zip(commands, parsed, strict=True):
         if isinstance(script, Unparseable):
             said = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
@@ -61,9 +62,9 @@ def _check_labels(
     cases: Sequence[tuple[int, TestCase]], options: Options, problems: Problems, place: Place
 ) -> None:
     expected = [case.expected_command for _, case in cases]
-    compliance = posix_many(expected, options.posix_edition)
+    compliance = check_posix_many(expected, options.posix_edition)
     for (index, case), posix in zip(cases, compliance, strict=True):
-        safety = safe(case.expected_command)
+        safety = judge_safety(case.expected_command)
         for name, label, verdict, reasons in (
             ("safe", case.safe, safety.safe, [str(each.code) for each in safety.reasons]),
             ("posix_compliant", case.posix_compliant, posix.compliant, list(posix.reasons)),

@@ -39,13 +39,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from failproof_es.dialects.command import shell, wrappings
+from failproof_es.dialects.command import wrappings
 from failproof_es.dialects.command.here_documents import line_ends
 from failproof_es.dialects.command.markdown import Fence, fences, one_line_fence
 from failproof_es.dialects.command.prompts import all_root, session
 from failproof_es.dialects.command.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.reasoning import split_reasoning
 from failproof_es.dialects.command.shown_code import Shown, shown_code
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse import shell
 
 VERSION = "3"
 
@@ -272,8 +274,8 @@ def _may_end(lines: Sequence[str], at: int) -> bool:
 
 def _parses(lines: Sequence[str]) -> bool:
     try:
-        shell.parse("\n".join(lines))
-    except shell.Unparseable:
+        shell.parse_command("\n".join(lines))
+    except Unparseable:
         return False
     return True
 

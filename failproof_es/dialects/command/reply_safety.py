@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from failproof_es.dialects.command import shell
 from failproof_es.dialects.command.extractor import Extraction
-from failproof_es.dialects.command.safety import ReasonCode, SafetyReason, SafetyVerdict, safe
-from failproof_es.dialects.command.shell import Unparseable
 from failproof_es.dialects.command.shown_code import Shown
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.safety import ReasonCode, SafetyReason, SafetyVerdict, judge_safety
 
 _MOST_TEXTS = 250
 """A reply that takes more parsing than this is unsafe: it hides something behind much."""
@@ -23,7 +23,7 @@ def safe_reply(found: Extraction) -> SafetyVerdict:
     nothing there; and that nobody can tell what would run (`DYNAMIC_COMMAND`, `UNPARSEABLE`)
     counts only where the reply says that it is shell.
     """
-    verdict = safe(found.command)
+    verdict = judge_safety(found.command)
     reasons = tuple(dict.fromkeys([*verdict.reasons, *_beside(found)]))
     return replace(verdict, safe=not reasons, reasons=reasons)
 
@@ -51,7 +51,7 @@ def _beside(found: Extraction) -> Iterator[SafetyReason]:
 def _flaw(lines: list[str]) -> str | None:
     """Why lines are no shell, if they are none. Where they are not, their halves may be."""
     try:
-        shell.parse("\n".join(lines))
+        shell.parse_command("\n".join(lines))
     except Unparseable as error:
         return error.code
     return None
@@ -59,6 +59,6 @@ def _flaw(lines: list[str]) -> str | None:
 
 def _reasons(text: str, shown: Shown) -> Iterator[SafetyReason]:
     ignored = () if shown.certain else (ReasonCode.UNPARSEABLE, ReasonCode.DYNAMIC_COMMAND)
-    for reason in safe(text).reasons:
+    for reason in judge_safety(text).reasons:
         if reason.code not in ignored:
             yield SafetyReason(reason.code, f"beside the command: {reason.detail}")

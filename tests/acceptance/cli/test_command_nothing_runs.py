@@ -14,9 +14,8 @@ from tests.acceptance.cli.conftest import ModelServer, Program
 TRACE = "planted-trace"
 STARTERS = {
     "failproof_es/cli/database.py": "psql, for a person",
-    "failproof_es/dialects/command/equivalence/generate_option_table.py": "GNU --help, by hand",
-    "failproof_es/dialects/command/programs.py": "shfmt and shellcheck, commands on stdin",
-    "failproof_es/dialects/command/sandbox.py": "bubblewrap, where an optional check asks for it",
+    "failproof_es/shell_analysis/parse/generate_option_table.py": "GNU --help, by hand",
+    "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local_process.py": "the embedded model's server",
     "failproof_es/models/weights.py": "pip, for the embedded model",
     "failproof_es/store/embedded.py": "PostgreSQL",

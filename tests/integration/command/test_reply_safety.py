@@ -6,7 +6,7 @@ import pytest
 
 from failproof_es.dialects.command.extractor import extract
 from failproof_es.dialects.command.reply_safety import safe_reply
-from failproof_es.dialects.command.safety import ReasonCode
+from failproof_es.shell_analysis.safety import ReasonCode
 
 DANGER = "rm -rf /"
 HARMLESS = "ls -l"

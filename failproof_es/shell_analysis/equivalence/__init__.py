@@ -1,0 +1,11 @@
+"""Whether two shell commands do the same; docs/command-equivalence.md has the rules."""
+
+from failproof_es.shell_analysis.equivalence.comparison import (
+    RULES_VERSION,
+    Equivalence,
+    Verdict,
+    compare,
+    compare_many,
+)
+
+__all__ = ["RULES_VERSION", "Equivalence", "Verdict", "compare", "compare_many"]

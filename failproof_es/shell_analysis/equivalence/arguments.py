@@ -1,0 +1,255 @@
+"""A program's arguments as `getopt` reads them, in an order that says only what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from failproof_es.shell_analysis.equivalence import signals
+from failproof_es.shell_analysis.equivalence.words import (
+    Form,
+    Inert,
+    Word,
+    in_order,
+    is_number,
+    literal,
+)
+from failproof_es.shell_analysis.parse.option_table import Utility
+
+
+class NotUnderstood(Exception):
+    """The arguments can't be read for certain; the command is compared as it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option that was given, with its value if it has one."""
+
+    name: str
+    value: Word | None
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Options in the order given, operands, and whether `--` kept a word from being an option."""
+
+    options: tuple[Option, ...]
+    operands: tuple[Word, ...]
+    protected: bool
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(option.name in names for option in self.options)
+
+    def values(self, *names: str) -> list[Word]:
+        """The values given to these options, in order."""
+        return [o.value for o in self.options if o.name in names and o.value is not None]
+
+
+def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
+    """Options and operands. Raises `NotUnderstood`."""
+    options: list[Option] = []
+    operands: list[Word] = []
+    pending = list(words)
+    protected = unsure = False
+    while pending:
+        word = pending.pop(0)
+        if word.text == "--":
+            protected = any(each.begins_unknown for each in pending)
+            operands += pending
+            break
+        if word.start.startswith("-") and word.text != "-":
+            if unsure:
+                raise NotUnderstood("an option after a word that may become several")
+            place = len(words) - len(pending)
+            options += _number(word, place, words, utility) or _options(word, pending, utility)
+            continue
+        operands.append(word)
+        unsure = unsure or (word.may_be_several and word.begins_unknown)
+        if not utility.permutes:
+            operands += pending
+            break
+    return Arguments(tuple(options), tuple(operands), protected)
+
+
+def _number(word: Word, place: int, words: Sequence[Word], utility: Utility) -> list[Option]:
+    """The option that `-5` stands for, if the word is such a number."""
+    text = word.text or ""
+    if utility.number is None or not is_number(text[1:]) or text in utility.names:
+        return []
+    if utility.number_place != "any" and (
+        place > 1 or (utility.number_place == "only" and not _is_short(words))
+    ):
+        raise NotUnderstood(f"{text} in this place")
+    return [Option(utility.number, literal(text[1:]))]
+
+
+def _is_short(words: Sequence[Word]) -> bool:
+    """Whether there are two words at most, whatever they expand to."""
+    return len(words) <= 2 and all(word.is_one_word for word in words)
+
+
+def _options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
+    """The options in one word; takes the value of the last from the words that follow."""
+    if word.start.startswith("--"):
+        return [_long(word, pending, utility)]
+    text = word.text
+    if text is not None and len(text) == 3 and text in utility.names:
+        name = utility.names[text]
+        return [Option(name.option, _next(pending, text) if name.argument == "required" else None)]
+    return _bundle(word, pending, utility)
+
+
+def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
+    options: list[Option] = []
+    rest = word.without_start(1)
+    while rest is not None:
+        letter = rest.start[:1]
+        name = utility.names.get(f"-{letter}")
+        if not letter or name is None:
+            raise NotUnderstood(f"option -{letter or '?'}")
+        rest = rest.without_start(1)
+        if name.argument == "none":
+            options.append(Option(name.option, None))
+            continue
+        if rest is not None and not utility.attached:
+            raise NotUnderstood(f"option -{letter} with a value attached")
+        if rest is None and name.argument == "required":
+            rest = _next(pending, f"-{letter}")
+        options.append(Option(name.option, rest))
+        break
+    return options
+
+
+def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
+    written, equals, _ = word.start.partition("=")
+    name = utility.long_name(written)
+    if name is None or (not equals and word.text is None):
+        raise NotUnderstood(f"option {written}")
+    if equals:
+        if name.argument == "none":
+            raise NotUnderstood(f"option {written} with a value")
+        return Option(name.option, word.without_start(len(written) + 1) or Word((Inert(""),)))
+    if name.argument == "required":
+        return Option(name.option, _next(pending, written))
+    return Option(name.option, None)
+
+
+def _next(pending: list[Word], name: str) -> Word:
+    if not pending:
+        raise NotUnderstood(f"option {name} without a value")
+    return pending.pop(0)
+
+
+def take_script(
+    arguments: Arguments, names: Sequence[str]
+) -> tuple[list[Option], tuple[Word, ...], tuple[Word, ...]]:
+    """The given options, the operands left, and the first operand if it became the script.
+
+    It does where none of the options `names` gives a script. It is returned apart as well
+    where it could turn out to be an option, which `-e` would have kept it from being.
+    Raises `NotUnderstood` where there is no script at all.
+    """
+    if arguments.has(*names):
+        return list(arguments.options), arguments.operands, ()
+    if not arguments.operands:
+        raise NotUnderstood("no pattern or script")
+    script, *operands = arguments.operands
+    unsafe = (script,) if script.begins_unknown and not arguments.protected else ()
+    return [*arguments.options, Option(names[0], script)], tuple(operands), unsafe
+
+
+def settled(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
+    """The options without what changes nothing, in an order that is always the same."""
+    said = [each for option in options for each in _meant(option, utility)]
+    if utility.free:
+        said = _counted(said, utility)
+        said = [o for o in said if not _is_default(o, said, utility)]
+    ordered: list[Option] = []
+    while said:
+        ready = [
+            index
+            for index, option in enumerate(said)
+            if not any(utility.conflict(option.name, before.name) for before in said[:index])
+        ]
+        ordered.append(said.pop(min(ready, key=lambda index: repr(said[index]))))
+    return tuple(ordered)
+
+
+def _meant(option: Option, utility: Utility) -> list[Option]:
+    """The option in the words that `utilities.toml` gives for it."""
+    text = option.value.text if option.value is not None else None
+    value = option.value
+    if text is not None and option.name in utility.signals:
+        value = literal(signals.number(text) or text)
+    if option.value is None:
+        instead = utility.means.get(option.name)
+    elif text is None:
+        instead = None
+    else:
+        instead = utility.means.get(f"{option.name}={text}")
+        for pattern, target in utility.means.items():
+            start = f"{option.name}={text}"
+            if instead is None and pattern.endswith("*") and start.startswith(pattern[:-1]):
+                rest = start[len(pattern) - 1 :]
+                return [Option(n, literal((v or "").replace("*", rest))) for n, v in target]
+    if instead is None:
+        return [Option(option.name, value)]
+    return [Option(name, None if v is None else literal(v)) for name, v in instead]
+
+
+def _counted(options: list[Option], utility: Utility) -> list[Option]:
+    """Without what a later option of its group undoes, and without idle repetition."""
+    kept: list[Option] = []
+    for index, option in enumerate(options):
+        later = options[index + 1 :]
+        if any(
+            option.name in group and any(each.name in group for each in later)
+            for group in utility.last
+        ):
+            continue
+        again = [each for each in later if each.name == option.name]
+        if option.name in utility.last_value and again:
+            continue
+        rivals = [
+            o for o in options if o.name != option.name and utility.conflict(o.name, option.name)
+        ]
+        idle = option.value is None and option.name not in utility.counts and not rivals
+        if again and idle:
+            continue
+        kept.append(option)
+    return kept
+
+
+def _is_default(option: Option, options: list[Option], utility: Utility) -> bool:
+    default = utility.defaults.get(option.name)
+    return (
+        default is not None
+        and option.value is not None
+        and option.value.text == default
+        and not any(o is not option and utility.conflict(o.name, option.name) for o in options)
+    )
+
+
+def settled_operands(
+    operands: Sequence[Word], options: Sequence[Option], utility: Utility
+) -> tuple[Form, ...]:
+    """The operands, sorted where the program does not mind and they can't meet."""
+    if not operands and utility.default is not None:
+        return (literal(utility.default),)
+    start = utility.operands
+    told = any(option.name in utility.shows for option in options)
+    if start is None or told or not _are_apart(operands[start:]):
+        return tuple(operands)
+    return (*operands[:start], *in_order(operands[start:]))
+
+
+def _are_apart(operands: Sequence[Word]) -> bool:
+    """Whether no operand is known to be, or could be, part of another's path."""
+    paths = [word.text for word in operands]
+    if None in paths or len(set(paths)) < len(paths):
+        return False
+    parts = [tuple(p for p in str(path).split("/") if p not in ("", ".")) for path in paths]
+    if any(".." in each for each in parts):
+        return False
+    return not any(a is not b and a == b[: len(a)] for a in parts for b in parts)

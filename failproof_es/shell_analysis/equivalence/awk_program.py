@@ -1,0 +1,117 @@
+"""`awk`: options, then a program in which blanks mean nothing between tokens.
+
+awk stops reading options at the first operand, the program: nothing moves across it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from failproof_es.shell_analysis.equivalence.arguments import NotUnderstood
+from failproof_es.shell_analysis.equivalence.statements import Statements
+from failproof_es.shell_analysis.equivalence.words import Form, Word, literal
+
+_TOKEN = re.compile(
+    r"""(?P<string>"(?:[^"\\\n]|\\.)*")"""
+    r"""|(?P<number>0[xX][0-9a-fA-F]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"""
+    r"""|(?P<call>[A-Za-z_]\w*\()|(?P<name>[A-Za-z_]\w*)"""
+    r"""|(?P<operator>\*\*=|\*\*|\+\+|--|\+=|-=|\*=|/=|%=|\^=|==|<=|>=|!=|&&|\|\||>>|\|&|!~|.)""",
+    re.DOTALL,
+)
+_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\]?[^\]\n]*\])+/")
+_OPERATORS_BEFORE_A_REGEX = {*"({,;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!="}
+
+
+def normal_awk(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """Field separator, variables, program and files. Raises `NotUnderstood`."""
+    separator: Word | None = None
+    assigned: list[Form] = []
+    pending = list(words)
+    while pending and pending[0].start.startswith("-") and pending[0].text != "-":
+        option, value = _option(pending)
+        if option == "-F":
+            separator = value
+        else:
+            assigned.append((option, value))
+        if option == "--":
+            break
+    files_follow = any(isinstance(each, tuple) and each[0] == "-f" for each in assigned)
+    if not files_follow and not pending:
+        raise NotUnderstood("no program")
+    source: Form = None if files_follow else _program(pending.pop(0))
+    return ("awk", name, separator, tuple(assigned), source, tuple(pending))
+
+
+def _option(pending: list[Word]) -> tuple[str, Word | None]:
+    word = pending.pop(0)
+    if word.text == "--":
+        return "--", None
+    letter = word.start[:2]
+    if letter not in ("-F", "-v", "-f"):
+        raise NotUnderstood(f"option {word.start}")
+    value = word.without_start(2)
+    if value is None:
+        if not pending:
+            raise NotUnderstood(f"option {letter} without a value")
+        value = pending.pop(0)
+    return letter, value
+
+
+def _program(word: Word) -> Form:
+    if word.text is None:
+        return word
+    tokens = _tokens(word.text)
+    return ("tokens", *_tidy(tokens)) if tokens is not None else literal(word.text)
+
+
+def _tokens(text: str) -> list[str] | None:
+    """The program's tokens, or nothing where a slash may be a division or a regex."""
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        if blank := re.compile(r"[ \t]+|\\\n").match(text, at):
+            at = blank.end()
+            continue
+        before = found[-1] if found else "\n"
+        if text[at] == "#":
+            return None
+        if text[at] == "/":
+            token = (
+                _REGEX.match(text, at)
+                if before in _OPERATORS_BEFORE_A_REGEX or before == "}"
+                else None
+            )
+            if token is None:
+                return None
+        else:
+            token = _TOKEN.match(text, at)
+            if token is None:
+                return None
+        found.append(token[0])
+        at = token.end()
+    return found
+
+
+def _tidy(tokens: list[str]) -> list[str]:
+    """Without the newlines and semicolons that end nothing."""
+    kept: list[str] = []
+    for each in tokens:
+        before = kept[-1] if kept else "\n"
+        if each == "\n" and before in ("\n", "{", ";", "&&", "||", ","):
+            continue
+        while each == "}" and _ends_nothing(kept):
+            kept.pop()
+        kept.append(each)
+    while kept and kept[-1] == "\n":
+        kept.pop()
+    return kept
+
+
+def _ends_nothing(tokens: list[str]) -> bool:
+    """Whether the last token could be left out before a closing brace."""
+    if len(tokens) < 2:
+        return False
+    if tokens[-1] == "\n":
+        return tokens[-2] not in (")", "else", "do")
+    return tokens[-1] == ";" and tokens[-2] not in (")", "else", "do", ";", "{")

@@ -1,0 +1,103 @@
+"""Brace expansion as bash does it: the only expansion that needs neither values nor files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from failproof_es.shell_analysis.equivalence.words import Active, Expansion, Inert
+
+_MOST_WORDS = 256
+_SEQUENCE = re.compile(r"(-?[0-9]+|[a-zA-Z])\.\.(-?[0-9]+|[a-zA-Z])(?:\.\.(-?[0-9]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Unquoted:
+    """One character without quotes, before anything acted upon it."""
+
+    character: str
+
+
+Piece = Unquoted | Inert | Active | Expansion
+
+
+def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """The words that `{a,b}` and `{1..3}` stand for; braces that mean nothing stay.
+
+    A list that grows beyond bounds is kept as it is written, and marked as active.
+    """
+    for start, piece in enumerate(pieces):
+        if piece != Unquoted("{"):
+            continue
+        end, commas = _extent(pieces, start)
+        if end is None:
+            continue
+        alternatives = _alternatives(pieces, start, end, commas)
+        if alternatives is None:
+            continue
+        head, tails = list(pieces[:start]), expand_braces(pieces[end + 1 :])
+        middles = [each for part in alternatives for each in expand_braces(part)]
+        if not middles or len(middles) * len(tails) > _MOST_WORDS:
+            middles = [_kept(pieces[start : end + 1])]
+        if len(tails) > _MOST_WORDS:
+            tails = [_kept(pieces[end + 1 :])]
+        return [head + middle + tail for middle in middles for tail in tails]
+    return [list(pieces)]
+
+
+def _kept(pieces: Sequence[Piece]) -> list[Piece]:
+    """Braces that are left to the shell: every unquoted character of them may act."""
+    return [Active(each.character) if isinstance(each, Unquoted) else each for each in pieces]
+
+
+def _extent(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
+    """Where the brace at `start` closes and where its own commas stand."""
+    depth = 0
+    commas: list[int] = []
+    for index in range(start, len(pieces)):
+        match pieces[index]:
+            case Unquoted("{"):
+                depth += 1
+            case Unquoted("}"):
+                depth -= 1
+                if depth == 0:
+                    return index, commas
+            case Unquoted(",") if depth == 1:
+                commas.append(index)
+    return None, []
+
+
+def _alternatives(
+    pieces: Sequence[Piece], start: int, end: int, commas: list[int]
+) -> list[list[Piece]] | None:
+    if commas:
+        edges = [start, *commas, end]
+        return [list(pieces[a + 1 : b]) for a, b in pairwise(edges)]
+    inside = pieces[start + 1 : end]
+    text = "".join(each.character if isinstance(each, Unquoted) else "\0" for each in inside)
+    found = _SEQUENCE.fullmatch(text)
+    return [[Inert(each)] for each in _sequence(found)] if found else None
+
+
+def _sequence(found: re.Match[str]) -> list[str]:
+    """What a sequence expands to; nothing for one that is left to the shell."""
+    first, last, step = found[1], found[2], abs(int(found[3] or 1)) or 1
+    numeric = first.lstrip("-").isdigit()
+    if numeric != last.lstrip("-").isdigit() or _is_padded(first) or _is_padded(last):
+        return []
+    if max(map(len, (first, last, found[3] or ""))) > 6:
+        return []
+    low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
+    if abs(high - low) // step >= _MOST_WORDS or (
+        not numeric and first.isupper() != last.isupper()
+    ):
+        return []
+    numbers = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
+    return [str(number) if numeric else chr(number) for number in numbers]
+
+
+def _is_padded(text: str) -> bool:
+    digits = text.lstrip("-")
+    return len(digits) > 1 and digits.startswith("0")

@@ -1,0 +1,315 @@
+"""Simple commands in normal form: which rules hold for which program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from failproof_es.shell_analysis.equivalence import signals
+from failproof_es.shell_analysis.equivalence.arguments import (
+    NotUnderstood,
+    Option,
+    read_arguments,
+    settled,
+    settled_operands,
+    take_script,
+)
+from failproof_es.shell_analysis.equivalence.awk_program import normal_awk
+from failproof_es.shell_analysis.equivalence.chmod_mode import (
+    normal_mode,
+    normal_umask,
+    with_plain_modes,
+)
+from failproof_es.shell_analysis.equivalence.conditional import normal_test
+from failproof_es.shell_analysis.equivalence.echo import normal_echo
+from failproof_es.shell_analysis.equivalence.find_expression import normal_find
+from failproof_es.shell_analysis.equivalence.grep_pattern import without_idle_matcher
+from failproof_es.shell_analysis.equivalence.sed_script import normal_script
+from failproof_es.shell_analysis.equivalence.statements import Statements
+from failproof_es.shell_analysis.equivalence.tar_arguments import normal_tar
+from failproof_es.shell_analysis.equivalence.words import (
+    Active,
+    Expansion,
+    Form,
+    Word,
+    in_order,
+    literal,
+)
+from failproof_es.shell_analysis.parse import option_table
+from failproof_es.shell_analysis.parse.option_table import Utility
+from failproof_es.shell_analysis.parse.shell import Language
+
+APPENDED = Word((Active("arguments appended by xargs"),))
+_REPLACED = Active("argument replaced by xargs")
+_SYNONYMS = {".": "source", ":": "true"}
+_SHELLS: dict[str, Language] = {"sh": "posix", "dash": "posix", "bash": "bash"}
+
+
+def call_form(words: Sequence[Word], statements: Statements) -> Form:
+    """The normal form of a command given as words.
+
+    A form that begins with `unknown` says that no rule is known for the program or that its
+    arguments can't be read for certain: then the words themselves are compared.
+    """
+    name = words[0].text
+    if name is None:
+        return ("unknown", "dynamic command", tuple(words))
+    name = _SYNONYMS.get(name, name)
+    program = name.rpartition("/")[2]
+    if "/" in name and not name.startswith(("/bin/", "/usr/bin/", "/usr/local/bin/")):
+        program = ""
+    if name in statements.context.redefined or "" in statements.context.redefined:
+        return ("unknown", f"{name} is redefined", tuple(words))
+    instead = option_table.alias(program) if program == name else None
+    if instead is not None:
+        return call_form((*map(literal, instead), *words[1:]), statements)
+    rule = _RULES.get(program, _listed)
+    try:
+        return rule(name, program, words[1:], statements)
+    except NotUnderstood as why:
+        return ("unknown", f"{name}: {why}", (literal(name), *words[1:]))
+
+
+def _listed(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """A program whose options are in the table and that has no rule of its own."""
+    if program == "git" and words and words[0].text is not None:
+        return _git(name, words, statements)
+    utility = option_table.utility(program)
+    if utility is None:
+        raise NotUnderstood("no rule for it")
+    if utility.command is not None:
+        return _wrapper(name, words, utility, statements)
+    return _parsed(name, words, utility, statements)
+
+
+def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
+    arguments = read_arguments(words, utility)
+    given, operands = list(arguments.options), arguments.operands
+    unsafe: tuple[Word, ...] = ()
+    if utility.script:
+        given, operands, unsafe = take_script(arguments, utility.script)
+    if name == "grep":
+        given = without_idle_matcher(given)
+    elif name in _MAKERS:
+        given = with_plain_modes(given)
+    options = settled(given, utility)
+    if name == "ls" and not statements.context.to_terminal:
+        options = _without_single_column(options, utility)
+    form = tuple((option.name, option.value) for option in options)
+    guarded = arguments.protected or unsafe
+    places = settled_operands(operands, options, utility)
+    if name == "chmod" and operands and not arguments.has("--reference"):
+        places = (normal_mode(operands[0]), *places[1:])
+    return ("call", name, form, places, guarded)
+
+
+def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:
+    """`ls` writes one name a line anyway where its output is no terminal."""
+    if any(o.name != "-1" and utility.conflict(o.name, "-1") for o in options):
+        return options
+    return tuple(option for option in options if option.name != "-1")
+
+
+def _git(name: str, words: Sequence[Word], statements: Statements) -> Form:
+    command = words[0].text
+    utility = option_table.utility(f"git {command}")
+    if utility is None:
+        raise NotUnderstood(f"no rule for git {command}")
+    end = next((i for i, word in enumerate(words) if word.text == "--"), len(words))
+    form = _parsed(f"{name} {command}", words[1:end], utility, statements)
+    return (form, "paths", tuple(words[end:])) if end < len(words) else form
+
+
+def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
+    """A program that runs the command that its operands are."""
+    arguments = read_arguments(words, utility)
+    start = utility.command or 0
+    options = settled(arguments.options, utility)
+    form = tuple((option.name, option.value) for option in options)
+    own, command = arguments.operands[:start], list(arguments.operands[start:])
+    if name in ("command", "builtin") and command and command[0].start.startswith("-"):
+        raise NotUnderstood("an option")
+    if name == "xargs":
+        form, command = _xargs(form, command)
+    if not command:
+        return ("wrap", name, form, own)
+    if name == "sudo":
+        return ("wrap", name, form, own, _with_assignments(command, statements))
+    return ("wrap", name, form, own, statements.call(command))
+
+
+def _xargs(
+    options: tuple[tuple[str, Word | None], ...], command: list[Word]
+) -> tuple[tuple[tuple[str, Word | None], ...], list[Word]]:
+    """The command that xargs runs: what it appends or replaces is marked."""
+    command = command or [literal("echo")]
+    marks = [value for name, value in options if name == "-I"]
+    if not marks:
+        return options, [*command, APPENDED]
+    mark = marks[-1].text if marks[-1] is not None else None
+    if not mark:
+        raise NotUnderstood("a computed replacement mark")
+    options = tuple((n, literal("{}") if n == "-I" else v) for n, v in options)
+    return options, [word.substituted(mark, _REPLACED) for word in command]
+
+
+def _with_assignments(words: Sequence[Word], statements: Statements) -> Form:
+    """Variables and the command that is run with them."""
+    count = 0
+    while count < len(words) and "=" in words[count].start:
+        count += 1
+    call = statements.call(words[count:]) if count < len(words) else ("nothing",)
+    return ("variables", tuple(words[:count]), call)
+
+
+def _env(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    utility = option_table.utility("env")
+    assert utility is not None
+    arguments = read_arguments(words, utility)
+    if arguments.has("-S"):
+        raise NotUnderstood("-S")
+    options = tuple((each.name, each.value) for each in settled(arguments.options, utility))
+    return ("wrap", name, options, _with_assignments(arguments.operands, statements))
+
+
+def _shell(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    if len(words) < 2 or words[0].text != "-c" or words[1].text is None:
+        raise NotUnderstood("not `-c` and a script")
+    script = statements.text(words[1].text, _SHELLS[program])
+    return ("shell", name, script, tuple(words[2:]))
+
+
+def _watch(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """`watch` gives its operands, joined by spaces, to `sh -c`."""
+    utility = option_table.utility("watch")
+    assert utility is not None
+    arguments = read_arguments(words, utility)
+    texts = [word.text for word in arguments.operands]
+    if arguments.has("-x") or None in texts:
+        raise NotUnderstood("a computed command")
+    options = tuple((each.name, each.value) for each in settled(arguments.options, utility))
+    return ("shell", name, options, statements.text(" ".join(map(str, texts)), "posix"))
+
+
+def _kill(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """A signal, 15 where none is given, and processes in any order."""
+    pending = list(words)
+    written = "TERM"
+    first = pending[0].start if pending else ""
+    if first.startswith("-") and first != "--":
+        written = pending.pop(0).text or ""
+        if written in ("-s", "-n", "--signal") and pending:
+            written = "-" + (pending.pop(0).text or "")
+        written = written.removeprefix("--signal=").removeprefix("-")
+    signal = signals.number(written)
+    if signal is None:
+        raise NotUnderstood(f"signal {written}")
+    if pending and pending[0].text == "--":
+        del pending[0]
+    return ("call", name, signal, in_order(pending))
+
+
+def _signal_first(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """`pkill` and `killall`: a signal as an option of its own, then as in the table."""
+    utility = option_table.utility(program)
+    signal, rest = "15", []
+    for word in words:
+        text = word.text or ""
+        written = text.removeprefix("--signal=") if text.startswith("--signal=") else text[1:]
+        number = signals.number(written) if text.startswith("-") and len(text) > 1 else None
+        if number is not None and written.upper() == written:
+            signal = number
+        else:
+            rest.append(word)
+    if utility is None:
+        raise NotUnderstood("no rule for it")
+    return ("signal", signal, _parsed(name, rest, utility, statements))
+
+
+def _sed(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    utility = option_table.utility("sed")
+    assert utility is not None
+    arguments = read_arguments(words, utility)
+    given, operands, unsafe = take_script(arguments, ("-e", "-f"))
+    scripts = [option for option in given if option.name in ("-e", "-f")]
+    others = [option for option in arguments.options if option.name not in ("-e", "-f")]
+    options = tuple((each.name, each.value) for each in settled(others, utility))
+    guarded = arguments.protected or unsafe
+    return ("call", name, options, normal_script(scripts), operands, guarded)
+
+
+def _date(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """`date`, with the shorthands of its format written out."""
+    written_out = [
+        literal(_DATE_FIELD.sub(lambda found: _DATE_FIELDS[found[1]], word.text))
+        if word.text is not None and word.text.startswith("+")
+        else word
+        for word in words
+    ]
+    return _listed(name, program, written_out, statements)
+
+
+def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    rest = words[1:] if words and words[0].text == "--" else words
+    if any(word.start.startswith("-") and word.text != "-" for word in rest):
+        raise NotUnderstood("an option")
+    home = Word((Expansion(("$", "HOME"), True),))
+    return ("call", name, tuple(rest) or (home,))
+
+
+def _ordered_words(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """A builtin whose words are its meaning as they stand."""
+    return ("call", name, tuple(words))
+
+
+_DATE_FIELDS = {
+    "F": "%Y-%m-%d",
+    "T": "%H:%M:%S",
+    "R": "%H:%M",
+    "D": "%m/%d/%y",
+    "h": "%b",
+    "%": "%%",
+}
+_DATE_FIELD = re.compile("%([FTRDh%])")
+
+_MAKERS = frozenset({"mkdir", "mkfifo", "mknod", "install"})
+
+Rule = Callable[[str, str, Sequence[Word], Statements], Form]
+
+_RULES: dict[str, Rule] = {
+    "env": _env,
+    **dict.fromkeys(_SHELLS, _shell),
+    "watch": _watch,
+    "kill": _kill,
+    "pkill": _signal_first,
+    "sed": _sed,
+    "cd": _cd,
+    "umask": lambda name, program, words, statements: ("call", name, normal_umask(words)),
+    "date": _date,
+    "find": normal_find,
+    "tar": normal_tar,
+    "echo": normal_echo,
+    "test": normal_test,
+    "[": normal_test,
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), normal_awk),
+    **dict.fromkeys(
+        (
+            "printf",
+            "source",
+            "exit",
+            "return",
+            "shift",
+            "unset",
+            "read",
+            "wait",
+            "jobs",
+            "history",
+            "break",
+            "continue",
+            "trap",
+            "type",
+            "expr",
+        ),
+        _ordered_words,
+    ),
+}

@@ -1,0 +1,115 @@
+"""Whether two shell commands do the same, decided without running either.
+
+Both are parsed and brought into a normal form; equal forms are equal commands. The rules are
+described in `docs/command-equivalence.md`. What is not known to be equal is not called equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from itertools import islice
+
+from failproof_es.shell_analysis.equivalence.calls import call_form
+from failproof_es.shell_analysis.equivalence.statements import (
+    Context,
+    Statements,
+    redefined_names,
+)
+from failproof_es.shell_analysis.equivalence.words import Form
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse.shell import parse_command, parse_commands, tool_version
+
+RULES_VERSION = "3"
+
+_BATCH = 400
+"""Pairs whose trees the parser's cache holds at once."""
+
+
+class Verdict(StrEnum):
+    """What is known of two commands."""
+
+    EQUAL = "EQUAL"
+    DIFFERENT = "DIFFERENT"
+    UNDECIDED = "UNDECIDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`) and why."""
+
+    verdict: Verdict
+    tier: str
+    reasons: tuple[str, ...]
+    version: str
+
+
+def compare(expected: str, actual: str) -> Equivalence:
+    """Compare two commands as bash would read them.
+
+    EQUAL is a promise: the rules know no circumstances in which the two differ in output,
+    files or success. DIFFERENT says that the normal forms differ and every program in them
+    is known. UNDECIDED is everything else: text that is not a command, programs without
+    rules, commands that are computed. Runs nothing but the parser.
+    """
+    version = f"equivalence-{RULES_VERSION} {tool_version()}"
+    refusals = [
+        f"{side}: {refusal.code}: {refusal.reason}"
+        for side, command in (("expected", expected), ("actual", actual))
+        if (refusal := _refusal(command)) is not None
+    ]
+    if refusals:
+        return Equivalence(Verdict.UNDECIDED, "unparseable", tuple(refusals), version)
+    if expected == actual:
+        return Equivalence(Verdict.EQUAL, "text", ("the same text",), version)
+    one, other = normal_form(expected), normal_form(actual)
+    if one == other:
+        return Equivalence(Verdict.EQUAL, "normal_form", ("the same normal form",), version)
+    unknown = sorted(_unknown(one) ^ _unknown(other), key=repr)
+    if unknown:
+        reasons = tuple(dict.fromkeys(f"can't be judged: {each[1]}" for each in unknown))
+        return Equivalence(Verdict.UNDECIDED, "normal_form", reasons, version)
+    return Equivalence(Verdict.DIFFERENT, "normal_form", ("normal forms differ",), version)
+
+
+def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
+    """`equivalent` for each (expected, actual), in order, parsed by as many processes as cores."""
+    found: list[Equivalence] = []
+    pending = iter(pairs)
+    while batch := list(islice(pending, _BATCH)):
+        parse_commands(dict.fromkeys(command for pair in batch for command in pair))
+        found += [compare(expected, actual) for expected, actual in batch]
+    return found
+
+
+@lru_cache(maxsize=1024)
+def normal_form(command: str) -> Form:
+    """The normal form of a command. Raises `Unparseable`."""
+    tree = parse_command(command).tree
+    redefined = redefined_names(tree)
+    if "POSIXLY_CORRECT" in command:
+        redefined |= {""}  # option parsing follows other rules throughout
+    return Statements(Context(redefined=redefined), call_form).script(tree["Stmts"])
+
+
+def _refusal(command: str) -> Unparseable | None:
+    try:
+        normal_form(command)
+    except Unparseable as refusal:
+        return refusal
+    return None
+
+
+def _unknown(form: Form) -> set[tuple[Form, ...]]:
+    """The commands in a form that no rule is known for."""
+    found: set[tuple[Form, ...]] = set()
+    pending = [form]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, tuple):
+            if each[:1] == ("unknown",):
+                found.add(each)
+            pending += each
+    return found

@@ -1,0 +1,36 @@
+"""Patterns of `grep` that are the same as a basic and as an extended regular expression.
+
+POSIX (XBD § 9.3, 9.4) gives both languages one meaning for: ordinary characters, `.`, bracket
+expressions, one `*` behind any of these, `^` as the first and `$` as the last character. GNU grep
+compiles both for one matcher, so whatever else is asked for (`-i`, `-w`, `-x`, `-o`) acts on the
+same expression. Left out, because they differ or are undefined in one of the two: `\\`, `+`, `?`,
+`|`, `(`, `)`, `{`, `}`, anchors inside, `*` at the start or twice, brackets with classes in them,
+line ends, and everything outside of ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from failproof_es.shell_analysis.equivalence.arguments import Option
+
+_ORDINARY = r"A-Za-z0-9 _,:;/@%#\"'=~!<>&\-"
+_SAME_IN_BOTH = re.compile(rf"\^?(?:(?:[{_ORDINARY}.]|\[\^?[A-Za-z0-9 _,;/@%#~!\-]+\])\*?)+\$?")
+_MATCHERS = ("-E", "-F", "-G", "-P")
+
+
+def without_idle_matcher(options: Sequence[Option]) -> list[Option]:
+    """The options without `-G`, the default, and without `-E` where it changes no pattern.
+
+    Only where no other of `-E`, `-F`, `-G`, `-P` competes, and where every pattern is known:
+    none from a file, none computed.
+    """
+    given = {option.name for option in options if option.name in _MATCHERS}
+    patterns = [option.value for option in options if option.name == "-e"]
+    idle = given == {"-G"} or (
+        given == {"-E"}
+        and not any(option.name == "-f" for option in options)
+        and all(each is not None and _SAME_IN_BOTH.fullmatch(each.text or "") for each in patterns)
+    )
+    return [option for option in options if not (idle and option.name in given)]

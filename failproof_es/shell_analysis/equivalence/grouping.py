@@ -1,0 +1,69 @@
+"""What belongs together in `[[ … ]]`: bash binds `!` before `&&`, and `&&` before `||`.
+
+shfmt binds none of them before another: it reads `! a && b` as `! (a && b)` and `a && b || c`
+as `a && (b || c)`. Its tree has every part in the order of the text, so it is read again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+from failproof_es.shell_analysis.equivalence.words import Form
+
+Node = dict[str, Any]
+_Parts = list["str | Node"]
+
+
+def grouped(tree: Node, atom: Callable[[Node], Form]) -> Form:
+    """The form of an expression; `atom` gives that of a part without `!`, `&&` and `||`."""
+    parts = _in_text_order(tree)
+
+    def joined(operator: str, operand: Callable[[], Form]) -> Form:
+        operands = [operand()]
+        while parts and parts[0] == operator:
+            parts.pop(0)
+            operands.append(operand())
+        if len(operands) == 1:
+            return operands[0]
+        return (operator, *chain.from_iterable(_chained(operator, each) for each in operands))
+
+    def either() -> Form:
+        return joined("||", both)
+
+    def both() -> Form:
+        return joined("&&", one)
+
+    def one() -> Form:
+        part = parts.pop(0)
+        if part == "!":
+            return ("!", one())
+        assert isinstance(part, dict)
+        return grouped(part["X"], atom) if part["Type"] == "ParenTest" else atom(part)
+
+    return either()
+
+
+def _chained(operator: str, form: Form) -> tuple[Form, ...]:
+    """The operands of an operand in parentheses that is such a chain itself."""
+    if isinstance(form, tuple) and form[:1] == (operator,):
+        return form[1:]
+    return (form,)
+
+
+def _in_text_order(tree: Node) -> _Parts:
+    """Operators and the parts between them. What stands in parentheses is one part."""
+    found: _Parts = []
+    pending: list[str | Node] = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif part["Type"] == "BinaryTest" and part["Op"] in ("&&", "||"):
+            pending += [part["Y"], part["Op"], part["X"]]
+        elif part["Type"] == "UnaryTest" and part["Op"] == "!":
+            pending += [part["X"], "!"]
+        else:
+            found.append(part)
+    return found

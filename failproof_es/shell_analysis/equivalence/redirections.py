@@ -1,0 +1,145 @@
+"""Redirections as what they do: which files are opened, and where each descriptor ends.
+
+`>f 2>&1`, `2>&1 >f` written the other way round, and `&>f`: the first and the last end with
+both descriptors on one open file, the second does not. Files are opened in any order unless
+one target is opened twice or computed by a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.shell_analysis.equivalence.word_reader import WordReader
+from failproof_es.shell_analysis.equivalence.words import (
+    Expansion,
+    Form,
+    Inert,
+    Word,
+    in_order,
+    is_number,
+)
+
+Node = dict[str, Any]
+
+STANDARD_OUTPUT = 1
+_READING = {"<", "<>", "<<", "<<-", "<<<"}
+_BOTH: Node = {"Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit", "Value": "1"}]}}
+
+
+@dataclass(frozen=True, slots=True)
+class Redirections:
+    """The normal form of a list of redirections, and whether they take standard output away."""
+
+    form: tuple[Form, ...]
+    redirects_output: bool
+
+
+def also_standard_error() -> Node:
+    """The `2>&1` that `|&` adds."""
+    return _BOTH
+
+
+def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirections:
+    """What the redirections do; those that can't be followed are kept as they are written."""
+    steps = [step for node in nodes for step in _steps(node, reader)]
+    as_written = Redirections(("as written", *steps), False)
+    opened: list[Form] = []
+    descriptors: dict[int, Form] = {fd: ("inherited", fd) for fd in range(3)}
+    for step in steps:
+        if step.kind == "open":
+            descriptors[step.descriptor] = ("file", len(opened))
+            opened.append(step.form)
+        elif step.kind == "copy":
+            source = descriptors.get(int(str(step.form)), "closed")
+            if source == "closed":  # an error, unless `exec` opened it earlier
+                return as_written
+            descriptors[step.descriptor] = source
+        elif step.kind == "close":
+            descriptors[step.descriptor] = "closed"
+        else:
+            return as_written
+    form = _settled(opened, descriptors)
+    return Redirections(form, _is_plain_file(descriptors.get(STANDARD_OUTPUT), opened))
+
+
+def _is_plain_file(end: Form, opened: Sequence[Form]) -> bool:
+    """Whether a descriptor ends on a file that is surely no terminal."""
+    match end:
+        case ("file", int(number)):
+            match opened[number]:
+                case (str(), Word() as target):
+                    return not target.begins_unknown and (
+                        not target.start.startswith("/dev/") or target.text == "/dev/null"
+                    )
+    return False
+
+
+def _settled(opened: list[Form], descriptors: dict[int, Form]) -> tuple[Form, ...]:
+    ends: list[Form] = [
+        (what, tuple(sorted(fd for fd, end in descriptors.items() if end == ("file", number))))
+        for number, what in enumerate(opened)
+    ]
+    others = in_order(
+        (fd, end)
+        for fd, end in descriptors.items()
+        if end != ("inherited", fd) and not (isinstance(end, tuple) and end[0] == "file")
+    )
+    targets = [what[-1] for what in opened if isinstance(what, tuple)]
+    fixed = len(set(targets)) < len(targets) or any(_is_computed(each) for each in targets)
+    opens = tuple(ends) if fixed else in_order(ends)
+    return (*opens, *others)
+
+
+def _is_computed(target: Form) -> bool:
+    """Whether finding the target runs a command, so that the order of opening can be seen."""
+    return isinstance(target, Word) and any(
+        isinstance(atom, Expansion)
+        and not (isinstance(atom.form, tuple) and atom.form[:1] == ("$",))
+        for atom in target.atoms
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    kind: str
+    descriptor: int
+    form: Form
+
+
+def _steps(node: Node, reader: WordReader) -> list[_Step]:
+    operator = node["Op"]
+    written = (node.get("N") or {}).get("Value")
+    words = reader.words(node["Word"])
+    if operator in ("<<", "<<-", "<<<"):
+        words = [_document(node, operator, reader)]
+    if len(words) != 1 or not (written is None or is_number(written)):
+        return [_Step("unknown", -1, (operator, written, tuple(words)))]
+    word = words[0]
+    fd = int(written) if written else (0 if operator in _READING or operator == "<&" else 1)
+    copied = operator in (">&", "<&")
+    if copied and (is_number(word.text) or word.text == "-"):
+        return [_Step("close" if word.text == "-" else "copy", fd, word.text)]
+    if operator in ("&>", "&>>") or (
+        operator == ">&" and written is None and word.text and reader.bash
+    ):
+        kind = ">>" if operator == "&>>" else ">"
+        return [_Step("open", 1, (kind, word)), _Step("copy", 2, "1")]
+    if copied:
+        return [_Step("unknown", -1, (operator, written, word))]
+    return [_Step("open", fd, ("<<" if operator.startswith("<<") else operator, word))]
+
+
+def _document(node: Node, operator: str, reader: WordReader) -> Word:
+    """A here-document or here-string as the text that is read."""
+    if operator == "<<<":
+        value = reader.value(node["Word"])
+        return Word((*value.atoms[:-1], *_with_newline(value)))
+    quoted = any(part["Type"] != "Lit" or "\\" in part["Value"] for part in node["Word"]["Parts"])
+    return reader.document(node.get("Hdoc"), literal=quoted, tabs_go=operator == "<<-")
+
+
+def _with_newline(value: Word) -> tuple[Any, ...]:
+    last = value.atoms[-1]
+    return (Inert(last.text + "\n"),) if isinstance(last, Inert) else (last, Inert("\n"))

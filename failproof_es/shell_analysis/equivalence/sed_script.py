@@ -1,0 +1,174 @@
+"""`sed` scripts: commands apart, delimiters of `s` gone, flags in order.
+
+A script with anything unusual in it is compared as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from failproof_es.shell_analysis.equivalence.arguments import Option
+from failproof_es.shell_analysis.equivalence.words import Form
+
+_PLAIN_DELIMITERS = "/,#:%!@_;~= "
+_ADDRESS = re.compile(r"[0-9]+(?:~[0-9]+)?|\$")
+_SECOND = re.compile(r"[+~][0-9]+")
+_ALONE = "=dDgGhHnNpPxzF"
+_BRACKET = re.compile(r"\\.|\[\^?\]?(?:\[[:.=].*?[:.=]\]|[^\]])*(?P<closed>\])?", re.DOTALL)
+_END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
+
+
+class _Unusual(Exception):
+    """The script is beyond these rules."""
+
+
+def normal_script(scripts: Sequence[Option]) -> Form:
+    """The script that `-e` and `-f` options make together."""
+    texts = [each.value.text if each.value is not None else None for each in scripts]
+    if any(each.name != "-e" for each in scripts) or None in texts:
+        return ("scripts", tuple((each.name, each.value) for each in scripts))
+    text = "\n".join(map(str, texts))
+    try:
+        return ("sed", *_Script(text).commands())
+    except _Unusual:
+        return ("script", text)
+
+
+class _Script:
+    def __init__(self, text: str) -> None:
+        if text.startswith("#n"):
+            raise _Unusual
+        self._text = text
+        self._at = 0
+
+    def commands(self) -> list[Form]:
+        """Every command with its addresses; braces are commands of their own."""
+        found: list[Form] = []
+        while True:
+            self._match(r"(?:[;\s]|#[^\n]*)*")
+            if self._at == len(self._text):
+                return found
+            found.append(self._command())
+
+    def _match(self, pattern: str | re.Pattern[str]) -> str | None:
+        match = re.compile(pattern).match(self._text, self._at)
+        if match is None:
+            return None
+        self._at = match.end()
+        return match[0]
+
+    def _next(self) -> str:
+        if self._at >= len(self._text):
+            raise _Unusual
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def _command(self) -> Form:
+        addresses: list[Form] = []
+        first = self._address()
+        if first is not None:
+            addresses.append(first)
+            self._match(r"[ \t]*")
+            if self._match(","):
+                self._match(r"[ \t]*")
+                second = self._match(_SECOND) or self._address()
+                if second is None:
+                    raise _Unusual
+                addresses.append(second)
+        self._match(r"[ \t]*")
+        negated = self._match(r"![ \t]*") is not None
+        return (tuple(addresses), negated, *self._function())
+
+    def _address(self) -> Form | None:
+        if plain := self._match(_ADDRESS):
+            return plain
+        if self._match("/"):
+            delimiter = "/"
+        elif self._match(r"\\"):
+            delimiter = self._next()
+        else:
+            return None
+        pattern = self._pattern(delimiter)
+        return ("regex", pattern, "".join(sorted(self._match("[IM]*") or "")))
+
+    def _function(self) -> tuple[Form, ...]:
+        name = self._next()
+        if name in _ALONE:
+            return self._ended((name,))
+        if name == "{":
+            return (name,)
+        if name == "}":
+            return self._ended((name,))
+        if name in "qQlL":
+            self._match(r"[ \t]*")
+            return self._ended((name, self._match(r"[0-9]+") or ""))
+        if name in ":btT":
+            self._match(r"[ \t]*")
+            return self._ended((name, self._label()))
+        if name in "rRwW":
+            self._match(r"[ \t]*")
+            return (name, self._match(r"[^\n]*"))
+        if name in "aic":
+            return (name, self._inserted())
+        if name == "s":
+            return self._ended(self._substitution())
+        if name == "y":
+            delimiter = self._next()
+            return self._ended((name, self._part(delimiter), self._part(delimiter)))
+        raise _Unusual
+
+    def _ended(self, form: tuple[Form, ...]) -> tuple[Form, ...]:
+        if self._match(_END) is None:
+            raise _Unusual
+        return form
+
+    def _label(self) -> str:
+        label = self._match(r"[^;\s]*") or ""
+        if "}" in label:  # part of the name to some seds, the end of a block to others
+            raise _Unusual
+        return label
+
+    def _inserted(self) -> str:
+        """The text of `a`, `i` or `c` where it is a single line on the command's own."""
+        self._match(r"[ \t]*")
+        text = self._match(r"[^\n]*") or ""
+        if not text or "\\" in text:
+            raise _Unusual
+        return text
+
+    def _substitution(self) -> tuple[Form, ...]:
+        delimiter = self._next()
+        pattern, replacement = self._pattern(delimiter), self._part(delimiter)
+        flags = self._match(r"[gpiImM0-9]*") or ""
+        numbers = re.findall(r"[0-9]+", flags)
+        letters = set(re.sub(r"[0-9]", "", flags).replace("i", "I").replace("m", "M"))
+        refused = len(numbers) > 1 or flags.count("g") > 1 or flags.count("p") > 1
+        if refused or self._match("[we]"):
+            raise _Unusual
+        return ("s", pattern, replacement, tuple(numbers), "".join(sorted(letters)))
+
+    def _pattern(self, delimiter: str) -> str:
+        """A regex up to its delimiter, which seds read in two ways inside of brackets."""
+        text = self._part(delimiter)
+        for found in _BRACKET.finditer(text):
+            if found[0].startswith("[") and not found["closed"]:
+                raise _Unusual
+        return text
+
+    def _part(self, delimiter: str) -> str:
+        """Text up to the delimiter, which loses its backslash wherever it was escaped."""
+        if delimiter in "\\\n":
+            raise _Unusual
+        text = ""
+        while (character := self._next()) != delimiter:
+            if character == "\n":
+                raise _Unusual
+            if character != "\\":
+                text += character
+                continue
+            escaped = self._next()
+            if escaped == delimiter and delimiter not in _PLAIN_DELIMITERS:
+                raise _Unusual
+            text += escaped if escaped == delimiter else "\\" + escaped
+        return text

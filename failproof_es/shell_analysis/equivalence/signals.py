@@ -1,0 +1,18 @@
+"""Signal names and numbers, as Linux numbers them."""
+
+from __future__ import annotations
+
+from failproof_es.shell_analysis.equivalence.words import is_number
+
+_LINUX = (
+    "EXIT HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT "
+    "STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS"
+)
+_NUMBERS = {name: str(number) for number, name in enumerate(_LINUX.split())}
+
+
+def number(written: str) -> str | None:
+    """The number of a signal that is written `9`, `KILL`, `SIGKILL` or `kill`; else None."""
+    if is_number(written):
+        return str(int(written)) if int(written) < len(_NUMBERS) else None
+    return _NUMBERS.get(written.upper().removeprefix("SIG"))

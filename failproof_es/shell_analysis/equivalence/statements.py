@@ -1,0 +1,274 @@
+"""Statements in normal form: what two commands must share to be called equal.
+
+A form is nested tuples whose first item names the construct. Constructs without a rule of
+their own are taken over as shfmt sees them, without positions and comments; so a construct
+nobody thought of can make equal commands look different, never different ones equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from failproof_es.shell_analysis.equivalence.grouping import grouped
+from failproof_es.shell_analysis.equivalence.pipelines import simplified
+from failproof_es.shell_analysis.equivalence.redirections import (
+    also_standard_error,
+    normal_redirections,
+)
+from failproof_es.shell_analysis.equivalence.word_reader import WordReader
+from failproof_es.shell_analysis.equivalence.words import Form, Word, in_order
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse.shell import Language, parse_command
+
+Node = dict[str, Any]
+
+_PLACE = {"Offset", "Line", "Col"}
+_IGNORED = {"Comments", "Last", "Short", "Backquotes", "Bracket", "RsrvWord", "Parens", "Braces"}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a command as far as it changes what the command does."""
+
+    language: Language = "bash"
+    to_terminal: bool = True
+    redefined: frozenset[str] = frozenset()
+    """Names that the script itself defines as functions or aliases."""
+
+
+CallForm = Callable[[Sequence[Word], "Statements"], Form]
+
+
+class Statements:
+    """Gives normal forms of the statements of one script."""
+
+    def __init__(self, context: Context, call: CallForm) -> None:
+        self.context = context
+        self._call = call
+        self._reader = WordReader(self._expansion, bash=context.language == "bash")
+
+    def script(self, nodes: Sequence[Node]) -> Form:
+        """The form of statements that run one after the other."""
+        forms: list[Form] = []
+        for node in nodes:
+            form = self.statement(node)
+            match form:
+                case ("sequence", *inner):
+                    forms += inner
+                case _:
+                    forms.append(form)
+        return forms[0] if len(forms) == 1 else ("sequence", *forms)
+
+    def text(self, text: str, language: Language) -> Form:
+        """The form of a script that is the argument of a command, such as `sh -c`."""
+        try:
+            tree = parse_command(text, language).tree
+        except Unparseable:
+            return ("text", text)
+        context = replace(self.context, language=language)
+        return Statements(context, self._call).script(tree.get("Stmts") or [])
+
+    def call(self, words: Sequence[Word]) -> Form:
+        """The form of a command that is given as words: a wrapper's command, `find -exec`."""
+        return self._call(words, self)
+
+    def statement(self, node: Node) -> Form:
+        """The form of one statement with its redirections."""
+        redirections = normal_redirections(node.get("Redirs") or [], self._reader)
+        inner = self._piped() if redirections.redirects_output else self
+        command = node.get("Cmd")
+        form: Form = inner._command(command) if command else ("nothing",)
+        if redirections.form:
+            form = ("redirected", form, redirections.form)
+        for flag in ("Negated", "Background", "Coprocess", "Disown"):
+            if node.get(flag):
+                form = (flag, form)
+        return form
+
+    def _piped(self) -> Statements:
+        if not self.context.to_terminal:
+            return self
+        return Statements(replace(self.context, to_terminal=False), self._call)
+
+    def _command(self, node: Node) -> Form:
+        match node["Type"]:
+            case "CallExpr":
+                return self._simple(node)
+            case "BinaryCmd" if node["Op"] in ("|", "|&"):
+                return self._pipeline(node)
+            case "BinaryCmd":
+                return (node["Op"], self.statement(node["X"]), self.statement(node["Y"]))
+            case "Block":
+                return self.script(node.get("Stmts") or [])
+            case "TestClause":
+                return ("[[", grouped(node["X"], self._test))
+            case "CaseClause":
+                return self._case(node)
+            case _:
+                return self._other(node)
+
+    def _simple(self, node: Node) -> Form:
+        words = [word for each in node.get("Args") or [] for word in self._reader.words(each)]
+        assignments = [self._assignment(each) for each in node.get("Assigns") or []]
+        if not words:
+            return ("assign", *assignments)
+        call = self.call(words)
+        if not assignments:
+            return call
+        movable = _are_movable(node["Assigns"])
+        return ("with", in_order(assignments) if movable else tuple(assignments), call)
+
+    def _assignment(self, node: Node) -> Form:
+        kept = {key: value for key, value in node.items() if key != "Value"}
+        if node.get("Naked") or "Value" not in node:
+            return ("assignment", self._other(kept | {"Value": node.get("Value")}))
+        return ("assignment", self._other(kept), self._reader.value(node["Value"]))
+
+    def _pipeline(self, node: Node) -> Form:
+        nodes: list[Node] = []
+        for operator, each in _flattened(node):
+            if operator == "|&":
+                each = each | {"Redirs": [*(each.get("Redirs") or []), also_standard_error()]}
+            nodes.append(each)
+        forms = [self._piped().statement(each) for each in nodes[:-1]]
+        return simplified((*forms, self.statement(nodes[-1])))
+
+    def _case(self, node: Node) -> Form:
+        items = tuple(
+            (
+                item["Op"],
+                tuple(self._reader.pattern(each) for each in item.get("Patterns") or []),
+                self.script(item.get("Stmts") or []),
+            )
+            for item in node.get("Items") or []
+        )
+        return ("case", self._reader.value(node["Word"]), items)
+
+    def _test(self, node: Node) -> Form:
+        """A part of `[[`: the right side of `==` is a pattern, the rest is not split."""
+        match node["Type"]:
+            case "Word":
+                return self._reader.value(node)
+            case "UnaryTest":
+                return (node["Op"], self._test(node["X"]))
+            case "BinaryTest" if node["Op"] in ("==", "=", "!="):
+                operator = "!=" if node["Op"] == "!=" else "=="
+                return (operator, self._test(node["X"]), self._reader.pattern(node["Y"]))
+            case "BinaryTest" if node["Op"] == "=~":
+                return ("=~", self._test(node["X"]), self._plain(node["Y"]))
+            case _:
+                return (node["Op"], self._test(node["X"]), self._test(node["Y"]))
+
+    def _expansion(self, node: Node) -> Form:
+        match node["Type"]:
+            case "ParamExp" if set(node) <= {"Type", "Short", "Param"} | _places(node):
+                return ("$", node["Param"]["Value"])
+            case "CmdSubst" if not node.get("TempFile") and not node.get("ReplyVar"):
+                return ("substitution", self._piped().script(node.get("Stmts") or []))
+            case "ProcSubst":
+                inner = self._piped() if node["Op"] == "<(" else self
+                return ("process", node["Op"], inner.script(node.get("Stmts") or []))
+            case "ArithmExp":
+                return ("arithmetic", self._plain(node.get("X")), bool(node.get("Unsigned")))
+            case _:
+                return ("expansion", self._plain(node))
+
+    def _other(self, node: Any) -> Form:
+        """A construct as it is, but with the words and statements in it in normal form."""
+        if isinstance(node, list) and node and all("Parts" in each for each in node):
+            return ("words", *(word for each in node for word in self._reader.words(each)))
+        if isinstance(node, list):
+            return tuple(self._other(each) for each in node)
+        if not isinstance(node, dict):
+            return (type(node).__name__, node)
+        if "Parts" in node:
+            return ("words", *self._reader.words(node))
+        fields: list[Form] = [("in",)] if "InPos" in node else []  # `for i` is not `for i in`
+        for key in sorted(node):
+            value = node[key]
+            if key in _IGNORED or _is_place(value):
+                continue
+            if key in ("Stmts", "Do", "Cond", "Then", "Items") and _are_statements(value):
+                fields.append((key, self.script(value)))
+            elif isinstance(value, dict) and ("Cmd" in value or "Redirs" in value):
+                fields.append((key, self.statement(value)))
+            elif key == "X" and node.get("Type") in ("ArithmCmd", "LetClause"):
+                fields.append((key, self._plain(value)))
+            else:
+                fields.append((key, self._other(value)))
+        return ("node", *fields)
+
+    def _plain(self, node: Any) -> Form:
+        """A construct as it is written: where quotes follow other rules than elsewhere."""
+        if isinstance(node, list):
+            return tuple(self._plain(each) for each in node)
+        if not isinstance(node, dict):
+            return (type(node).__name__, node)
+        return tuple(
+            (key, self._plain(node[key]))
+            for key in sorted(node)
+            if key not in _IGNORED and not _is_place(node[key])
+        )
+
+
+def _flattened(node: Node) -> Iterator[tuple[str | None, Node]]:
+    """The statements of a pipeline, each with the operator that follows it."""
+    left = node["X"]
+    inner = left.get("Cmd") or {}
+    bare = not any(left.get(key) for key in ("Redirs", "Negated", "Background", "Coprocess"))
+    if bare and inner.get("Type") == "BinaryCmd" and inner["Op"] in ("|", "|&"):
+        *before, (_, last) = _flattened(inner)
+        yield from before
+        yield node["Op"], last
+    else:
+        yield node["Op"], left
+    yield None, node["Y"]
+
+
+def _are_movable(assignments: Sequence[Node]) -> bool:
+    """Whether the order of assignments means nothing: of two to one name the last one holds."""
+    names = {(each.get("Name") or {}).get("Value") for each in assignments}
+    return len(names) == len(assignments) and all(_is_fixed(each) for each in assignments)
+
+
+def _is_fixed(assignment: Node) -> bool:
+    """Whether a value uses nothing that another assignment before it could have set."""
+    parts = (assignment.get("Value") or {}).get("Parts") or []
+    return all(part["Type"] in ("Lit", "SglQuoted") for part in parts)
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == _PLACE
+
+
+def _places(node: Node) -> set[str]:
+    return {key for key, value in node.items() if _is_place(value)}
+
+
+def _are_statements(value: Any) -> bool:
+    return isinstance(value, list) and all("Cmd" in e or "Redirs" in e for e in value)
+
+
+def redefined_names(node: Any) -> frozenset[str]:
+    """The names of the functions that a script defines, and of the aliases."""
+    found: set[str] = set()
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, list):
+            pending += each
+        elif isinstance(each, dict):
+            pending += each.values()
+            if each.get("Type") == "FuncDecl":
+                found.add((each.get("Name") or {}).get("Value", ""))
+            for argument in _alias_arguments(each):
+                found.add(argument.partition("=")[0])
+    return frozenset(found)
+
+
+def _alias_arguments(node: Node) -> list[str]:
+    words = node.get("Args") if node.get("Type") == "CallExpr" else None
+    texts = ["".join(str(p.get("Value", "")) for p in w.get("Parts") or []) for w in words or []]
+    return texts[1:] if texts[:1] == ["alias"] else []

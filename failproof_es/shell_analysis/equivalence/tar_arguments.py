@@ -1,0 +1,92 @@
+"""`tar`: its first word may be a bundle without a dash, and options among files act there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failproof_es.shell_analysis.equivalence.arguments import (
+    NotUnderstood,
+    Option,
+    read_arguments,
+)
+from failproof_es.shell_analysis.equivalence.statements import Statements
+from failproof_es.shell_analysis.equivalence.words import Form, Word, in_order, literal
+from failproof_es.shell_analysis.parse import option_table
+from failproof_es.shell_analysis.parse.option_table import Utility
+
+_MODES = {"-c", "-x", "-t", "-r", "-u", "-A", "-d", "--delete", "--test-label"}
+_FREE = {
+    "-z", "-j", "-J", "-Z", "-a", "-v", "-k", "-m", "-O", "-p", "-P", "-S", "-w", "-W", "-h", "-f",
+    "--zstd", "--lzma", "--lzip", "--one-file-system", "--overwrite", "--skip-old-files",
+    "--keep-newer-files", "--strip-components", "--remove-files", "--numeric-owner",
+    "--no-same-owner", "--no-same-permissions", "--same-owner", "--totals", "--owner", "--group",
+    "--mode", "--mtime", "--transform",
+}  # fmt: skip
+
+
+def normal_tar(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+    """Mode, options and the sequence of files. Raises `NotUnderstood`."""
+    utility = option_table.utility("tar")
+    assert utility is not None
+    options, sequence = _read(_with_dash(list(words), utility), utility)
+    modes = {option.name for option in options if option.name in _MODES}
+    if len(modes) != 1:
+        raise NotUnderstood(f"{len(modes)} modes of operation")
+    others = [option for option in options if option.name not in _MODES]
+    _refuse_rivals(others)
+    verbosity = sum(option.name == "-v" for option in others)
+    form = in_order({(option.name, option.value) for option in others})
+    return ("tar", name, *modes, form, verbosity, sequence)
+
+
+def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
+    """The words with an old bundle such as `czf` taken apart: its values follow it in order."""
+    if not words or words[0].start.startswith("-"):
+        return words
+    letters, rest = words[0].text, words[1:]
+    if letters is None:
+        raise NotUnderstood("a computed bundle")
+    plain: list[Word] = []
+    for letter in letters:
+        name = utility.names.get(f"-{letter}")
+        if name is None:
+            raise NotUnderstood(f"option {letter}")
+        plain.append(literal(f"-{letter}"))
+        if name.argument == "required":
+            if not rest:
+                raise NotUnderstood(f"option {letter} without a value")
+            plain.append(rest.pop(0))
+    return plain + rest
+
+
+def _read(words: list[Word], utility: Utility) -> tuple[list[Option], Form]:
+    """Options that hold for the whole command, and files with what holds from there on."""
+    arguments = read_arguments(words, utility)
+    if all(option.name in _MODES | _FREE for option in arguments.options):
+        return list(arguments.options), (arguments.operands, arguments.protected)
+    whole = [o for o in arguments.options if o.name in _MODES | _FREE]
+    positional = [o for o in arguments.options if o.name not in _MODES | _FREE]
+    if not _precede_operands(words, arguments.operands, utility):
+        raise NotUnderstood("an option among the files")
+    form = tuple((option.name, option.value) for option in positional)
+    return whole, (form, arguments.operands, arguments.protected)
+
+
+def _precede_operands(words: list[Word], operands: tuple[Word, ...], utility: Utility) -> bool:
+    """Whether every option stands before the first file."""
+    count = len(operands)
+    tail = words[len(words) - count :] if count else []
+    return tuple(tail) == operands and not any(
+        word.start.startswith("-") and word.text != "-" for word in tail
+    )
+
+
+def _refuse_rivals(options: Sequence[Option]) -> None:
+    """An option that is given twice with two values is beyond these rules."""
+    for name in {option.name for option in options}:
+        values = {option.value for option in options if option.name == name}
+        if len(values) > 1:
+            raise NotUnderstood(f"{name} twice")
+    compressors = {o.name for o in options if o.name in ("-z", "-j", "-J", "-Z", "-a", "--zstd")}
+    if len(compressors) > 1:
+        raise NotUnderstood("two compressors")

@@ -1,0 +1,12 @@
+"""Shell text read by a real parser: the syntax tree, ways through it, and programs' options."""
+
+from failproof_es.shell_analysis.parse.programs import require as require_programs
+from failproof_es.shell_analysis.parse.shell import (
+    Language,
+    Node,
+    Script,
+    parse_command,
+    parse_commands,
+)
+
+__all__ = ["Language", "Node", "Script", "parse_command", "parse_commands", "require_programs"]

@@ -1,0 +1,66 @@
+"""Ways through shfmt's syntax tree that more than one checker goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from failproof_es.shell_analysis.parse.shell import Node
+
+
+def walk(tree: Any) -> Iterator[Node]:
+    """Every node, parents first, in the order of the text."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending += reversed([each for each in node.values() if isinstance(each, dict | list)])
+        else:
+            pending += reversed(node)
+
+
+def calls(tree: Node) -> Iterator[list[str | None]]:
+    """The words of every simple command, `None` for a word that only a run could tell."""
+    for node in walk(tree):
+        if node.get("Type") == "CallExpr" and node.get("Args"):
+            yield [literal(word) for word in node["Args"]]
+
+
+def literal(word: Node) -> str | None:
+    """A word without its quotes; `None` if it holds an expansion.
+
+    Glob characters and a leading tilde stay as they are, quoted or not.
+    """
+    texts = [_text(part, quoted=False) for part in word.get("Parts", [])]
+    return None if None in texts else "".join(text for text in texts if text is not None)
+
+
+def _text(part: Node, *, quoted: bool) -> str | None:
+    match part["Type"]:
+        case "Lit":
+            return unescape(part["Value"], quoted=quoted)
+        case "SglQuoted" if not part.get("Dollar"):
+            return str(part.get("Value", ""))
+        case "DblQuoted":
+            texts = [_text(each, quoted=True) for each in part.get("Parts", [])]
+            return None if None in texts else "".join(t for t in texts if t is not None)
+        case _:
+            return None
+
+
+def unescape(text: str, *, quoted: bool) -> str:
+    """Backslashes taken out as the shell does outside quotes, or inside double quotes."""
+    found = []
+    at = 0
+    while at < len(text):
+        if text[at] != "\\" or at + 1 == len(text):
+            found.append(text[at])
+        else:
+            at += 1
+            if quoted and text[at] not in '$`"\\\n':
+                found.append("\\")
+            if text[at] != "\n":
+                found.append(text[at])
+        at += 1
+    return "".join(found)

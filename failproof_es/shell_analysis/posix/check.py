@@ -1,0 +1,122 @@
+"""Is a command written in the shell language of POSIX?
+
+Two programs and rules of our own decide (docs/command-posix.md): shellcheck for `sh` knows
+constructs that parse but mean nothing in POSIX (SC3xxx and a few more), shfmt's POSIX
+parser knows those that do not parse, `rules` knows what both let pass. Comments are
+taken out first: a directive in one would switch shellcheck off. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.parse.shell import Script
+from failproof_es.shell_analysis.parse.syntax import walk
+from failproof_es.shell_analysis.posix import rules, shellcheck
+from failproof_es.shell_analysis.posix.rules import Edition
+from failproof_es.shell_analysis.posix.shellcheck import Finding
+
+VERSION = "2"
+_DEEPEST = 10
+
+_ALWAYS = {2112, 2113, 2176, 2177}
+"""`function` (2112, 2113) and `time` of a pipeline or compound command (2176, 2177)."""
+_UNREADABLE = {0, 1072, 1088, 1089}
+"""shellcheck gave up, so it has not looked for anything."""
+_SINCE_2024 = re.compile(
+    r"\$'\.\.'"
+    r"|set option pipefail|trap -p|read -d|cd -e"
+    r"|ulimit -[HSacdnstv]\b"
+    r"|lexicographical \\?[<>]"
+    r"|-(nt|ot|ef) "
+)
+"""Constructs in shellcheck's messages that POSIX.1-2024 has and POSIX.1-2017 has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PosixVerdict:
+    """`reasons` name every departure as `CODE: words`; there are none if `compliant`."""
+
+    compliant: bool
+    reasons: tuple[str, ...]
+    version: str
+
+
+def check_posix(command: str, edition: Edition = "2017") -> PosixVerdict:
+    """Judge one command. Raises nothing for any text; `ProgramMissing` without the programs."""
+    return check_posix_many([command], edition)[0]
+
+
+def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list[PosixVerdict]:
+    """Judge commands, in order, with few processes: a hundred and more a second."""
+    scripts = shell.parse_commands(commands)
+    texts = [_as_judged(script, edition) for script in scripts if isinstance(script, Script)]
+    judged = iter(_judge(texts, [s for s in scripts if isinstance(s, Script)], edition))
+    version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
+    verdicts = []
+    for script in scripts:
+        if isinstance(script, Unparseable):
+            reasons: tuple[str, ...] = (f"UNPARSEABLE.{script.code}: {script.reason}",)
+        else:
+            reasons = next(judged)
+        verdicts.append(PosixVerdict(not reasons, reasons, version))
+    return verdicts
+
+
+def _too_deep(script: Script) -> bool:
+    """Whether substitutions stand in each other so deep that shellcheck takes for ever.
+
+    Its time doubles with each level; deciding here keeps the verdict the same everywhere.
+    """
+    pending: list[tuple[Any, int]] = [(script.tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if depth > _DEEPEST:
+            return True
+        if isinstance(node, dict):
+            depth += node.get("Type") == "CmdSubst"
+            node = node.values()
+        pending += [(each, depth) for each in node if isinstance(each, dict | list)]
+    return False
+
+
+def _judge(
+    texts: Sequence[str], scripts: Sequence[Script], edition: Edition
+) -> Iterator[tuple[str, ...]]:
+    deep = [_too_deep(script) for script in scripts]
+    findings = shellcheck.check([":" if d else t for d, t in zip(deep, texts, strict=True)])
+    parsed = shell.parse_commands(texts, "posix")
+    for found, strict, script, skipped in zip(findings, parsed, scripts, deep, strict=True):
+        reasons = ["TOO_DEEP: substitutions in each other, too deep to judge"] if skipped else []
+        reasons += [f"SC{each.code}: {each.message}" for each in found if _counts(each, edition)]
+        if isinstance(strict, Unparseable):
+            reasons.append(f"SHFMT: {strict.reason}")
+        reasons += rules.departures(script.tree, edition)
+        yield tuple(dict.fromkeys(reasons))
+
+
+def _counts(finding: Finding, edition: Edition) -> bool:
+    if finding.code in _ALWAYS | _UNREADABLE:
+        return True
+    if finding.code // 1000 != 3:
+        return False
+    return edition == "2017" or not _SINCE_2024.search(finding.message)
+
+
+def _as_judged(script: Script, edition: Edition) -> str:
+    """The command without comments and, for 2024, without the `;&` that no program knows yet."""
+    text = script.command.encode()
+    edits: list[tuple[int, int, bytes]] = []
+    for node in walk(script.tree):
+        if "Hash" in node and "Text" in node:
+            edits.append((node["Pos"].get("Offset", 0), node["End"]["Offset"], b""))
+        if edition == "2024" and node.get("Op") == ";&" and "OpPos" in node:
+            edits.append((node["OpPos"]["Offset"], node["OpPos"]["Offset"] + 2, b";;"))
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text.decode()

@@ -1,0 +1,157 @@
+"""Programs in other languages that stand in a command: what they would do, by their words.
+
+This is no parser of Python or Perl: it looks for the calls and the literals that matter.
+What a program hands to a shell is given back as text, to be read as shell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.escapes import ansi_c
+from failproof_es.shell_analysis.safety.places import key
+
+_CODE_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "python": ("c", ()),
+    "pypy": ("c", ()),
+    "perl": ("eE", ()),
+    "ruby": ("e", ()),
+    "node": ("ep", ("--eval", "--print")),
+    "nodejs": ("ep", ("--eval", "--print")),
+    "bun": ("e", ("--eval",)),
+    "php": ("r", ("--run",)),
+    "lua": ("e", ()),
+    "luajit": ("e", ()),
+    "Rscript": ("e", ()),
+    "osascript": ("e", ()),
+    "tclsh": ("", ()),
+    "expect": ("c", ()),
+    "jshell": ("", ()),
+    "pwsh": ("c", ("-Command", "-c", "-command")),
+    "powershell": ("c", ("-Command", "-c", "-command")),
+    "gdb": ("", ("-ex", "--eval-command")),
+    "julia": ("e", ("--eval",)),
+    "elixir": ("e", ("--eval",)),
+    "groovy": ("e", ()),
+    "guile": ("c", ()),
+    "ghc": ("e", ()),
+    "scala": ("e", ()),
+    "irb": ("", ()),
+    "deno": ("", ()),
+}
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk", "original-awk"})
+_VERSIONED = re.compile(r"(python|pypy|perl|ruby|node|lua|php|Rscript|guile)[\d.]*w?")
+_LITERAL = re.compile(
+    r"'''(?P<a>.*?)'''|\"\"\"(?P<b>.*?)\"\"\"|'(?P<c>(?:[^'\\]|\\.)*)'|\"(?P<d>(?:[^\"\\]|\\.)*)\""
+    r"|`(?P<e>[^`]*)`|(?:qx|q|qq|%x|%q)(?:\{(?P<f>[^}]*)\}|\((?P<g>[^)]*)\)|/(?P<h>[^/]*)/)",
+    re.DOTALL,
+)
+_RUNS_SHELL = re.compile(
+    r"\b(system|popen[234]?|exec\w*|spawn\w*|subprocess|getoutput|check_output|check_call|Popen"
+    r"|shell_exec|passthru|proc_open|pcntl_exec|child_process|execSync|spawnSync|os\.execute"
+    r"|io\.popen|Open3|IO\.popen|do shell script|Runtime|ProcessBuilder|shell|run)\b|`|\bqx\b|%x"
+)
+_LIST = re.compile(
+    r"[\[(]\s*((?:(?:'[^']*'|\"[^\"]*\")\s*,\s*)+(?:'[^']*'|\"[^\"]*\"))\s*,?\s*[\])]"
+)
+_WORD_LIST = re.compile(r"(?:qw|%w)\s*[\[({/]([^\])}/]*)[\])}/]")
+_AWK_RUNS = re.compile(r"system\s*\(|\|\s*(getline|\")|\"\s*\|")
+_SED_RUNS = re.compile(
+    r"(?:^|[;{}\n]|\d|/)\s*e\s+(\S.*)|s(.)(?:(?!\2).)*\2((?:(?!\2).)*)\2\w*e\w*$"
+)
+_READS_NETWORK = re.compile(
+    r"urlopen|urlretrieve|requests\.(get|post)|urllib|http\.client|httpx|LWP|HTTP::Tiny|Net::HTTP"
+    r"|open-uri|URI\.open|\bfetch\s*\(|https?\.get|file_get_contents\s*\(\s*['\"]https?:"
+    r"|curl_exec|socket\.http|DownloadString|Invoke-WebRequest|\biwr\b|WebClient|\bhttps?://"
+)
+
+
+def language(name: str) -> str | None:
+    """The language that a program of this name interprets; `None` if it is no interpreter."""
+    if name in _AWKS:
+        return "awk"
+    found = _VERSIONED.fullmatch(name)
+    base = found[1] if found else name
+    return base if base in _CODE_OPTIONS else None
+
+
+def program_text(command: Command) -> str:
+    """The program in the command: from options, from what it is fed, from a file known here."""
+    spoken = language(command.name)
+    if spoken is None:
+        return ""
+    if spoken == "awk":
+        operands = command.operands_without("Fvf")
+        return "" if command.has("f") or not operands else operands[0]
+    letters, names = _CODE_OPTIONS[spoken]
+    texts = [text for letter in letters for text in command.values(letter)]
+    texts += command.values("", *names) if names else []
+    if spoken == "deno" and command.arguments[:1] == ("eval",):
+        texts += command.arguments[1:]
+    if not texts and (not command.operands or command.operands[0] == "-"):
+        texts += [command.feed.text or ""]
+    if not texts:
+        texts += [command.files.get(key(each, command.cwd), "") for each in command.operands[:1]]
+    return "\n".join(marks.plain(text) for text in texts)
+
+
+def reads_feed_as_program(command: Command) -> bool:
+    """Whether an interpreter is given no program but standard input."""
+    spoken = language(command.name)
+    if spoken is None or spoken == "awk":
+        return False
+    letters, names = _CODE_OPTIONS[spoken]
+    if any(command.values(letter) for letter in letters) or command.values("", *names):
+        return False
+    if command.has("m") and spoken in ("python", "pypy"):
+        return False
+    return not command.operands or command.operands[0] in ("-", "/dev/stdin")
+
+
+def reads_network(code: str) -> bool:
+    """Whether the program takes something from the network."""
+    return bool(_READS_NETWORK.search(code))
+
+
+def literals(code: str) -> list[str]:
+    """The string literals, escapes replaced."""
+    return [ansi_c(text) for found in _LITERAL.finditer(code) for text in found.groups() if text]
+
+
+def embedded_scripts(command: Command) -> list[str]:
+    """Texts in the command's program that it may hand to a shell; some may be no shell."""
+    if command.name in ("sed", "gsed"):
+        scripts = [*command.values("e", "--expression"), *command.operands[:1]]
+        found = [_SED_RUNS.search(script) for script in scripts]
+        return [match[1] or match[3] for match in found if match and (match[1] or match[3])]
+    if command.name in ("git",):
+        return list(_git_aliases(command))
+    code = program_text(command)
+    if not code:
+        return []
+    if language(command.name) == "awk":
+        return _closed(literals(code)) if _AWK_RUNS.search(code) else []
+    if not _RUNS_SHELL.search(code):
+        return []
+    joined = [" ".join(literals(found[1])) for found in _LIST.finditer(code)]
+    joined += [found[1] for found in _WORD_LIST.finditer(code)]
+    inner = [text for each in literals(code) if _RUNS_SHELL.search(each) for text in literals(each)]
+    return list(dict.fromkeys([*joined, *_closed(literals(code)), *inner]))
+
+
+def _closed(texts: list[str]) -> list[str]:
+    """The literals, and each with its follower: `"rm -rf " "/"` is one text in many languages."""
+    return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))]
+
+
+def _git_aliases(command: Command) -> Iterator[str]:
+    for value in [*command.values("c"), *command.arguments]:
+        _, _, text = value.rpartition("=!")
+        if text != value:
+            yield text
+        elif value.startswith("!"):
+            yield value[1:]

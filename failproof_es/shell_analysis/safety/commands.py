@@ -1,0 +1,122 @@
+"""A simple command as the rules see it: unquoted, out of its wrappers, with what feeds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from failproof_es.shell_analysis.safety import marks
+
+
+@dataclass(frozen=True, slots=True)
+class Redirection:
+    """`target` is a path, a descriptor, or the text itself for here-documents and `<<<`."""
+
+    operator: str
+    descriptor: str
+    target: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether it opens a file for writing."""
+        if self.operator in (">&", "<&"):
+            return (
+                self.operator == ">&"
+                and not self.target.rstrip("-").isdigit()
+                and (self.target != "-")
+            )
+        return self.operator in (">", ">>", ">|", "&>", "&>>", "<>")
+
+    @property
+    def empties(self) -> bool:
+        """Whether what the file held is gone."""
+        return self.writes and self.operator not in (">>", "&>>", "<>")
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What arrives on standard input. `text` is what is known of it, marks for the rest."""
+
+    text: str | None = None
+    upstream: tuple[Command, ...] = ()
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command under one reading of its words. `name` is without its folder."""
+
+    name: str
+    arguments: tuple[str, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    feed: Feed = field(default_factory=Feed)
+    cwd: str = "."
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What earlier parts of the same text put into files: contents by path."""
+    path: str = ""
+    """The name as it was written."""
+    interactive: bool = False
+    """Whether a wrapper asks before each (`find -ok`, `xargs -p`)."""
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The arguments that are no options, on the assumption that options take no value."""
+        return tuple(self._operands())
+
+    def _operands(self) -> Iterator[str]:
+        ended = False
+        for argument in self.arguments:
+            if ended or not argument.startswith("-") or argument == "-":
+                yield argument
+            elif argument == "--":
+                ended = True
+
+    def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
+        """The operands, where these short letters and long options take the next argument."""
+        found: list[str] = []
+        pending = iter(self.arguments)
+        for argument in pending:
+            if argument == "--":
+                return found + list(pending)
+            if argument.startswith("--"):
+                if argument in long_valued:
+                    next(pending, None)
+            elif argument.startswith("-") and len(argument) > 1:
+                if argument[-1] in valued and not any(c in valued for c in argument[1:-1]):
+                    next(pending, None)
+            else:
+                found.append(argument)
+        return found
+
+    def has(self, letters: str = "", *names: str) -> bool:
+        """Whether one of the short letters (bundled or not) or long options is given."""
+        for argument in self.arguments:
+            if argument == "--":
+                return False
+            if argument.startswith("--"):
+                if argument.partition("=")[0] in names:
+                    return True
+            elif argument.startswith("-") and any(letter in argument[1:] for letter in letters):
+                return True
+        return False
+
+    def values(self, letter: str = "", *names: str) -> list[str]:
+        """The values of an option, attached or not: `-o x`, `-ox`, `--output x`, `--output=x`."""
+        found = []
+        arguments = self.arguments
+        for at, argument in enumerate(arguments):
+            following = arguments[at + 1] if at + 1 < len(arguments) else ""
+            name, equals, value = argument.partition("=")
+            if name in names:
+                found.append(value if equals else following)
+            elif letter and argument.startswith("-") and not argument.startswith("--"):
+                bundle, there, attached = argument[1:].partition(letter)
+                if there and (not bundle or bundle.isalnum()):
+                    found.append(attached or following)
+        return found
+
+    @property
+    def shown(self) -> str:
+        """For people: the command and what it redirects."""
+        redirections = [f"{each.operator}{each.target}" for each in self.redirections]
+        return marks.shown(" ".join([self.path or self.name, *self.arguments, *redirections]))

@@ -1,0 +1,21 @@
+"""Questions that a program asks before it destroys, and who answers them."""
+
+from __future__ import annotations
+
+import re
+
+from failproof_es.shell_analysis.safety.commands import Command
+
+_CONSENT = re.compile(r"^\s*(y|yes|j|ja|o|oui|s|si|a|all|1)\b", re.IGNORECASE | re.MULTILINE)
+
+
+def answered(command: Command) -> bool:
+    """Whether what the command is fed consents, so that nobody is asked: `yes | rm -i *`."""
+    if command.feed.text is not None:
+        return bool(_CONSENT.search(command.feed.text))
+    upstream = command.feed.upstream
+    return any(each.name == "yes" and _consents(each) for each in upstream)
+
+
+def _consents(command: Command) -> bool:
+    return not command.operands or bool(_CONSENT.search(" ".join(command.operands)))

@@ -1,0 +1,113 @@
+"""Databases, containers, clouds, packages: DATA_DESTROY, DELETE_BROAD."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.confirmation import answered
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+_SQL_CLIENTS = frozenset(
+    {"mysql", "mariadb", "psql", "sqlite3", "sqlcmd", "cockroach", "clickhouse-client", "duckdb",
+     "sqlplus", "isql", "bq", "cqlsh", "influx", "mysqladmin", "sqlite"}
+)  # fmt: skip
+_SQL_LOSS = re.compile(
+    r"\b(drop\s+(database|schema|table|user|role|keyspace|tablespace|view)|truncate\s+(table\s+)?\w"
+    r"|delete\s+from\s+[\w.`\"]+\s*(;|$|\"|')|alter\s+table\s+\S+\s+drop)",
+    re.IGNORECASE,
+)
+_UPDATE_ALL = re.compile(r"\bupdate\s+\S+\s+set\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
+_TOOLS: dict[str, re.Pattern[str]] = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        "redis-cli": r"(?i)\b(flushall|flushdb)\b",
+        "mongo": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
+        "mongosh": r"drop(Database)?\(|deleteMany\(\s*\{\s*\}|remove\(\s*\{\s*\}",
+        "dropdb": r"^(?!.*--help)",
+        "dropuser": r"^(?!.*--help)",
+        "mysqladmin": r"\bdrop\b",
+        "docker": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|container rm|rmi|volume rm"
+        r"|image rm).*\u2026|^volume prune",
+        "podman": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|rmi) .*(-a|--all)",
+        "docker-compose": r"\bdown\b.*(-v|--volumes|--rmi)",
+        "kubectl": r"\bdelete\b.*(--all|\b(ns|namespaces?|pv|pvc|nodes?|crds?)\b)|\bdrain\b",
+        "oc": r"\bdelete\b.*(--all|\b(ns|namespaces?|projects?|pv|pvc|nodes?)\b)",
+        "helm": r"^(uninstall|delete)\b",
+        "terraform": r"\bdestroy\b|\bapply\b.*-destroy",
+        "tofu": r"\bdestroy\b",
+        "pulumi": r"\bdestroy\b",
+        "vagrant": r"\bdestroy\b.*(-f|--force)",
+        "aws": r"s3 (rm\b.*--recursive|rb\b)|s3 sync\b.*--delete|\bdelete-(db|bucket|table|stack|"
+        r"cluster|user|volume|snapshot|function)\S*|terminate-instances|schedule-key-deletion",
+        "gsutil": r"\brm\b.*-\w*r|\brb\b",
+        "gcloud": r"\bdelete\b",
+        "az": r"\bdelete\b",
+        "doctl": r"\bdelete\b",
+        "rclone": r"^(purge|delete)\b",
+        "s3cmd": r"\b(rb|del)\b.*(--recursive|-r|--force)",
+        "mc": r"\brb\b|\brm\b.*--recursive",
+        "etcdctl": r"\bdel\b.*--prefix",
+        "consul": r"\bdelete\b.*-recurse",
+        "rabbitmqctl": r"\b(reset|force_reset|purge_queue|delete_\w+)\b",
+        "virsh": r"\b(undefine|vol-delete|pool-delete)\b",
+        "borg": r"^(delete|prune)\b",
+        "restic": r"^forget\b.*--prune",
+        "vssadmin": r"delete",
+        "snapper": r"^delete\b",
+        "timeshift": r"--delete-all",
+        "gh": r"^(repo delete|release delete|secret delete)",
+        "svn": r"^(delete|rm)\b.*://",
+        "npm": r"^unpublish\b",
+    }.items()
+}
+
+
+def destroys_data(command: Command) -> Iterator[SafetyReason]:
+    """Databases, containers, clusters, buckets: gone with one command."""
+    said = " ".join(command.arguments)
+    harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in said
+    if command.name in _SQL_CLIENTS:
+        text = marks.plain(f"{said}\n{command.feed.text or ''}")
+        if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
+            yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    if answered(command):
+        said += " --force"  # nobody is asked
+    pattern = _TOOLS.get(command.name)
+    if command.name == "docker" and command.arguments[:1] == ("compose",):
+        pattern = _TOOLS["docker-compose"]
+    if pattern and not harmless and pattern.search(marks.shown(said, 4096)):
+        yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    if _destroys_packages(command):
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+
+
+_ESSENTIAL = re.compile(
+    r"(libc6|glibc|bash|coreutils|systemd|sudo|linux-image\S*|linux-generic|kernel\S*|apt|dpkg|yum"
+    r"|dnf|rpm|python3?|grub\S*|openssh-server|util-linux|init|e2fsprogs|login|passwd|base-files"
+    r"|ubuntu-desktop|network-manager|perl-base|\*)"
+)
+
+
+def _destroys_packages(command: Command) -> bool:
+    """Removing what the system itself stands on, or all of a kind."""
+    if command.name not in (
+        "apt",
+        "apt-get",
+        "aptitude",
+        "yum",
+        "dnf",
+        "zypper",
+        "dpkg",
+        "rpm",
+        "apk",
+        "pacman",
+        "pkg",
+    ):
+        return False
+    verbs = {"remove", "purge", "erase", "autoremove", "del", "delete", "--purge", "-P", "-r", "-e",
+             "--remove", "-R", "-Rs", "-Rns", "-Rdd", "--erase"}  # fmt: skip
+    removes = not verbs.isdisjoint(command.arguments)
+    return removes and any(_ESSENTIAL.fullmatch(marks.plain(word)) for word in command.operands)

@@ -1,0 +1,220 @@
+"""Deleting more than one names: DELETE_BROAD, DISCARD_WORK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.confirmation import answered
+from failproof_es.shell_analysis.safety.find_command import (
+    below,
+    find_is_narrow,
+    find_spares_start,
+    find_starts,
+)
+from failproof_es.shell_analysis.safety.places import Extent, extent, locate
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+DELETERS = frozenset(
+    {"rm", "unlink", "srm", "shred", "wipe", "scrub", "rimraf", "grm", "gshred", "gunlink",
+     "del-cli", "sdelete", "tmpreaper", "tmpwatch", "safe-rm", "remove", "nwipe", "erase"}
+)  # fmt: skip
+_VALUED = {"shred": "ns", "gshred": "ns", "tmpreaper": "TaX", "scrub": "pbDsX"}
+_GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
+
+
+def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
+    """Deletion whose operands reach the system, a home, all of a directory, or nobody knows."""
+    yield from _deletes(command)
+    yield from _find_deletes(command)
+    yield from _moves_away(command)
+    yield from _mirrors(command)
+    if command.name == "crontab" and (command.has("r") or _replaces_crontab(command)):
+        yield _broad(command)
+    packs = command.name in ("tar", "zip", "7z")
+    if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
+        yield from (_broad(command) for path in command.operands if _is_broad(path, command))
+
+
+def _deletes(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in DELETERS:
+        return
+    if command.has("", "--no-preserve-root"):
+        yield _broad(command)
+        return
+    for path in command.operands_without(_VALUED.get(command.name, "")):
+        found = extent(path, command.cwd)
+        guarded = (command.interactive or _asks(command)) and not answered(command)
+        listed = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
+        guardable = found in _GUARDABLE or listed
+        if found is Extent.NARROW or (guarded and guardable):
+            continue
+        if found is Extent.DEVICE and command.name not in ("rm", "unlink"):
+            continue
+        yield _broad(command)
+        return
+
+
+def _asks(command: Command) -> bool:
+    """Whether `rm` asks before each file: the last of -i and -f counts."""
+    asks = False
+    for argument in command.arguments:
+        if argument.startswith("--interactive"):
+            asks = not argument.endswith(("never", "no", "none"))
+        elif argument == "--force":
+            asks = False
+        elif argument.startswith("-") and not argument.startswith("--"):
+            for letter in argument[1:]:
+                asks = letter in "iI" if letter in "iIf" else asks
+    return asks
+
+
+def _find_deletes(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in ("find", "gfind"):
+        return
+    deletes = "-delete" in command.arguments
+    runs = [
+        command.arguments[at + 1].rpartition("/")[2]
+        for at, word in enumerate(command.arguments[:-1])
+        if word in ("-exec", "-execdir")
+        and (answered(command) or not _asks(Command("rm", command.arguments[at + 2 :])))
+    ]
+    if not deletes and not DELETERS.intersection(runs):
+        return
+    narrow = find_is_narrow(command.arguments)
+    spared = find_spares_start(command.arguments)
+    for start in find_starts(command.arguments):
+        if spared and extent(below(start), command.cwd) is Extent.NARROW:
+            continue
+        found = extent(start, command.cwd)
+        top_only = locate(start, command.cwd).parts in (
+            ("tmp",),
+            ("home",),
+            ("var", "log"),
+            ("mnt",),
+        )
+        harmless = found in (Extent.NARROW, Extent.CURRENT, Extent.PARENT, Extent.HOME) or top_only
+        harmless = harmless or found in (Extent.PERSONAL,) or _is_state(start, command)
+        if (narrow and harmless) or found is Extent.NARROW:
+            continue
+        yield _broad(command)
+        return
+
+
+def _replaces_crontab(command: Command) -> bool:
+    """Whether standard input becomes the whole table and does not begin with the old one.
+
+    A file that is installed (by name, by `<` or through `cat`) is one that somebody keeps.
+    """
+    feed, operands = command.feed, command.operands_without("u")
+    if operands == ["/dev/null"] or feed.path == "/dev/null":
+        return True
+    if operands not in ([], ["-"]) or command.has("lei") or feed.path is not None:
+        return False
+    if feed.text is None and all(each.name == "cat" for each in feed.upstream):
+        return False
+    return not any(each.name == "crontab" for each in feed.upstream)
+
+
+def _is_state(start: str, command: Command) -> bool:
+    """`/var/cache`, `/opt`, ...: the system lives without some of what is there."""
+    parts = locate(start, command.cwd).parts
+    return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
+        parts[:1] == ("var",) and len(parts) > 1 and parts[1] not in ("lib", "db")
+    )
+
+
+def _moves_away(command: Command) -> Iterator[SafetyReason]:
+    if command.name not in ("mv", "gmv"):
+        return
+    operands = command.operands_without("tS")
+    if operands and operands[-1] == "/dev/null":
+        yield _broad(command)
+        return
+    for path in operands[:-1]:
+        found = extent(path, command.cwd)
+        if found in (Extent.ROOT, Extent.SYSTEM, Extent.HOME) and not _is_backup(
+            path, operands[-1]
+        ):
+            yield _broad(command)
+            return
+
+
+def _is_backup(source: str, target: str) -> bool:
+    return target.startswith(source) and target[len(source) :][:1] in (".", "-", "_", "~")
+
+
+def _mirrors(command: Command) -> Iterator[SafetyReason]:
+    """`rsync --delete` into a broad place, or of nothing over a place."""
+    if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
+        return
+    operands = command.operands_without("ef")
+    if len(operands) >= 2 and _is_broad(operands[-1].rpartition(":")[2], command):
+        if extent(operands[-1].rpartition(":")[2], command.cwd) is not Extent.CURRENT:
+            yield _broad(command)
+    elif len(operands) >= 2 and operands[0] == "/dev/null":
+        yield _broad(command)
+
+
+def _is_broad(path: str, command: Command) -> bool:
+    return extent(path, command.cwd) not in (Extent.NARROW, Extent.DEVICE)
+
+
+def _broad(command: Command) -> SafetyReason:
+    return SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+
+
+def discards_work(command: Command) -> Iterator[SafetyReason]:
+    """What version control would have kept and a command throws away for good."""
+    if command.name in DELETERS and any(
+        locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
+    ):
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+    if command.name != "git":
+        return
+    words = _past_options(command.arguments)
+    rest = Command("git", tuple(words[1:]))
+    match words[:1]:
+        case ["push"]:
+            bad = rest.has("fd", "--force", "--mirror", "--delete", "--prune") or any(
+                word.startswith(("+", ":")) and len(word) > 1 for word in rest.operands
+            )
+            bad = bad and not rest.has("n", "--dry-run")
+        case ["reset"]:
+            bad = rest.has("", "--hard", "--merge")
+        case ["clean"]:
+            asks = rest.has("i", "--interactive") and not answered(command)
+            bad = rest.has("fi", "--force", "--interactive") and not (
+                asks or rest.has("n", "--dry-run")
+            )
+        case ["checkout" | "restore"]:
+            bad = any(word in (".", "*", marks.STAR, ":/") for word in rest.operands) and not (
+                rest.has("S", "--staged") and not rest.has("W", "--worktree")
+            )
+            bad = bad or (words[0] == "checkout" and rest.has("f", "--force"))
+        case ["branch"]:
+            bad = rest.has("D") or (rest.has("d", "--delete") and rest.has("f", "--force"))
+        case ["stash"]:
+            bad = rest.operands[:1] in (("clear",), ("drop",))
+        case ["reflog"]:
+            bad = rest.operands[:1] in (("expire",), ("delete",))
+        case ["update-ref"]:
+            bad = rest.has("d")
+        case ["filter-branch" | "filter-repo"]:
+            bad = True
+        case ["gc" | "prune"]:
+            bad = any(word in ("--prune=now", "--prune=all") for word in rest.arguments)
+        case ["worktree" | "submodule"]:
+            bad = rest.has("f", "--force") and rest.operands[:1] in (("remove",), ("deinit",))
+        case _:
+            bad = False
+    if bad:
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+
+
+def _past_options(arguments: tuple[str, ...]) -> list[str]:
+    at = 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        at += 2 if arguments[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1
+    return list(arguments[at:])

@@ -1,0 +1,114 @@
+"""Writing over, or laying out anew, what holds data: DISK_OVERWRITE, DISK_FORMAT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.places import is_disk
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.writing import written_paths
+
+_MAKERS = re.compile(
+    r"mkfs(\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(_\w+)?|mkudffs|mkreiserfs|format"
+    r"|jfs_mkfs|mkbtrfs"
+)
+
+
+def _any_disk(command: Command) -> bool:
+    return any(is_disk(path, command.cwd) for path in command.operands)
+
+
+def _lists(command: Command) -> bool:
+    return command.has("lVhx", "--list", "--help", "--version") or "print" in command.arguments
+
+
+def _starts(*verbs: str) -> Callable[[Command], bool]:
+    return lambda command: command.operands[:1] != () and command.operands[0] in verbs
+
+
+def _mentions(pattern: str) -> Callable[[Command], bool]:
+    compiled = re.compile(pattern)
+    return lambda command: bool(compiled.search(" ".join(command.arguments)))
+
+
+def _unless_listing(command: Command) -> bool:
+    return _any_disk(command) and not _lists(command)
+
+
+_FORMATTERS: dict[str, Callable[[Command], bool]] = {
+    "fdisk": lambda c: _any_disk(c) and not c.has("ls", "--list"),
+    "sfdisk": lambda c: _any_disk(c)
+    and not c.has("ldVsg", "--list", "--dump", "--verify", "--show-size", "--json"),
+    "cfdisk": _any_disk,
+    "gdisk": lambda c: _any_disk(c) and not c.has("l"),
+    "cgdisk": _any_disk,
+    "sgdisk": lambda c: _any_disk(c) and not (c.has("piv") and not c.has("ZzodnGg", "--zap-all")),
+    "parted": lambda c: _any_disk(c)
+    and bool(re.search(r"mklabel|mktable|mkpart|\brm\b|resizepart|mkfs", " ".join(c.arguments))),
+    "wipefs": lambda c: c.has("aof", "--all", "--offset", "--force") and not c.has("n", "--no-act"),
+    "cryptsetup": _mentions(r"luksFormat|\berase\b|luksErase|reencrypt|luksKillSlot|luksRemoveKey"),
+    "lvremove": lambda c: bool(c.operands),
+    "vgremove": lambda c: bool(c.operands),
+    "pvremove": lambda c: bool(c.operands),
+    "pvcreate": _any_disk,
+    "vgreduce": _mentions("removemissing|--all"),
+    "lvm": _starts("lvremove", "vgremove", "pvremove", "pvcreate"),
+    "dmsetup": _starts("remove_all", "wipe_table"),
+    "mdadm": _mentions(r"--zero-superblock|--create|-C\b|--remove|--stop"),
+    "zpool": _starts("destroy", "labelclear", "create"),
+    "zfs": _starts("destroy", "rollback"),
+    "btrfs": _mentions(r"subvolume delete|device (remove|delete)|replace start"),
+    "diskutil": _mentions(r"(?i)erase|partitionDisk|zeroDisk|randomDisk|secureErase|deleteVolume"
+                          r"|deleteContainer|reformat"),
+    "nvme": _starts("format", "sanitize", "write-zeroes", "delete-ns"),
+    "hdparm": _mentions(r"--security-(erase|set-pass)|--trim-sector|--make-bad|--write-sector"
+                        r"|--repair-sector|--dco-restore|--fwdownload"),
+    "sg_format": _any_disk,
+    "sg_sanitize": _any_disk,
+    "blkdiscard": _any_disk,
+    "badblocks": lambda c: c.has("w") and _any_disk(c),
+    "debugfs": lambda c: c.has("w"),
+    "flashrom": lambda c: c.has("wE"),
+    "flash_erase": lambda c: bool(c.operands),
+    "flash_eraseall": lambda c: bool(c.operands),
+    "mtd": _starts("erase", "write"),
+    "mtd_debug": _starts("erase", "write"),
+    "efibootmgr": lambda c: c.has("B"),
+    "growfs": _any_disk,
+    "tune2fs": lambda c: c.has("O") and _any_disk(c),
+    "xfs_repair": lambda c: c.has("L"),
+    "multipath": lambda c: c.has("F"),
+    "fastboot": _starts("erase", "flash", "format", "-w"),
+    "bcdedit": lambda c: bool(c.arguments),
+    "diskpart": lambda c: True,
+}  # fmt: skip
+_WIPERS = frozenset({"shred", "gshred", "wipe", "scrub", "srm", "nwipe", "dban"})
+
+
+def formats_disk(command: Command) -> Iterator[SafetyReason]:
+    """A new file system, partition table or volume where data may be."""
+    made = _MAKERS.fullmatch(command.name) and not command.has("nNV", "--help", "--version")
+    if made and _makes_on_device(command):
+        yield SafetyReason(ReasonCode.DISK_FORMAT, command.shown)
+    rule = _FORMATTERS.get(command.name)
+    if rule is not None and rule(command):
+        yield SafetyReason(ReasonCode.DISK_FORMAT, command.shown)
+
+
+def _makes_on_device(command: Command) -> bool:
+    """A file system in an ordinary file is the maker's own; anything else is not."""
+    operands = command.operands_without("tLbiImNoOTUEdJgGrCcsDR")
+    paths = [path for path in operands if not path.isdigit()]
+    return any(is_disk(path, command.cwd) or not marks.is_known(path) for path in paths)
+
+
+def overwrites_disk(command: Command) -> Iterator[SafetyReason]:
+    """Bytes written straight to a device."""
+    paths = written_paths(command)
+    if command.name in _WIPERS:
+        paths += command.operands_without("nspbDX")
+    if any(is_disk(path, command.cwd) for path in paths):
+        yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.shown)

@@ -1,0 +1,42 @@
+"""Taking out of many files what they held: DELETE_BROAD.
+
+What is emptied is as gone as what is deleted, so it is judged by the same places. Beyond that,
+a redirection or `tee` that replaces many files through a pattern is judged, whatever it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.file_operands import emptied_operands
+from failproof_es.shell_analysis.safety.places import Extent, extent
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+_ONE_FILE = frozenset({Extent.PERSONAL, Extent.SECRET})
+"""Places where the loss of one file counts; files of the system have a reason of their own."""
+_SILENT = frozenset({"", ":", "true"})
+_REPLACES = frozenset({"tee", "sponge"})
+
+
+def empties_broadly(command: Command) -> Iterator[SafetyReason]:
+    """`truncate -s 0 *`, `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
+    replaced = [each.target for each in command.redirections if each.empties]
+    emptied = emptied_operands(command)
+    if command.name in _REPLACES and command.feed.path != "/dev/null":
+        replaced, emptied = replaced + emptied, []
+    elif command.name in _SILENT or "/dev/null" in command.arguments:
+        replaced, emptied = [], replaced + emptied
+    many = any(_reaches_many(path, command.cwd) for path in [*replaced, *emptied])
+    one = any(extent(path, command.cwd) in _ONE_FILE for path in emptied)
+    if many or one:
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+
+
+def _reaches_many(path: str, cwd: str) -> bool:
+    """Whether a pattern in it reaches as far as a deletion must not."""
+    last = path.rstrip("/").rpartition("/")[2]
+    globbed = not marks.GLOBS.isdisjoint(path)
+    broad = extent(path, cwd) not in (Extent.NARROW, Extent.DEVICE)
+    return globbed and broad and bool(last)

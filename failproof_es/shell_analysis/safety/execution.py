@@ -1,0 +1,136 @@
+"""Running what nobody can read here: REMOTE_EXEC, DECODED_EXEC, DYNAMIC_COMMAND."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.code import (
+    language,
+    program_text,
+    reads_feed_as_program,
+    reads_network,
+)
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.output import taint
+from failproof_es.shell_analysis.safety.places import key
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.wrappers import SHELLS
+
+
+def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
+    """A command whose name, script or input comes from elsewhere."""
+    yield from _loaded(command)
+    if command.name == "=" or not command.name:
+        return
+    if not marks.is_known(command.path):
+        yield from _by_origin(_name_origin(command), command)
+    elif not marks.GLOBS.isdisjoint(command.path):
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+    content = command.files.get(key(command.path, command.cwd), "")
+    if "/" in command.path and (found := marks.taints(content)):
+        yield from _by_origin(found, command)
+    yield from _script_file(command)
+    yield from _input(command)
+
+
+def _name_origin(command: Command) -> str:
+    """The marks in a name; a known last component under an unknown folder is known."""
+    found = marks.taints(command.path)
+    if not found and marks.is_known(command.name) and "/" in command.path:
+        return marks.GENERATED
+    return found or marks.ANY
+
+
+def _by_origin(found: str, command: Command) -> Iterator[SafetyReason]:
+    if marks.REMOTE in found:
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+    if marks.DECODED in found:
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
+    if marks.REMOTE not in found and marks.DECODED not in found and found != marks.GENERATED:
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+
+
+def _script_file(command: Command) -> Iterator[SafetyReason]:
+    """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
+    runs = command.name in SHELLS or command.name in (".", "source")
+    if not runs and (language(command.name) is None or language(command.name) == "awk"):
+        return
+    if command.has("c") and command.name in SHELLS:
+        return
+    for path in command.operands[:1]:
+        content = command.files.get(key(path, command.cwd), "")
+        found = marks.taints(content + path)
+        if found or (path.startswith("/dev/fd/") and not marks.is_known(content)):
+            yield from _by_origin(found or marks.ANY, command)
+        elif path.startswith(("/dev/tcp/", "http://", "https://")):
+            yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+
+
+def _input(command: Command) -> Iterator[SafetyReason]:
+    """A shell or an interpreter that reads its program from a pipe."""
+    if command.name in SHELLS:
+        takes = (not command.operands and not command.has("c")) or command.has("s")
+        takes = takes or command.operands[:1] in (("-",), ("/dev/stdin",), ("/proc/self/fd/0",))
+    elif command.name in (".", "source"):
+        takes = command.operands[:1] in (("/dev/stdin",), ("/proc/self/fd/0",))
+    elif command.name in ("at", "batch"):
+        takes = not command.has("flrc")
+    elif command.name == "crontab":
+        takes = command.operands in ((), ("-",)) and not command.has("ler")
+    else:
+        takes = reads_feed_as_program(command)
+    if not takes:
+        return
+    feed = command.feed
+    if feed.text is not None:
+        found = marks.taints(feed.text)
+        if found and found != marks.GENERATED:
+            yield from _by_origin(found, command)
+    elif feed.upstream:
+        found = taint(feed.upstream)
+        local = feed.path is not None or all(c.name in ("cat", "tee", "pv") for c in feed.upstream)
+        kept = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
+        if marks.REMOTE in found or marks.DECODED in found:
+            yield from _by_origin(found, command)
+        elif not local and not kept:
+            yield from _by_origin(marks.ANY, command)
+
+
+def _loaded(command: Command) -> Iterator[SafetyReason]:
+    """Code taken in while a program starts: preloaded libraries, modules, remote packages."""
+    if command.name in ("insmod", "kldload", "kextload"):
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+    for word in command.arguments if command.name == "=" else ():
+        if re.match(r"LD_PRELOAD=(/tmp|/dev/shm|/var/tmp)", word):
+            yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+    if command.name in ("mshta", "regsvr32", "rundll32", "certutil"):
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+
+
+_EVALUATES = re.compile(
+    r"\b(exec|eval|system|popen|subprocess|loadstring|load|instance_eval|compile|runpy|Function"
+    r"|iex|Invoke-Expression|os\.execute|spawn\w*|execSync|assert|create_function|do)\b\s*[(\s]"
+    r"|\|\s*iex|\biex\b|\(\s*(eval|exec)\s*\)"
+)
+_DECODES = re.compile(
+    r"b64decode|b32decode|base64|fromhex|unhexlify|atob\(|pack\s*\(|pack\s*['\"]|decode_base64"
+    r"|rot.?13|zlib|marshal|codecs\.decode|Buffer\.from|FromBase64String|bytes\(\[|fromCharCode"
+    r"|gzinflate|str_rot13|unpack|\[::-1\]"
+)
+
+
+def runs_unknown_code(command: Command) -> Iterator[SafetyReason]:
+    """A program in another language that runs what it loads or decodes."""
+    code = program_text(command)
+    if not code or language(command.name) == "awk":
+        return
+    if command.name in ("pwsh", "powershell") and command.has("", "-enc", "-EncodedCommand"):
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
+    if not _EVALUATES.search(code):
+        return
+    if reads_network(code):
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+    if _DECODES.search(code):
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)

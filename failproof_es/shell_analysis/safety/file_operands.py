@@ -1,0 +1,280 @@
+"""Which operands and options of a program name files that it writes.
+
+One table for all rules. What is not named here is read, or is no file: `split FILE PREFIX`
+reads the first and writes names that begin with the second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.arguments import Given, program, read
+from failproof_es.shell_analysis.safety.code import program_text
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.find_command import reaches_deep
+from failproof_es.shell_analysis.safety.output import output_files
+from failproof_es.shell_analysis.safety.places import Extent, extent
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The operands that are written (a slice of them) and the options whose value is."""
+
+    operands: slice | None = None
+    options: tuple[str, ...] = ()
+    only_with: tuple[str, ...] = ()
+    """The operands are written only if one of these is given."""
+    unless: tuple[str, ...] = ()
+    """Nothing but the options' values is written if one of these is given."""
+    reads_with: tuple[str, ...] = ()
+    """Nothing at all is written if one of these is given."""
+
+    def paths(self, given: Given) -> list[str]:
+        """What is written by a command line of this kind."""
+        if self.reads_with and given.has(*self.reads_with):
+            return []
+        found = given.values(*self.options)
+        operands = self.operands
+        if self.only_with and not given.has(*self.only_with):
+            operands = None
+        if self.unless and given.has(*self.unless):
+            operands = None
+        return found + list(given.operands[operands] if operands else ())
+
+
+_ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
+_COMPRESSES = Written(_ALL, ("-o", "--output-dir-flat"), reads_with=("-c", "-l", "-t"))
+_COMPILES = Written(options=("-o",))
+_TABLE: dict[str, Written] = {
+    **dict.fromkeys(("tee", "sponge", "fallocate", "mkfile", "truncate"), Written(_ALL)),
+    **dict.fromkeys(("dos2unix", "unix2dos"), Written(_ALL)),
+    **dict.fromkeys(
+        ("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4",
+         "compress"),
+        _COMPRESSES,
+    ),
+    **dict.fromkeys(("gcc", "g++", "cc", "clang", "ld", "ld.bfd", "as"), _COMPILES),
+    "strip": Written(_ALL, ("-o",), unless=("-o",)),
+    "objcopy": Written(slice(-1, None)),
+    "convert": Written(slice(1, None)),
+    "uniq": Written(_SECOND),
+    "xxd": Written(_SECOND),
+    "split": Written(_SECOND),
+    "csplit": Written(options=("-f",)),
+    "sort": Written(options=("-o",)),
+    "shuf": Written(options=("-o",)),
+    "iconv": Written(options=("-o", "--output")),
+    "pandoc": Written(options=("-o", "--output")),
+    "patch": Written(_FIRST, ("-o", "-r"), unless=("-o",), reads_with=("--dry-run",)),
+    "zip": Written(_FIRST),
+    "unzip": Written(options=("-d",), reads_with=("-l", "-t", "-p", "-v")),
+    "htpasswd": Written(_FIRST, reads_with=("-n",)),
+    "script": Written(_FIRST),
+    "ssh-keygen": Written(options=("-f",), reads_with=("-l", "-y", "-B", "-F", "-H", "-i", "-e")),
+    "mysqldump": Written(options=("-r", "--result-file")),
+    "mariadb-dump": Written(options=("-r", "--result-file")),
+    "pg_dump": Written(options=("-f", "--file")),
+    "pg_dumpall": Written(options=("-f",)),
+    "link": Written(_REST),
+    "yq": Written(_REST, only_with=("-i", "--inplace")),
+    "pv": Written(options=("-o", "--output")),
+}  # fmt: skip
+
+
+def written_operands(command: Command) -> list[str]:
+    """The files that a command writes by its own operands and options (not by redirection)."""
+    name = program(command.name)
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(command, read(command))
+    entry = _TABLE.get(name)
+    if entry is not None:
+        paths = entry.paths(read(command))
+        if entry is _COMPRESSES:  # what `find` picks to compress is kept, under another name
+            return [path for path in paths if not reaches_deep(path)]
+        return paths
+    return output_files(command)
+
+
+def emptied_operands(command: Command) -> list[str]:
+    """The files that a command leaves without what they held, whatever that was."""
+    name = program(command.name)
+    given = read(command)
+    match name:
+        case "truncate":
+            cuts = any(value[:1] not in ("+", ">", "%") for value in given.values("-s"))
+            return list(given.operands) if cuts else []
+        case "fallocate":
+            digs = given.has("-p", "-z", "-c", "--punch-hole", "--zero-range", "--collapse-range")
+            return list(given.operands) if digs else []
+        case "cp" | "install" | "ln" | "rsync" | "mv" if "/dev/null" in given.operands[:-1]:
+            return written_operands(command)
+        case "ln" | "cp" if given.operands == ("/dev/null",):
+            return written_operands(command)
+        case "tee" | "sponge":
+            return [] if given.has("-a", "--append") else list(given.operands)
+        case "dd":
+            keeps = any("notrunc" in word or "append" in word for word in command.arguments)
+            return [] if keeps else written_operands(command)
+        case "sort" if given.operands and set(given.operands) == {"/dev/null"}:
+            return written_operands(command)
+        case "sed" if _deletes_all_lines(given):
+            return written_operands(command)
+        case "perl" | "ruby" if _prints_nothing(command):
+            return written_operands(command)
+        case "ex" | "vi" | "vim" | "nvim" | "ed":
+            said = "\n".join([*command.arguments, command.feed.text or ""])
+            return list(given.operands) if _EDITOR_DELETES.search(marks.plain(said)) else []
+        case "awk" | "gawk" | "mawk" if re.search(r">\s*\(?FILENAME", program_text(command)):
+            return list(given.operands[1:])
+        case _:
+            return []
+
+
+_EDITOR_DELETES = re.compile(r"(^|[\s:|+\"'])(%|1,\$|,)\s*d(elete)?\b", re.MULTILINE)
+_EVERY_LINE = re.compile(
+    r"\{?\s*(1\s*,\s*\$|0\s*,\s*//|/(\^|\$|\^?\.\*\$?)?/)?\s*[dDQ]\s*;?\s*\}?"
+    r"|s(.)\^?\.[*+]\$?\3\3[gmMI]*|\$!?\s*N?;?\s*d;\s*d"
+)
+
+
+_PERL_BLANKS = re.compile(
+    r"(\$_\s*=\s*(\"\"|''|undef)|undef\s*\$_|s(?P<edge>.)\.\*(?P=edge){2}s?)\s*;?"
+)
+
+
+def _scripts(given: Given) -> list[str]:
+    return given.values("-e") or ([] if given.has("-f") else list(given.operands[:1]))
+
+
+def _deletes_all_lines(given: Given) -> bool:
+    """Whether `sed` prints nothing of what it reads: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
+    scripts = [marks.plain(script).strip() for script in _scripts(given)]
+    silent = given.has("-n") and not given.has("-f")
+    if silent and not any(re.search(r"[pPwMceil=]", script) for script in scripts):
+        return True
+    return any(_EVERY_LINE.fullmatch(script) for script in scripts)
+
+
+def _prints_nothing(command: Command) -> bool:
+    """`perl -ni -e 'code without a print'`: what is not printed is gone."""
+    letters = "".join(re.findall(r"(?<!\S)-([A-Za-z]+)", " ".join(command.arguments[:3])))
+    code = program_text(command)
+    if "i" not in letters:
+        return False
+    if "p" in letters:
+        return bool(_PERL_BLANKS.fullmatch(code.strip()))
+    return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
+
+
+def _copied(command: Command, given: Given) -> list[str]:
+    """The target of `cp`, `mv`, `install`; nothing where it is a backup beside the original."""
+    if targets := given.values("-t"):
+        return targets
+    if command.name.endswith("install") and given.has("-d"):
+        return []
+    if len(given.operands) < 2:
+        return []
+    *sources, target = given.operands
+    backup = any(
+        target != source
+        and target.startswith(source)
+        and target[len(source) :][:1] in ("", ".", "-", "_", "~")
+        for source in sources
+    )
+    return [] if backup else [target]
+
+
+def _linked(command: Command, given: Given) -> list[str]:
+    """The name that `ln` makes; alone, a target gets its own name here."""
+    if targets := given.values("-t"):
+        return targets
+    return list(given.operands[-1:]) if len(given.operands) > 1 else []
+
+
+def _copied_to_here(command: Command, given: Given) -> list[str]:
+    target = given.operands[-1:] if len(given.operands) > 1 else ()
+    return [each for each in target if ":" not in each]
+
+
+def _after_script(command: Command, given: Given) -> list[str]:
+    """`sed -i`: every operand but the script."""
+    if not given.has("-i") and not command.has("I"):
+        return []
+    return list(given.operands[0 if given.has("-e", "-f") else 1 :])
+
+
+def _after_code(command: Command, given: Given) -> list[str]:
+    """`perl -i -pe code files`."""
+    changes = any(re.match(r"-\w*i", word) for word in command.arguments)
+    return command.operands_without("eE") if changes else []
+
+
+def _archive(command: Command, given: Given) -> list[str]:
+    """`tar`: the archive that it makes, the folder that it unpacks into."""
+    first = command.arguments[0] if command.arguments else ""
+    bundle = first if first and "=" not in first and not first.startswith("--") else ""
+    letters = bundle.lstrip("-") if re.fullmatch(r"-?[A-Za-z]+", bundle) else ""
+    if given.has("-x", "--extract", "--get") or "x" in letters:
+        return given.values("-C") or command.values("C", "--directory")
+    if given.has("-c", "--create", "-r", "--append", "-u", "--update") or set(letters) & set("cru"):
+        made = command.values("f", "--file")
+        if "f" in letters and not bundle.startswith("-"):
+            valued = [each for each in letters if each in "fCXTVbIgHLNK"]
+            made = list(command.arguments[1 + valued.index("f") :][:1])
+        return [path for path in made if path != "-" and ":" not in path]
+    return []
+
+
+def _seven_zip(command: Command, given: Given) -> list[str]:
+    words = given.operands
+    unpacked = [word[2:] for word in command.arguments if word.startswith("-o") and len(word) > 2]
+    return list(words[1:2]) if words[:1] in (("a",), ("u",), ("d",)) else unpacked
+
+
+def _image(command: Command, given: Given) -> list[str]:
+    return [*given.operands[1:2], *command.values("o", "--output", "--overwrite")]
+
+
+def _mounted_over(command: Command, given: Given) -> list[str]:
+    """A folder of the system that a mount hides."""
+    target = given.operands[-1:] if len(given.operands) > 1 else ()
+    return [
+        path
+        for path in target
+        if path != "/" and extent(path) is Extent.SYSTEM and not _MOUNT_POINT.match(path)
+    ]
+
+
+_MOUNT_POINT = re.compile(r"/(mnt|media|proc|sys|dev|run|tmp|boot/efi|var/\w+|home|opt|srv)\b")
+
+
+def _edited(command: Command, given: Given) -> list[str]:
+    return list(given.operands) if command.feed.text or command.has("sc") else []
+
+
+_Reader = Callable[[Command, Given], list[str]]
+_SPECIAL: dict[str, _Reader] = {
+    **dict.fromkeys(
+        ("dd", "dcfldd", "dc3dd"),
+        lambda command, _: [word[3:] for word in command.arguments if word.startswith("of=")],
+    ),
+    **dict.fromkeys(("cp", "mv", "install", "pcp", "xcp"), _copied),
+    **dict.fromkeys(("rsync", "scp"), _copied_to_here),
+    **dict.fromkeys(("perl", "ruby"), _after_code),
+    **dict.fromkeys(("tar", "bsdtar"), _archive),
+    **dict.fromkeys(("7z", "7za", "7zr"), _seven_zip),
+    **dict.fromkeys(("ddrescue", "partclone.restore", "ntfsclone"), _image),
+    **dict.fromkeys(("ed", "ex", "vim", "vi"), _edited),
+    **dict.fromkeys(
+        ("awk", "gawk"),
+        lambda command, given: list(given.operands[1:]) if "inplace" in command.arguments else [],
+    ),
+    "ln": _linked,
+    "sed": _after_script,
+    "mount": _mounted_over,
+    "touch": lambda _, given: [path for path in given.operands if "nologin" in path],
+}

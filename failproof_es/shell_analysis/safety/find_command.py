@@ -1,0 +1,104 @@
+"""Where `find` looks and how much of it is meant, by its words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from failproof_es.shell_analysis.safety import marks
+
+DEEP = marks.STAR * 2
+"""Stands for folders in folders, however many."""
+
+
+def find_items(arguments: tuple[str, ...]) -> list[str]:
+    """The paths that `find` comes to: everything under a start, or some of it."""
+    starts = find_starts(arguments)
+    deepest = _depth("-maxdepth", arguments)
+    deep = DEEP if deepest is None else "/".join([marks.STAR] * min(deepest, 3))
+    if not find_is_narrow(arguments):
+        folders = "/" if ("-type", "d") in pairwise(arguments) else ""
+        return starts if deepest == 0 else [below(start, deep + folders) for start in starts]
+    names = [b for a, b in pairwise(arguments) if a in ("-name", "-iname")]
+    name = names[0] if len(names) == 1 else marks.ANY
+    if deepest == 0:
+        return [marks.ANY]
+    if deepest == 1:
+        return [below(start, name) for start in starts]
+    return [below(start, f"{deep}/{name}") for start in starts]
+
+
+def below(start: str, what: str = DEEP) -> str:
+    """A path of what stands under a start."""
+    return f"{start.rstrip('/')}/{what}"
+
+
+def reaches_deep(path: str) -> bool:
+    """Whether a path stands for what is under a folder, however deep: all of it or some."""
+    return DEEP in path
+
+
+def reaches_all(path: str) -> bool:
+    """Whether it stands for all that is under a folder, as `chmod -R` would reach it.
+
+    It does not where it stands for the folders alone (`find -type d`), which end in a slash.
+    """
+    return path.endswith(DEEP)
+
+
+def find_spares_start(arguments: tuple[str, ...]) -> bool:
+    """Whether the folders that `find` begins in stay, and only what is in them is meant.
+
+    `-delete` removes a folder only once it is empty, which one level alone does not achieve.
+    """
+    types = [b for a, b in pairwise(arguments) if a == "-type"]
+    no_folders = bool(types) and all("d" not in each.split(",") for each in types)
+    negated = any(a in ("!", "-not") and b == "-type" for a, b in pairwise(arguments))
+    one_level = _depth("-maxdepth", arguments) == 1 and "-exec" not in arguments
+    return bool(_depth("-mindepth", arguments)) or (no_folders and not negated) or one_level
+
+
+def _depth(name: str, arguments: tuple[str, ...]) -> int | None:
+    given = [b for a, b in pairwise(arguments) if a == name and b.isdecimal()]
+    return int(given[-1]) if given else None
+
+
+def find_starts(arguments: tuple[str, ...]) -> list[str]:
+    """Where `find` begins."""
+    starts = []
+    skip = False
+    for word in arguments:
+        if skip:
+            skip = False
+        elif word in ("-H", "-L", "-P", "-E", "-X", "-d", "-s", "-x") or word.startswith("-O"):
+            continue
+        elif word in ("-D", "-f"):
+            skip = word == "-D"
+        elif word.startswith(("-", "(", ")", "!", ",")):
+            break
+        else:
+            starts.append(word)
+    return [start for start in starts if start] or ["."]
+
+
+_SELECTIVE = frozenset(
+    {"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex",
+     "-lname", "-ilname", "-empty", "-inum", "-samefile", "-mtime", "-atime", "-ctime", "-mmin",
+     "-amin", "-cmin", "-newer", "-size", "-user", "-group", "-uid", "-gid", "-nouser",
+     "-nogroup", "-perm", "-links", "-used", "-anewer", "-cnewer", "-newermt", "-newerct",
+     "-newerat", "-xtype"}
+)  # fmt: skip
+
+
+_BY_NAME = ("name", "path", "regex", "-user", "-group")
+
+
+def find_is_narrow(arguments: tuple[str, ...]) -> bool:
+    """Whether a test picks some of the files rather than all of them, or all of a type."""
+    for at, word in enumerate(arguments):
+        value = marks.plain(arguments[at + 1]) if at + 1 < len(arguments) else ""
+        negated = at > 0 and arguments[at - 1] in ("!", "-not") and word.endswith(_BY_NAME)
+        if word in _SELECTIVE and not negated and value not in ("*", "*.*", "/*", "./*"):
+            return True
+        if word == "-type" and value == "l":
+            return True
+    return False

@@ -1,0 +1,56 @@
+"""What a wrapper runs, from its arguments and what `wrappers.toml` says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from failproof_es.shell_analysis.safety.option_parsing import Parsed, parse_options
+from failproof_es.shell_analysis.safety.wrapper_table import Wrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What a wrapper runs: words, or a text for a shell and the words it is called with."""
+
+    words: tuple[str, ...] = ()
+    text: str | None = None
+    asks: bool = False
+
+
+def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
+    """The arguments as the wrapper reads them; several where an option is not known."""
+    parsed = parse_options(wrapper.syntax, arguments)
+    if parsed.understood:
+        return [parsed]
+    found: dict[Parsed, None] = {}
+    pending, seen = [(parsed.options, parsed.unread)], set()
+    while pending:
+        options, unread = pending.pop()
+        for rest in (unread, unread[1:]):
+            for operands in range(wrapper.syntax.operands + 1):
+                if (len(rest), operands) in seen:
+                    continue
+                seen.add((len(rest), operands))
+                syntax = replace(wrapper.syntax, operands=operands, leading=False)
+                read = parse_options(syntax, rest)
+                read = replace(read, options=options + read.options)
+                if read.understood:
+                    found[read] = None
+                else:
+                    pending.append((read.options, read.unread))
+    return list(found)
+
+
+def runs(wrapper: Wrapper, parsed: Parsed) -> list[Inner]:
+    """What a wrapper of the common kinds runs."""
+    found = [Inner(text=text) for text in parsed.values(*wrapper.text)]
+    words = parsed.words
+    if not words or wrapper.runs == "nothing":
+        starts = wrapper.starts_shell or parsed.has(*wrapper.login)
+        return found or ([Inner(("sh",))] if starts and not words else [])
+    if wrapper.runs == "arguments":
+        return [*found, Inner(("sh", *words))]
+    as_text = parsed.has(*wrapper.shell) or wrapper.runs == "text"
+    if as_text and not parsed.has(*wrapper.words):
+        return [*found, Inner(text=" ".join(words))]
+    return [*found, Inner(words)]

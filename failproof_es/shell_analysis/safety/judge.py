@@ -1,0 +1,99 @@
+"""Is a command safe to hand to a person? Every rule, over every command in it.
+
+The rules only read: nothing is run. docs/command-safety.md is the policy that they follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.data_stores import destroys_data
+from failproof_es.shell_analysis.safety.deletion import deletes_broadly, discards_work
+from failproof_es.shell_analysis.safety.disks import formats_disk, overwrites_disk
+from failproof_es.shell_analysis.safety.emptying import empties_broadly
+from failproof_es.shell_analysis.safety.execution import runs_unknown_code, runs_unknown_program
+from failproof_es.shell_analysis.safety.foreign_code import does_harm_itself
+from failproof_es.shell_analysis.safety.network import opens_reverse_shell, sends_secrets
+from failproof_es.shell_analysis.safety.permissions import (
+    changes_accounts,
+    grants_root,
+    opens_rights,
+)
+from failproof_es.shell_analysis.safety.processes import (
+    exhausts,
+    forks_for_ever,
+    halts_system,
+    kills_all,
+)
+from failproof_es.shell_analysis.safety.protection import takes_guards_away
+from failproof_es.shell_analysis.safety.reader import Reader
+from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
+from failproof_es.shell_analysis.safety.writing import (
+    writes_startup_files,
+    writes_system_files,
+)
+
+VERSION = "3"
+
+Rule = Callable[[Command], Iterator[SafetyReason]]
+RULES: tuple[Rule, ...] = (
+    deletes_broadly,
+    empties_broadly,
+    discards_work,
+    destroys_data,
+    formats_disk,
+    overwrites_disk,
+    writes_system_files,
+    writes_startup_files,
+    opens_rights,
+    grants_root,
+    changes_accounts,
+    runs_unknown_program,
+    runs_unknown_code,
+    opens_reverse_shell,
+    sends_secrets,
+    forks_for_ever,
+    exhausts,
+    kills_all,
+    halts_system,
+    takes_guards_away,
+    does_harm_itself,
+)
+
+
+def judge_safety(command: str) -> SafetyVerdict:
+    """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
+    reader = Reader()
+    reader.read(marks.clean(command))
+    reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
+    return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
+
+
+def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
+    for command in commands:
+        for rule in RULES:
+            found = tuple(rule(command))
+            if found and rule is sends_secrets and _has_fuller_reading(command, commands):
+                continue
+            yield from found
+
+
+def _has_fuller_reading(command: Command, commands: Sequence[Command]) -> bool:
+    """Whether this is the reading in which a variable that nobody set is empty.
+
+    That reading counts for what is deleted or written, not for what is sent:
+    `rsync "$from"/* host:` is no copy of the root.
+    """
+    return any(
+        other.name == command.name
+        and other.arguments != command.arguments
+        and len(other.arguments) == len(command.arguments)
+        and all(
+            mine in (fuller, fuller.replace(marks.ANY, ""))
+            for mine, fuller in zip(command.arguments, other.arguments, strict=True)
+        )
+        for other in commands
+    )

@@ -1,0 +1,246 @@
+"""Rights and accounts: PERM_BROAD, SETUID, ACCOUNT_CHANGE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.find_command import reaches_all, reaches_deep
+from failproof_es.shell_analysis.safety.places import (
+    Extent,
+    extent,
+    is_disk,
+    is_secret,
+    is_system,
+    locate,
+)
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+_SYMBOLIC = re.compile(r"[ugoa]*([-+=][rwxXst]*)+(,[ugoa]*([-+=][rwxXst]*)+)*")
+_OCTAL = re.compile(r"[-+=]?0*([0-7]{1,4})")
+_VITAL_FOLDERS = {"sudoers.d", "cron.d", "ssh", "pam.d", "security", "systemd", "profile.d"}
+_BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.HOME, Extent.PARENT, Extent.DEVICE}
+_OWN_BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.PARENT, Extent.DEVICE}
+_SERVED = re.compile(r"/(srv|opt|mnt|media|var/(www|cache))(/.*)?")
+"""What belongs to services, not to the system: its rights may be set as a whole."""
+_OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
+
+
+def opens_rights(command: Command) -> Iterator[SafetyReason]:
+    """Everybody may write, or nobody may read, over more than one's own files."""
+    match command.name:
+        case "chmod" | "gchmod":
+            bad = _chmod_is_broad(command)
+        case "chown" | "chgrp" | "gchown":
+            bad = _chown_is_broad(command)
+        case "setfacl":
+            said = " ".join(command.arguments)
+            everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", said)
+            recursive = command.has("R", "--recursive")
+            bad = any(reaches_deep(path) and everybody for path in command.operands) or (
+                any(_at_system(path, command) for path in command.operands)
+                and bool(recursive or everybody)
+            )
+        case "chattr":
+            bad = any(_at_system(path, command) for path in command.operands)
+        case "umask":
+            bad = command.operands[:1] in (("0",), ("00",), ("000",), ("0000",), ("a=rwx",))
+        case _:
+            bad = False
+    if bad:
+        yield SafetyReason(ReasonCode.PERM_BROAD, command.shown)
+
+
+def _chmod_words(command: Command) -> tuple[str, list[str]]:
+    """The mode (it may begin with a minus) and the paths."""
+    words = [
+        word
+        for word in command.arguments
+        if not word.startswith("--") and not re.fullmatch(r"-[RvcfhHLP]+", word)
+    ]
+    return (words[0], words[1:]) if words else ("", [])
+
+
+def _chmod_is_broad(command: Command) -> bool:
+    mode, paths = _chmod_words(command)
+    recursive = command.has("R", "--recursive")
+    opens = _opens_to_all(mode)
+    return any(_opens_path(path, mode, command, opens=opens, deep=recursive) for path in paths)
+
+
+def _opens_path(path: str, mode: str, command: Command, *, opens: bool, deep: bool) -> bool:
+    """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
+    found = extent(path, command.cwd)
+    if opens and (deep or reaches_deep(path)):
+        return True
+    served = bool(_SERVED.fullmatch(marks.plain(path))) and not _closes(mode)
+    if (deep or reaches_all(path)) and found in _BROAD and not served:
+        return True
+    if found in _OWN_BROAD and (opens or _closes(mode)):
+        return not _OPEN_SAFELY.fullmatch(marks.plain(path))
+    globbed = not marks.GLOBS.isdisjoint(path)
+    if opens and (found is Extent.HOME or (found is Extent.CURRENT and globbed)):
+        return True
+    below = path.strip("/").partition("/")
+    many = marks.GLOBS.isdisjoint(below[0]) and not marks.GLOBS.isdisjoint(below[2])
+    if found is Extent.SYSTEM and many and not served:
+        return True
+    return is_secret(path, command.cwd) and _lets_others_read(mode) and _is_key(path)
+
+
+def _is_key(path: str) -> bool:
+    return not path.endswith((".pub", ".crt", "/etc/passwd", "/.ssh")) and bool(
+        re.search(r"shadow|sudoers|id_\w+$|\.pem$|\.key$|\.kdbx$|\.gnupg|credentials", path)
+    )
+
+
+def _opens_to_all(mode: str) -> bool:
+    """Whether others may write afterwards."""
+    if found := _OCTAL.fullmatch(mode):
+        return not mode.startswith("-") and int(found[1], 8) & 0o002 != 0
+    return any(
+        re.search(r"[+=][rxXst]*w|o[oa]*[+=]u", clause)
+        and (set("oa") & set(clause.split("+")[0].split("=")[0]))
+        for clause in mode.split(",")
+    ) or bool(re.fullmatch(r"[+=][rx]*w[rx]*", mode) and "rwx" in mode)
+
+
+def _lets_others_read(mode: str) -> bool:
+    if found := _OCTAL.fullmatch(mode):
+        return int(found[1], 8) & 0o044 != 0
+    return bool(re.search(r"[goa]+[ugoa]*[+=][wx]*r|^\+r", mode))
+
+
+def _closes(mode: str) -> bool:
+    """Whether not even the owner may read and run afterwards."""
+    if found := _OCTAL.fullmatch(mode):
+        return int(found[1], 8) & 0o500 == 0 and mode[:1] not in "+-"
+    return bool(re.search(r"(^|,)[ua]*-[rwx]*[rx]|(^|,)[ua]+=(,|$)", mode))
+
+
+def _chown_is_broad(command: Command) -> bool:
+    words = command.operands
+    by_reference = command.has("", "--reference")
+    recursive = command.has("R", "--recursive")
+    for path in words[0 if by_reference else 1 :]:
+        found = extent(path, command.cwd)
+        deep = recursive or reaches_all(path)
+        if found in (Extent.ROOT, Extent.DEVICE) or (deep and found is Extent.PARENT):
+            return True
+        if found is not Extent.SYSTEM or _OPEN_SAFELY.fullmatch(marks.plain(path)):
+            continue
+        if deep or _is_vital(path, command, words[0]):
+            return True
+    return False
+
+
+def _is_vital(path: str, command: Command, owner: str) -> bool:
+    """A file whose owner decides over the machine; giving it (back) to root is harmless."""
+    parts = locate(path, command.cwd).parts
+    if not marks.GLOBS.isdisjoint(parts[0]):
+        return False
+    vital = parts[0] != "etc" or len(parts) == 2 or parts[1] in _VITAL_FOLDERS
+    return vital and len(parts) > 1 and not re.match(r"root\b|0\b", owner)
+
+
+def _at_system(path: str, command: Command) -> bool:
+    return is_system(path, command.cwd) or is_disk(path, command.cwd)
+
+
+def grants_root(command: Command) -> Iterator[SafetyReason]:
+    """A program that runs with another's rights, whoever starts it."""
+    match command.name:
+        case "chmod" | "gchmod":
+            mode, paths = _chmod_words(command)
+            bad = _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command))
+        case "install" | "mknod" | "mkdir":
+            bad = any(_sets_user(mode) for mode in command.values("m", "--mode"))
+        case "docker" | "podman":
+            bad = _mounts_host(command)
+        case "setcap":
+            bad = not command.has("rn") and bool(command.operands)
+        case _:
+            bad = False
+    if bad:
+        yield SafetyReason(ReasonCode.SETUID, command.shown)
+
+
+def _mounts_host(command: Command) -> bool:
+    """Whether a container is given the host's root or a folder of its system."""
+    if not {"run", "create"} & set(command.arguments[:2]):
+        return False
+    volumes = [each.partition(":")[0] for each in command.values("v", "--volume")]
+    for mount in command.values("", "--mount"):
+        volumes += re.findall(r"(?:src|source)=([^,]+)", mount)
+    return any(
+        extent(path) is Extent.ROOT or locate(path).parts[:1] in (("etc",), ("boot",), ("dev",))
+        for path in volumes
+        if path.startswith("/") and path not in ("/etc/localtime", "/etc/timezone")
+    )
+
+
+def _sets_user(mode: str) -> bool:
+    if found := _OCTAL.fullmatch(mode):
+        return int(found[1], 8) & 0o4000 != 0 and not mode.startswith("-")
+    if not _SYMBOLIC.fullmatch(mode):
+        return False
+    for clause in mode.split(","):
+        who, operator, what = re.match(r"([ugoa]*)([-+=]?)(.*)", clause, re.DOTALL).groups()  # type: ignore[union-attr]
+        if operator in "+=" and operator and "s" in what and (not who or set(who) & {"u", "a"}):
+            return True
+    return False
+
+
+def _sets_group(mode: str) -> bool:
+    if found := _OCTAL.fullmatch(mode):
+        return int(found[1], 8) & 0o2000 != 0
+    return bool(re.search(r"g[ugoa]*[+=]\w*s", mode))
+
+
+def _are_programs(paths: list[str], command: Command) -> bool:
+    return any(re.search(r"(^|/)s?bin/", path) for path in paths) or any(
+        is_system(path, command.cwd) for path in paths
+    )
+
+
+_ADMIN_GROUPS = frozenset(
+    {"sudo", "wheel", "root", "admin", "docker", "lxd", "disk", "shadow", "adm"}
+)
+
+
+def changes_accounts(command: Command) -> Iterator[SafetyReason]:
+    """Who exists, who is an administrator, who needs no password."""
+    said = [part for word in command.arguments for part in word.split(",")]
+    admin = not _ADMIN_GROUPS.isdisjoint(said)
+    root = "root" in command.operands
+    match command.name:
+        case "useradd" | "adduser" | "usermod":
+            zero = "0" in command.values("u", "--uid") or command.has("o", "--non-unique")
+            password = command.name == "usermod" and bool(command.values("p", "--password"))
+            bad = (
+                zero
+                or admin
+                or (password and root)
+                or (command.name == "usermod" and command.has("L", "--lock") and root)
+            )
+        case "userdel" | "deluser" | "groupdel" | "delgroup":
+            bad = bool(command.operands)
+        case "gpasswd" | "groupmems":
+            bad = admin
+        case "passwd":
+            bad = command.has("du", "--delete", "--unlock") or (root and command.has("l", "--lock"))
+        case "chpasswd" | "newusers" | "vipw":
+            bad = command.name != "vipw" or bool(command.feed.text)
+        case "dscl" | "net" | "dseditgroup" | "sysadminctl":
+            bad = bool(re.search(r"(?i)delete|/del|-append.*admin|/add|-o edit.*admin|-addUser",
+                                 " ".join(command.arguments)))  # fmt: skip
+        case "chsh" | "chage":
+            bad = root
+        case "visudo":
+            bad = bool(command.feed.text) or bool(command.feed.upstream)
+        case _:
+            bad = False
+    if bad:
+        yield SafetyReason(ReasonCode.ACCOUNT_CHANGE, command.shown)

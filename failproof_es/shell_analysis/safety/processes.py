@@ -1,0 +1,177 @@
+"""Processes, the machine itself: FORK_BOMB, EXHAUST, KILL_ALL, SYSTEM_HALT."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.code import program_text
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.places import Extent, extent
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+_VITAL = frozenset({"init", "systemd", "launchd", "sshd", "systemd-logind", "dbus-daemon", "Xorg",
+                    "gnome-shell", "loginwindow", "WindowServer", "login", "kthreadd"})  # fmt: skip
+_FORKS_FOR_EVER = re.compile(
+    r"fork\s*(\(\))?\s*(while|until)\s|\b(while|loop|until|for)\b.*\b(fork|spawn|Popen)\b"
+    r"|fork\s*\|\|\s*fork|fork\s*;\s*redo|forever.*fork",
+    re.DOTALL,
+)
+_EVERYTHING = re.compile(r"|\.[*+]?|\^|\$|\^\.\*|\[a-z\]\*?|\*")
+
+
+def forks_for_ever(command: Command) -> Iterator[SafetyReason]:
+    """Programs in other languages that start themselves without end."""
+    if _FORKS_FOR_EVER.search(program_text(command)):
+        yield SafetyReason(ReasonCode.FORK_BOMB, command.shown)
+
+
+_ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
+
+
+def exhausts(command: Command) -> Iterator[SafetyReason]:
+    """An endless source into a file or into memory."""
+    to_file = any(
+        each.writes and not each.target.startswith("/dev/") for each in command.redirections
+    )
+    endless = command.name == "yes" or (
+        command.name in ("cat", "pv", "base64", "od", "xxd", "hexdump")
+        and not _ENDLESS.isdisjoint(command.operands)
+    )
+    copies = command.name in ("cp", "mv") and not _ENDLESS.isdisjoint(command.operands[:-1])
+    holds = command.name in ("tail", "sort", "tac", "grep", "awk") and not _ENDLESS.isdisjoint(
+        command.operands
+    )
+    sized = command.name in ("fallocate", "truncate", "head", "mkfile") and re.search(
+        r"(?i)-[lsc]\s*\d+(\d{3}g|[tpe])", " ".join(command.arguments).replace("=", "")
+    )
+    if (endless and to_file) or copies or holds or (sized and command.name != "truncate"):
+        yield SafetyReason(ReasonCode.EXHAUST, command.shown)
+    if command.name in ("stress", "stress-ng") and not command.has("tn", "--timeout", "--help"):
+        yield SafetyReason(ReasonCode.EXHAUST, command.shown)
+
+
+def kills_all(command: Command) -> Iterator[SafetyReason]:
+    """Every process, a user's every process, or one that the machine cannot do without."""
+    match command.name:
+        case "kill":
+            bad = _kill_targets(command)
+        case "killall5":
+            bad = not command.has("h")
+        case "pkill" | "killall" | "skill" | "slay":
+            bad = _by_name(command)
+        case "fuser":
+            bad = command.has("k", "--kill") and any(
+                extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM, Extent.HOME)
+                for path in command.operands
+            )
+        case "loginctl":
+            bad = command.operands[:1] in (("terminate-user",), ("kill-user",), ("terminate-seat",))
+        case _:
+            code = program_text(command)
+            bad = bool(re.search(r"\bkill\s*\(?\s*(-1|['\"]?\w+['\"]?\s*,\s*-1)\b", code))
+    if bad:
+        yield SafetyReason(ReasonCode.KILL_ALL, command.shown)
+
+
+def _kill_targets(command: Command) -> bool:
+    words = list(command.arguments)
+    if any(word in ("-l", "-L", "--list") for word in words[:1]):
+        return False
+    signalled = False
+    targets = []
+    while words:
+        word = words.pop(0)
+        if word in ("-s", "-n", "--signal"):
+            words[:1] = []
+            signalled = True
+        elif word == "--":
+            targets += words
+            break
+        elif word == "-0":
+            return False
+        elif word.startswith("-") and not signalled and not targets and len(words) > 0:
+            signalled = True
+        else:
+            targets.append(word)
+    alone = command.arguments == ("-1",)
+    return not alone and any(
+        target in ("-1", "1") or marks.PROCESSES in target for target in targets
+    )
+
+
+def _by_name(command: Command) -> bool:
+    lists = command.name == "killall" and command.has("l")
+    if lists or command.has("", "--help", "--version"):
+        return False
+    users = command.values("u", "--user", "--euid") + command.values("U", "--uid")
+    names = command.operands_without("ugGUPstFoyns", frozenset({"--user", "--signal", "--euid"}))
+    names = [name for name in names if name not in users]
+    if users and not names:
+        return True
+    if command.name == "pkill" and not names:
+        return bool(command.has("vutGgPs"))
+    if command.has("v", "--inverse") and command.name == "pkill":
+        return True
+    regular = command.name == "pkill" or command.has("r", "--regexp")
+    return any(
+        marks.plain(name) in _VITAL or (regular and _EVERYTHING.fullmatch(marks.plain(name)))
+        for name in names
+    )
+
+
+_HALTERS = frozenset({"reboot", "halt", "poweroff", "pm-suspend", "pm-hibernate", "rtcwake"})
+_UNIT_HALTS = {
+    "reboot", "poweroff", "halt", "kexec", "rescue", "emergency", "suspend", "hibernate",
+    "isolate", "exit", "hybrid-sleep", "soft-reboot",
+}  # fmt: skip
+_CUTS_LINK = re.compile(
+    r"\blink set \S+ down|\bset dev \S+ down|\b(route|addr|address) flush|route del default"
+)
+_CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)")
+
+
+def halts_system(command: Command) -> Iterator[SafetyReason]:
+    """The machine stops, restarts, or is cut off."""
+    said = " ".join(command.arguments)
+    match command.name:
+        case "shutdown":
+            bad = not command.has("ck", "--help", "--show")
+        case "init" | "telinit":
+            bad = command.operands[:1] in (("0",), ("6",), ("1",), ("s",), ("S",))
+        case "kexec":
+            bad = command.has("e", "--exec")
+        case name if name in _HALTERS:
+            bad = not command.has("w", "--help", "--wtmp-only")
+        case "systemctl":
+            bad = bool(_UNIT_HALTS.intersection(command.operands[:1]))
+        case "umount":
+            bad = command.has("a", "--all") or any(
+                extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM)
+                and not re.match(r"/(mnt|media|proc|sys|dev|run|boot)\b", path)
+                for path in command.operands
+            )
+        case "ip":
+            bad = bool(_CUTS_LINK.search(said))
+        case "ifconfig":
+            bad = command.operands[-1:] == ("down",)
+        case "ifdown":
+            bad = bool(command.operands) or command.has("a")
+        case "route":
+            bad = "del" in command.operands and ("default" in command.operands)
+        case "nmcli":
+            bad = bool(_CUTS_NETWORK.search(said))
+        case "sysctl":
+            bad = "kernel.panic" in said or "kernel.sysrq" in said
+        case "rmmod":
+            bad = bool(command.operands)
+        case "modprobe":
+            bad = command.has("r", "--remove")
+        case _:
+            bad = any(
+                each.writes and re.search(r"/proc/sysrq-trigger|/sys/power/state", each.target)
+                for each in command.redirections
+            ) or (command.name == "tee" and "/proc/sysrq-trigger" in command.operands)
+    if bad:
+        yield SafetyReason(ReasonCode.SYSTEM_HALT, command.shown)

@@ -1,0 +1,154 @@
+"""Watchers and walls taken away: SECURITY_OFF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.deletion import DELETERS
+from failproof_es.shell_analysis.safety.places import is_history
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.writing import written_paths
+
+_GUARDS = re.compile(
+    r"(firewalld|ufw|iptables|ip6tables|nftables|shorewall|apparmor|selinux\S*|auditd|audit"
+    r"|fail2ban|crowdsec|sshguard|r?syslog(d|-ng)?|systemd-journald|clamav\S*|clamd|freshclam"
+    r"|falcon-sensor|wazuh-agent|ossec\S*|aide\S*|osqueryd|samhain|tripwire|sentinel\S*|mdatp"
+    r"|cbagentd|denyhosts|psad|snort|suricata|rkhunter|chkrootkit|unattended-upgrades"
+    r"|sysmon|falco|tetragon|usbguard|fapolicyd|snapd\.apparmor|pf|ipfw|cb-psc\S*|xagt|nessusd"
+    r"|esets?|savd|sophos\S*|windefend|auditbeat|filebeat|syslog\.socket)(\.(service|socket))?"
+)
+_STOPS = {"stop", "disable", "mask", "kill"}
+_FIREWALLS = {"iptables", "ip6tables", "iptables-legacy", "iptables-nft", "ebtables", "arptables"}
+_KERNEL_GUARDS = re.compile(
+    r"kernel[./](randomize_va_space|yama[./]ptrace_scope|kptr_restrict|dmesg_restrict"
+    r"|exec-shield|unprivileged_bpf_disabled|modules_disabled|perf_event_paranoid)\s*=\s*-?[01]\b"
+    r"|fs[./](protected_(sym|hard)links|suid_dumpable)\s*="
+    r"|net[./]ipv4[./](tcp_syncookies\s*=\s*0|conf[./]\w+[./]rp_filter\s*=\s*0)"
+)
+_HISTORY_OFF = re.compile(
+    r"HISTFILE=(/dev/null)?|HISTFILESIZE=0|HISTSIZE=0|SAVEHIST=0|HISTCONTROL=\S*ignorespace:erase"
+    r"|HISTIGNORE=\*|LESSHISTFILE=-{2,}|MYSQL_HISTFILE=/dev/null|PROMPT_COMMAND="
+)
+
+
+def takes_guards_away(command: Command) -> Iterator[SafetyReason]:
+    """Firewall, access control, audit, logs, history: off, emptied or deleted."""
+    rule = _RULES.get(command.name)
+    bad = rule is not None and rule(command, " ".join(map(marks.plain, command.arguments)))
+    if bad or _history_off(command) or _clears_logs(command) or _ends_guard(command):
+        yield SafetyReason(ReasonCode.SECURITY_OFF, command.shown)
+
+
+def _iptables(command: Command, said: str) -> bool:
+    return (
+        command.has("FXZ", "--flush", "--delete-chain")
+        or bool(re.search(r"(-P|--policy)\s+(INPUT|FORWARD|OUTPUT)\s+ACCEPT", said))
+        or bool(re.search(r"-[AI]\s+(INPUT|FORWARD)\s+(\d+\s+)?-j\s+ACCEPT\s*$", said))
+    )
+
+
+def _service(command: Command, said: str) -> bool:
+    words = command.operands
+    if command.name in ("service", "rc-service", "invoke-rc.d"):
+        return len(words) > 1 and bool(_GUARDS.fullmatch(words[0])) and words[1] in _STOPS
+    if command.name in ("update-rc.d", "chkconfig"):
+        return len(words) > 1 and bool(_GUARDS.fullmatch(words[0])) and words[1] in (
+            "disable", "remove", "off"
+        )  # fmt: skip
+    if command.name in ("rc-update",):
+        return words[:1] in (("del",), ("delete",)) and bool(_GUARDS.fullmatch(words[-1]))
+    return bool(_STOPS.intersection(words[:1])) and any(_GUARDS.fullmatch(w) for w in words[1:])
+
+
+def _ufw(command: Command, said: str) -> bool:
+    return bool(re.search(r"\b(disable|reset|default\s+allow(\s+incoming)?)\b", said)) and (
+        "outgoing" not in said
+    )
+
+
+_RULES: dict[str, Callable[[Command, str], bool]] = {
+    **dict.fromkeys(_FIREWALLS, _iptables),
+    **dict.fromkeys(
+        ("systemctl", "service", "rc-service", "invoke-rc.d", "update-rc.d", "chkconfig",
+         "rc-update"),
+        _service,
+    ),
+    "ufw": _ufw,
+    "nft": lambda c, said: bool(re.search(r"\b(flush|delete)\s+(ruleset|table|chain)", said)),
+    "pfctl": lambda c, said: c.has("dF"),
+    "ipfw": lambda c, said: "flush" in said,
+    "firewall-cmd": lambda c, said: bool(
+        re.search(r"--panic-off|--set-default-zone=trusted|--zone=trusted.*--add|--remove-service=ssh"
+                  r"|--complete-reload", said)
+    ),
+    "setenforce": lambda c, said: said.lower() in ("0", "permissive"),
+    "semanage": lambda c, said: "permissive -a" in said,
+    "aa-teardown": lambda c, said: True,
+    "aa-disable": lambda c, said: True,
+    "aa-complain": lambda c, said: True,
+    "apparmor_parser": lambda c, said: c.has("R", "--remove"),
+    "auditctl": lambda c, said: c.has("D") or bool(re.search(r"-e\s*0", said)),
+    "journalctl": lambda c, said: bool(
+        re.search(r"--vacuum-(time=\d+(s|sec|min|m)?\b|size=\d+[kKbB]?\b|files=[01]\b)", said)
+    ),
+    "dmesg": lambda c, said: c.has("Cc", "--clear", "--read-clear") or c.has("D"),
+    "history": lambda c, said: c.has("c"),
+    "fc": lambda c, said: "-p /dev/null" in said,
+    "set": lambda c, said: bool(re.search(r"\+o\s+history|-\w*\+o history", said)),
+    "unset": lambda c, said: bool(re.search(r"\b(HISTFILE|HISTSIZE|HISTFILESIZE)\b", said)),
+    "sysctl": lambda c, said: bool(_KERNEL_GUARDS.search(said)),
+    "spctl": lambda c, said: bool(re.search(r"--(master|global)-disable", said)),
+    "csrutil": lambda c, said: "disable" in said,
+    "fdesetup": lambda c, said: "disable" in said,
+    "tmutil": lambda c, said: bool(re.match(r"disable|delete", said)),
+    "mokutil": lambda c, said: "--disable-validation" in said,
+    "wevtutil": lambda c, said: bool(re.match(r"cl\b|clear-log", said)),
+    "netsh": lambda c, said: bool(re.search(r"firewall.*(off|disable)", said)),
+    "auditpol": lambda c, said: "/clear" in said or "disable" in said,
+    "authconfig": lambda c, said: "--disable" in said,
+    "fail2ban-client": lambda c, said: bool(re.match(r"stop|unban --all", said)),
+    "chattr": lambda c, said: bool(re.search(r"-\w*[ia]\b", said)) and (
+        bool(re.search(r"/etc/|/var/log|/boot|/bin|/sbin|/usr", said))
+    ),
+    "launchctl": lambda c, said: bool(re.search(r"\b(unload|bootout|remove|disable)\b", said)) and (
+        bool(re.search(r"(?i)syslog|audit|firewall|alf|xprotect|endpoint|falcon|defender", said))
+    ),
+}  # fmt: skip
+
+
+def _history_off(command: Command) -> bool:
+    if command.name in ("=", "export", "declare", "typeset", "readonly", "local"):
+        return any(_HISTORY_OFF.fullmatch(marks.plain(word)) for word in command.arguments)
+    if command.name in ("ln", "cp", "mv", "cat"):
+        paths = written_paths(command)
+    else:
+        paths = [each.target for each in command.redirections if each.empties]
+        if command.name in DELETERS or command.name in ("truncate", "tee", "dd"):
+            paths += [word.removeprefix("of=") for word in command.operands]
+    return any(is_history(path, command.cwd) for path in paths)
+
+
+_LOG = re.compile(
+    r"/var/log/(syslog|messages|secure|auth\.log|kern\.log|audit(/.*)?|wtmp|btmp|lastlog|faillog"
+    r"|journal(/.*)?|mail\.?log|cron|dmesg|[*].*)|/var/run/utmp"
+)
+
+
+def _clears_logs(command: Command) -> bool:
+    paths = [each.target for each in command.redirections if each.empties]
+    if command.name in DELETERS or command.name in ("truncate", "cp", "mv", "ln", "tee"):
+        paths += command.operands
+    return any(
+        _LOG.fullmatch(marks.plain(path)) and path.rstrip("/") != "/var/log" for path in paths
+    ) and not any(re.search(r"\.(gz|xz|\d+)$", marks.plain(path)) for path in paths)
+
+
+def _ends_guard(command: Command) -> bool:
+    if command.path.startswith(("/etc/init.d/", "/etc/rc.d/")):
+        return bool(_GUARDS.fullmatch(command.name)) and command.operands[:1] == ("stop",)
+    if command.name not in ("pkill", "killall"):
+        return False
+    return any(_GUARDS.fullmatch(word) for word in command.operands)

@@ -1,0 +1,427 @@
+"""From a syntax tree to the commands in it, in order, with what is known where each stands.
+
+One pass over the text as a shell would take it, without taking any branch for granted:
+every command anywhere in it is read, with the variables, the directory and the files that
+the text before it has set. Texts that a command would give to a shell are parsed and read
+as well. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.parse.shell import Node
+from failproof_es.shell_analysis.safety import marks, words
+from failproof_es.shell_analysis.safety.code import embedded_scripts
+from failproof_es.shell_analysis.safety.commands import Command, Feed, Redirection
+from failproof_es.shell_analysis.safety.endless import multiplies, spawns_for_ever
+from failproof_es.shell_analysis.safety.output import (
+    listing,
+    printed,
+    printed_in_part,
+    taint,
+)
+from failproof_es.shell_analysis.safety.places import is_startup, key
+from failproof_es.shell_analysis.safety.surroundings import READINGS, Surroundings
+from failproof_es.shell_analysis.safety.terminals import split_words
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+from failproof_es.shell_analysis.safety.wrappers import SHELLS, inside
+
+_DEEPEST = 8
+"""Texts in texts, wrappers in wrappers, functions in functions."""
+_MOST_TEXTS = 100
+_MOST_STATEMENTS = 3000
+_MOST_COMMANDS = 1000
+_MOST_WORDS = 50_000
+"""Words of all commands together: each reading of a wrapper's options has its own."""
+_COMMAND_VARIABLES = frozenset(
+    {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
+     "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
+)  # fmt: skip
+"""Variables whose value another program runs."""
+
+
+class Reader:
+    """Reads one command; afterwards `commands` and `reasons` hold what was found."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+        self.reasons: list[SafetyReason] = []
+        self._known = Surroundings()
+        self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
+        self._functions: dict[str, Node] = {}
+        self._feed = Feed()
+        self._provided: dict[str, tuple[Command, ...]] = {}
+        """What writes into each process substitution."""
+        self._depth = 0
+        self._texts = 0
+        self._words = 0
+        self._statements_read = 0
+
+    def read(self, text: str) -> None:
+        """Read the whole of a command, and every text in it that a shell would read."""
+        try:
+            self._read_text(text)
+        except words.TooMuch as error:
+            self._say(ReasonCode.UNPARSEABLE, str(error))
+
+    def _read_text(self, text: str, *, lenient: bool = False) -> None:
+        """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
+        self._texts += 1
+        if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
+            raise words.TooMuch("too many texts in each other")
+        try:
+            tree = shell.parse_command(marks.plain(text)).tree
+        except Unparseable as error:
+            nothing = self._texts > 1 and error.code in ("empty", "only_comment")
+            if not lenient and not nothing:
+                self._say(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
+            return
+        self._depth += 1
+        self._statements(tree["Stmts"])
+        self._depth -= 1
+
+    def _say(self, code: ReasonCode, detail: str) -> None:
+        self.reasons.append(SafetyReason(code, marks.shown(detail)))
+
+    # Statements
+
+    def _statements(self, statements: Sequence[Node]) -> None:
+        for statement in statements:
+            self._statement(statement)
+
+    def _statement(self, statement: Node) -> None:
+        self._statements_read += 1
+        if self._statements_read > _MOST_STATEMENTS:
+            raise words.TooMuch("too many commands in each other")
+        redirections = self._redirections(statement)
+        command = statement.get("Cmd")
+        before = self._feed
+        self._feed = self._fed_by(redirections)
+        if command is None:
+            self._emit(
+                Command("", (), redirections, self._feed, self._known.cwd, dict(self._known.files))
+            )
+        elif command["Type"] == "CallExpr":
+            self._call(command, redirections)
+        else:
+            if any(each.writes for each in redirections):
+                self._emit(Command("", (), redirections, self._feed, self._known.cwd))
+            started = len(self.commands)
+            self._compound(command)
+            self._written(redirections, self.commands[started:])
+        self._feed = before
+
+    def _compound(self, command: Node) -> None:
+        if command["Type"] in ("WhileClause", "ForClause") and spawns_for_ever(command):
+            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
+        match command["Type"]:
+            case "BinaryCmd" if command["Op"] in ("|", "|&"):
+                self._pipeline(command)
+            case "BinaryCmd":
+                self._statement(command["X"])
+                self._statement(command["Y"])
+            case "FuncDecl":
+                self._function(command)
+            case "ForClause":
+                self._loop(command)
+            case "DeclClause":
+                name = command.get("Variant", {}).get("Value", "")
+                said = [self._assign(each) for each in command.get("Args", [])]
+                self._emit(Command(name, tuple(said), cwd=self._known.cwd))
+            case "Subshell":
+                cwd, variables = self._known.cwd, dict(self._known.variables)
+                self._statements(command.get("Stmts", []))
+                self._known.cwd = cwd
+                self._known.restore(variables)
+            case _:
+                self._others(command)
+
+    def _others(self, command: Node) -> None:
+        """Blocks, branches, loops, tests: their parts, in the order of the text."""
+        for value in command.values():
+            for part in value if isinstance(value, list) else [value]:
+                if not isinstance(part, dict):
+                    continue
+                if "Cmd" in part or "Redirs" in part:
+                    self._statement(part)
+                elif "Parts" in part:
+                    words.fields(part, self._scope)
+                elif not {"Line", "Col"} <= part.keys():
+                    self._others(part)
+
+    def _pipeline(self, command: Node) -> None:
+        stages = [command["Y"]]
+        left = command["X"]
+        while (left.get("Cmd") or {}).get("Op") in ("|", "|&") and not left.get("Redirs"):
+            stages.append(left["Cmd"]["Y"])
+            left = left["Cmd"]["X"]
+        stages.append(left)
+        feed, upstream = self._feed, self._feed.upstream
+        for at, stage in enumerate(reversed(stages)):
+            started = len(self.commands)
+            if at:
+                known = {text for text in [printed(upstream)] if text is not None}
+                self._feed = Feed(known.pop() if known else None, upstream)
+            self._statement(stage)
+            upstream = (*upstream, *self.commands[started:])
+        self._feed = feed
+
+    def _function(self, command: Node) -> None:
+        name = command.get("Name", {}).get("Value", "")
+        statement = command.get("Body")
+        if not statement:
+            return
+        if multiplies(name, statement):
+            self._say(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
+        self._functions.pop(name, None)
+        self._statement(statement)
+        self._functions[name] = statement
+
+    def _loop(self, command: Node) -> None:
+        loop = command.get("Loop", {})
+        name = loop.get("Name", {}).get("Value")
+        if name:
+            items = [text for word in loop.get("Items", []) for text in self._fields(word)]
+            self._known.variables[name] = tuple(dict.fromkeys(items))[:READINGS] or (marks.ANY,)
+        self._statements(command.get("Do", []))
+
+    def _fields(self, word: Node) -> list[str]:
+        return [text for reading in words.fields(word, self._scope) for text in reading]
+
+    # Simple commands
+
+    def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
+        arguments = call.get("Args", [])
+        before = dict(self._known.variables)
+        if assigned := tuple(self._assign(each) for each in call.get("Assigns", [])):
+            self._emit(Command("=", assigned, cwd=self._known.cwd))
+        if not arguments:
+            if redirections:
+                self._emit(
+                    Command(
+                        "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
+                    )
+                )
+            return
+        self._known.restore(before)  # `A=b command $A` expands the A of before
+        started = len(self.commands)
+        for argv in self._argvs(arguments):
+            self._run(argv, redirections)
+        self._written(redirections, self.commands[started:])
+
+    def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
+        """The readings of a command line: all first, all last, and each word's own in turn."""
+        readings = [words.fields(word, self._scope) for word in arguments]
+        for at, word in enumerate(arguments):
+            if at and words.is_one_variable(word):
+                # An operand that is missing altogether makes a command fail, not go further.
+                readings[at] = [each for each in readings[at] if any(each)] or readings[at]
+        choices = [[0] * len(readings), [len(each) - 1 for each in readings]]
+        for at, each in enumerate(readings):
+            choices += [
+                [
+                    *(len(r) - 1 for r in readings[:at]),
+                    chosen,
+                    *(len(r) - 1 for r in readings[at + 1 :]),
+                ]
+                for chosen in range(len(each))
+            ]
+        seen = dict.fromkeys(
+            tuple(
+                text for each, index in zip(readings, choice, strict=True) for text in each[index]
+            )
+            for choice in choices
+        )
+        yield from islice((argv for argv in seen if argv), READINGS)
+
+    def _run(
+        self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
+    ) -> None:
+        """Emit a command and whatever it runs in turn."""
+        if re.match("-.", argv[0]):  # `time -f %e command`: some shells have no `time` of their own
+            argv = ("time", *argv)
+        path = argv[0]
+        name = path.rstrip("/").rpartition("/")[2] or path
+        command = Command(
+            name,
+            argv[1:],
+            redirections,
+            self._feed,
+            self._known.cwd,
+            dict(self._known.files),
+            path,
+            asks,
+        )
+        self._emit(command)
+        if self._depth > _DEEPEST:
+            raise words.TooMuch("too many commands in each other")
+        self._depth += 1
+        if name in self._functions and path == name:
+            self._invoke(name, argv[1:])
+        for inner in inside(name, argv[1:], self._items):
+            if inner.text is not None:
+                self._read_with(inner.text, inner.words)
+            elif inner.words:
+                self._run(inner.words, redirections, asks=inner.asks or asks)
+        content = self._known.files.get(key(path, self._known.cwd), "") if "/" in path else ""
+        if content and marks.is_known(content):
+            self._read_leniently(content)
+        for text in embedded_scripts(command):
+            self._read_leniently(text)
+        if name in SHELLS or name in (".", "source", "at", "batch", "crontab"):
+            self._scripts(command)
+        self._depth -= 1
+        self._known.learn(command, self._items)
+
+    def _read_with(self, text: str, arguments: tuple[str, ...]) -> None:
+        """Read a script that is called with arguments: `sh -c text name first second`."""
+        before = dict(self._known.variables)
+        if arguments:
+            self._known.bind(arguments[1:])
+        self._read_text(text)
+        if arguments:
+            self._known.restore(before)
+
+    def _read_leniently(self, text: str) -> None:
+        """Read a text that may be shell: what is no command in it does not count."""
+        commands, reasons = len(self.commands), len(self.reasons)
+        self._read_text(text, lenient=True)
+        self.commands[commands:] = [
+            command for command in self.commands[commands:] if marks.is_known(command.name)
+        ]
+        self.reasons[reasons:] = [
+            reason for reason in self.reasons[reasons:] if reason.code is not ReasonCode.UNPARSEABLE
+        ]
+
+    def _scripts(self, command: Command) -> None:
+        """Read what a shell is fed, or the file it runs if this text has written it."""
+        from_file = [
+            self._known.files[place]
+            for argument in command.operands[:1]
+            if (place := key(argument, self._known.cwd)) in self._known.files
+        ]
+        for text in from_file:
+            if marks.is_known(text):
+                self._read_text(text)
+        reads_input = (not command.operands and not command.has("c")) or command.has("s")
+        reads_input = reads_input or command.operands[:1] in (("/dev/stdin",), ("-",))
+        if command.name == "crontab":
+            text = command.feed.text or printed_in_part(command.feed.upstream)
+            for line in text.splitlines():
+                if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
+                    feed, self._feed = self._feed, Feed()  # a job reads nothing of this
+                    self._read_leniently(found[1])
+                    self._feed = feed
+        elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
+            self._read_text(command.feed.text)
+
+    def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
+        """Read a function's body again with what it is called with."""
+        body = self._functions.pop(name)
+        before = dict(self._known.variables)
+        self._known.bind(arguments)
+        self._statement(body)
+        self._known.restore(before)
+        self._functions[name] = body
+
+    def _emit(self, command: Command) -> None:
+        self._words += len(command.arguments)
+        if len(self.commands) >= _MOST_COMMANDS or self._words > _MOST_WORDS:
+            raise words.TooMuch("too many commands")
+        self.commands.append(command)
+
+    # Assignments, redirections, substitutions
+
+    def _assign(self, assignment: Node) -> str:
+        """Set a variable; gives back the assignment with its value, for the rules to see."""
+        name = assignment.get("Name", {}).get("Value")
+        if not name:
+            return words.texts(assignment.get("Value"), self._scope)[-1]
+        if assignment.get("Naked"):
+            return str(name)
+        if "Array" in assignment:
+            elements = assignment["Array"].get("Elems", [])
+            found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
+            self._known.variables[name] = (marks.SPLIT.join(found),)
+            return f"{name}="
+        values = words.texts(assignment.get("Value"), self._scope)[:READINGS]
+        if assignment.get("Append"):
+            values = tuple(
+                words.bounded(a + b) for a in self._known.variables.get(name, ("",)) for b in values
+            )
+        self._known.variables[name] = values[:READINGS]
+        if name in _COMMAND_VARIABLES:
+            self._read_leniently(values[-1])
+        return f"{name}={values[-1]}"
+
+    def _redirections(self, statement: Node) -> tuple[Redirection, ...]:
+        found = []
+        for redirection in statement.get("Redirs", []):
+            operator = redirection["Op"]
+            descriptor = redirection.get("N", {}).get("Value", "")
+            if "Hdoc" in redirection:
+                targets: tuple[str, ...] = (words.body(redirection["Hdoc"], self._scope),)
+            else:
+                targets = words.texts(redirection.get("Word"), self._scope)
+            found += [Redirection(operator, descriptor, target) for target in targets]
+        return tuple(found)
+
+    def _fed_by(self, redirections: tuple[Redirection, ...]) -> Feed:
+        feed = self._feed
+        for each in redirections:
+            if each.operator in ("<<", "<<-", "<<<"):
+                feed = Feed(each.target)
+            elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
+                content = self._known.files.get(key(each.target, self._known.cwd))
+                text = content if content is not None and marks.is_known(content) else None
+                reads = (Command("cat", (each.target,), files=dict(self._known.files)),)
+                upstream = (*self._provided.get(each.target, ()), *reads)
+                feed = Feed(text, upstream, each.target)
+        return feed
+
+    def _written(self, redirections: tuple[Redirection, ...], commands: Sequence[Command]) -> None:
+        """Remember what goes into files: the text if it is known, else where it comes from."""
+        for each in redirections:
+            if each.writes and each.descriptor in ("", "1"):
+                text = printed(tuple(commands))
+                known = text if text is not None else marks.ANY + taint(tuple(commands))
+                self._known.files[key(each.target, self._known.cwd)] = known
+                if is_startup(each.target, self._known.cwd) and text is not None:
+                    self._read_leniently(text)
+
+    def _items(self, separator: str | None = None) -> list[str]:
+        """What `xargs` makes arguments of."""
+        if self._feed.text is None:
+            return listing(self._feed.upstream)
+        text = self._feed.text
+        parts = split_words(text) if separator is None else text.split(separator)
+        return [each.strip("\n") for each in parts if each.strip()] or [marks.ANY]
+
+    def _substitute(self, statements: Sequence[Node]) -> tuple[str, ...]:
+        commands = self._aside(statements)
+        text = printed(commands)
+        if text is not None:
+            return (text.rstrip("\n"),)
+        found = taint(commands)
+        return (found,) if found else (marks.SPLIT.join(listing(commands)),)
+
+    def _provide(self, statements: Sequence[Node]) -> str:
+        commands = self._aside(statements)
+        text = printed(commands)
+        path = f"/dev/fd/{len(self._known.files) + 10}"
+        self._known.files[path] = text if text is not None else marks.ANY + taint(commands)
+        self._provided[path] = commands
+        return path
+
+    def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
+        """The commands of a substitution; what they change does not last."""
+        started, cwd, feed = len(self.commands), self._known.cwd, self._feed
+        self._feed = Feed()
+        self._statements(statements)
+        self._known.cwd, self._feed = cwd, feed
+        return tuple(self.commands[started:])

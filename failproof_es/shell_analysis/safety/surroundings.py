@@ -1,0 +1,83 @@
+"""What earlier parts of a text have set for the later ones: variables, files, the directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.output import (
+    origin,
+    output_files,
+    printed,
+    reads_secret,
+    taint,
+)
+from failproof_es.shell_analysis.safety.places import key
+
+READINGS = 12
+"""How many values of a variable, and how many readings of a command line, are followed."""
+
+
+_ARCHIVERS = frozenset({"tar", "zip", "7z", "7za", "gpg", "openssl", "bsdtar", "rar"})
+_ARCHIVE = re.compile(r"\.(zip|tgz|tar|tar\.\w+|7z|rar|enc|gpg|tbz2?|txz)$")
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """Known so far. Files hold what was written to them: text, or a mark for its origin."""
+
+    variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    cwd: str = "."
+
+    def restore(self, variables: dict[str, tuple[str, ...]]) -> None:
+        """Forget what was set since these were the variables."""
+        self.variables.clear()
+        self.variables.update(variables)
+
+    def bind(self, arguments: tuple[str, ...]) -> None:
+        """Set the positional parameters."""
+        for at, argument in enumerate(arguments[:9], 1):
+            self.variables[str(at)] = (argument,)
+        self.variables["@"] = self.variables["*"] = (marks.SPLIT.join(arguments),)
+
+    def learn(self, command: Command, items: Callable[[], list[str]]) -> None:
+        """What a command changes for those that follow; `items` are the words it is fed."""
+        match command.name:
+            case "cd" | "pushd" | "chdir":
+                target = command.operands[0] if command.operands else marks.HOME
+                self.cwd = "." if target in ("-", marks.ANY) else _joined(self.cwd, target)
+            case "read" | "mapfile" | "readarray":
+                for name in command.operands:
+                    self.variables[name] = tuple(items())[:READINGS]
+            case "tee" | "sponge":
+                known = command.feed.text or marks.ANY + taint(command.feed.upstream)
+                for path in command.operands:
+                    self.files[key(path, self.cwd)] = known
+            case "set" if command.arguments[:1] == ("--",):
+                self.bind(command.arguments[1:])
+            case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
+                said = printed((Command("printf", command.arguments[2:]),))
+                self.variables[command.arguments[1]] = (said or marks.ANY,)
+            case _:
+                for path in output_files(command):
+                    self.files[key(path, self.cwd)] = origin(command)
+                if command.name in _ARCHIVERS and reads_secret(command):
+                    for path in filter(_ARCHIVE.search, command.operands):
+                        self.files[key(path, self.cwd)] = marks.ANY + marks.SECRET
+                self._moved(command)
+
+    def _moved(self, command: Command) -> None:
+        if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
+            source, target = (key(each, self.cwd) for each in command.operands)
+            if source in self.files:
+                self.files[target] = self.files[source]
+
+
+def _joined(cwd: str, target: str) -> str:
+    if target.startswith(("/", marks.HOME, "~")):
+        return target
+    return f"{cwd}/{target}"

@@ -1,0 +1,89 @@
+"""What `screen` and `tmux` run, and what they type into a terminal."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from failproof_es.shell_analysis.safety.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.wrapper_table import wrapper_table
+
+_TABLE = wrapper_table()
+_OF_SESSIONS = re.compile(r"-[A-Za-z]*[rxR]|-ls|-list|-wipe")
+
+
+def split_words(text: str) -> list[str]:
+    """The words in a text, by the quotes in it if they are closed."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def in_screen(arguments: tuple[str, ...]) -> list[Inner]:
+    """`screen [options] command`; with `-X` a command of screen's own."""
+    if any(_OF_SESSIONS.fullmatch(word) for word in arguments):
+        return []  # what follows names a session
+    found = []
+    for parsed in readings(_TABLE["screen"], arguments):
+        words = parsed.words
+        if not parsed.has("-X"):
+            found += [Inner(words)] if words else []
+        elif words[:1] == ("stuff",):
+            found.append(Inner(text=_typed(" ".join(words[1:]))))
+        elif words[:1] in (("screen",), ("exec",)) and words[1:]:
+            found.append(Inner(words[1:]))
+    return found
+
+
+def _typed(text: str) -> str:
+    """Keys as they are sent to a terminal: `\\n`, `^M` and `\\015` end a line."""
+    return re.sub(r"\\n|\\r|\^M|\\015|\\012|\r", "\n", text)
+
+
+_KEYS = re.compile(r"Enter|Space|Escape|Tab|BSpace|[CMS]-\S", re.IGNORECASE)
+
+
+def in_tmux(arguments: tuple[str, ...]) -> list[Inner]:
+    """`tmux` and its commands, one after the other behind `;`; names may be cut short."""
+    outer = _TABLE["tmux"]
+    found = []
+    for parsed in readings(outer, arguments):
+        found += [Inner(text=text) for text in parsed.values(*outer.text)]
+        command: list[str] = []
+        for word in (*parsed.words, ";"):
+            if word == ";" or word.endswith(";"):
+                command += [word[:-1]] if word != ";" else []
+                found += _tmux_command(command)
+                command = []
+            else:
+                command.append(word)
+    return found
+
+
+_TMUX_NAMES = {
+    "new": "new-session", "neww": "new-window", "splitw": "split-window", "run": "run-shell",
+    "respawnp": "respawn-pane", "respawnw": "respawn-window", "if": "if-shell",
+    "pipep": "pipe-pane", "popup": "display-popup", "send": "send-keys",
+}  # fmt: skip
+
+
+def _tmux_command(command: list[str]) -> list[Inner]:
+    if not command:
+        return []
+    written = _TMUX_NAMES.get(command[0], command[0])
+    full = [name for name in _TMUX_NAMES.values() if name.startswith(written)]
+    if len(full) != 1:
+        return []
+    wrapper = _TABLE[f"tmux {full[0]}"]
+    found = []
+    for parsed in readings(wrapper, tuple(command[1:])):
+        words = parsed.words
+        if full[0] == "send-keys":
+            typed = "".join("\n" if _KEYS.fullmatch(word) else word for word in words)
+            found += [Inner(text=_typed(typed))] if words else []
+        elif full[0] == "if-shell" and words:
+            found += [Inner(text=words[0]), *(Inner(("tmux", *split_words(w))) for w in words[1:])]
+        else:
+            found += runs(wrapper, parsed)
+    return found

@@ -1,0 +1,248 @@
+"""Words become the fields a command would see, as far as they can be known without a run.
+
+A word may have several readings: a variable that nobody set here may be empty or hold
+something, and `rm -rf "$DIR/"` must be judged under both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, pairwise, product
+
+from failproof_es.shell_analysis.parse.shell import Node
+from failproof_es.shell_analysis.parse.syntax import unescape
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.escapes import ansi_c
+
+_READINGS = 24
+_BRACES = 64
+_LONGEST = 65_536
+"""Characters that a word may come to: variables that double each other come to any number."""
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_TILDE = re.compile(r"~(?=/|$)")
+
+KNOWN_VARIABLES = {
+    "HOME": marks.HOME,
+    "PWD": ".",
+    "TMPDIR": "/tmp",  # noqa: S108  what the variable holds, not a file of ours
+    "IFS": " ",
+    "SHELL": "sh",
+    "EDITOR": "editor",
+    "VISUAL": "editor",
+    "PAGER": "pager",
+    "BROWSER": "browser",
+    "SUDO": "sudo",
+    "BASH": "bash",
+    "USER": marks.ANY,
+    "LOGNAME": marks.ANY,
+    "HOSTNAME": marks.ANY,
+    "UID": marks.ANY,
+    "EUID": marks.ANY,
+    "RANDOM": marks.ANY,
+    "$": marks.ANY,
+    "!": marks.ANY,
+    "?": marks.ANY,
+    "#": marks.ANY,
+    "OLDPWD": marks.ANY,
+    "PATH": marks.ANY,
+}
+"""What everybody's environment holds. Anything else may be unset."""
+
+
+class TooMuch(Exception):
+    """Reading would go on for too long. Whoever writes such a text hides something in it."""
+
+
+def bounded(text: str) -> str:
+    """The text of a word. Raises `TooMuch` where it has grown beyond what anybody would run."""
+    if len(text) > _LONGEST:
+        raise TooMuch("a variable holds too much to judge")
+    return text
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is known where a word stands."""
+
+    variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    substitute: Callable[[Sequence[Node]], tuple[str, ...]] = lambda _: (marks.ANY,)
+    """The readings of what statements print."""
+    provide: Callable[[Sequence[Node]], str] = lambda _: f"/dev/fd/{marks.ANY}"
+    """The path under which statements' output can be read (process substitution)."""
+
+
+def fields(word: Node, scope: Scope) -> list[list[str]]:
+    """The readings of a word, each as its fields."""
+    parts = word.get("Parts", [])
+    quoted = any(part["Type"] in ("SglQuoted", "DblQuoted") for part in parts)
+    readings = []
+    for texts in islice(
+        product(*(_readings(p, scope, first=p is parts[0]) for p in parts)), _READINGS
+    ):
+        found = [
+            piece
+            for text in _braces(bounded("".join(texts)))
+            for piece in text.split(marks.SPLIT)
+            if piece or quoted
+        ]
+        if found not in readings:
+            readings.append(found)
+    return readings or [[]]
+
+
+def is_one_variable(word: Node) -> bool:
+    """Whether a word is a variable and nothing else, quoted or not."""
+    parts = word.get("Parts", [])
+    if len(parts) == 1 and parts[0]["Type"] == "DblQuoted":
+        parts = parts[0].get("Parts", [])
+    return len(parts) == 1 and parts[0]["Type"] == "ParamExp" and not parts[0].get("Exp")
+
+
+def texts(word: Node | None, scope: Scope) -> tuple[str, ...]:
+    """The readings of a word where nothing is split: assignments, redirections."""
+    if word is None:
+        return ("",)
+    return tuple(dict.fromkeys(" ".join(reading) for reading in fields(word, scope)))
+
+
+def body(word: Node, scope: Scope) -> str:
+    """A here-document's text under its first reading with every unknown part marked."""
+    return bounded(
+        "".join(_readings(part, scope, quoted=True)[-1] for part in word.get("Parts", []))
+    )
+
+
+def _readings(
+    part: Node, scope: Scope, *, first: bool = False, quoted: bool = False
+) -> tuple[str, ...]:
+    match part["Type"]:
+        case "Lit":
+            return (_literal(part["Value"], first=first, quoted=quoted),)
+        case "SglQuoted":
+            value = part.get("Value", "")
+            return (ansi_c(value) if part.get("Dollar") else value,)
+        case "DblQuoted":
+            inner = [_readings(each, scope, quoted=True) for each in part.get("Parts", [])]
+            return tuple(bounded("".join(each)) for each in islice(product(*inner), _READINGS))
+        case "ParamExp":
+            found = _parameter(part, scope)
+            return found if quoted else tuple(_split(text) for text in found)
+        case "CmdSubst":
+            found = scope.substitute(part.get("Stmts", []))
+            return found if quoted else tuple(_split(text) for text in found)
+        case "ProcSubst":
+            return (scope.provide(part.get("Stmts", [])),)
+        case "ExtGlob":
+            return (marks.STAR,)
+        case _:
+            return (marks.ANY,)
+
+
+def _split(text: str) -> str:
+    return re.sub(r"\s+", marks.SPLIT, text)
+
+
+def _literal(text: str, *, first: bool, quoted: bool) -> str:
+    if quoted:
+        return unescape(text, quoted=True)
+    if first:
+        text = _TILDE.sub(marks.HOME, text, count=1)
+    active = {"*": marks.STAR, "?": marks.QUESTION}
+    if "]" in text.partition("[")[2]:
+        active["["] = marks.BRACKET
+    active |= {"{": marks.OPEN, ",": marks.COMMA, "}": marks.CLOSE}
+    pieces = re.split(r"(\\.)", text, flags=re.DOTALL)
+    return "".join(
+        ("" if piece[1] == "\n" else piece[1])
+        if len(piece) == 2 and piece[0] == "\\"
+        else "".join(active.get(character, character) for character in piece)
+        for piece in pieces
+    )
+
+
+def _parameter(part: Node, scope: Scope) -> tuple[str, ...]:
+    name = part.get("Param", {}).get("Value", "")
+    if part.get("Length"):
+        return (marks.ANY,)
+    if any(part.get(key) for key in ("Excl", "Slice", "Repl", "Names", "Width")):
+        known = "".join(scope.variables.get(name, ()))
+        return (marks.ANY + marks.taints(known),)
+    values = _values(name, scope)
+    expansion = part.get("Exp")
+    if not expansion:
+        return values
+    given = texts(expansion.get("Word"), scope)
+    match expansion.get("Op"):
+        case ":-" | "-" | ":=" | "=":
+            return tuple(dict.fromkeys([value for value in values if value] + list(given)))
+        case ":?" | "?":
+            return tuple(value for value in values if value) or (marks.ANY,)
+        case ":+" | "+":
+            return tuple(dict.fromkeys(["", *given]))
+        case _:
+            return tuple(dict.fromkeys(value if value == "" else marks.ANY for value in values))
+
+
+def _values(name: str, scope: Scope) -> tuple[str, ...]:
+    if name in scope.variables:
+        return scope.variables[name]
+    if name in KNOWN_VARIABLES:
+        return (KNOWN_VARIABLES[name],)
+    return ("", marks.ANY)
+
+
+def _braces(text: str) -> list[str]:
+    """Brace expansion; braces that expand to nothing become characters again."""
+    found = list(islice(_expand(text), _BRACES))
+    return [
+        each.replace(marks.OPEN, "{").replace(marks.COMMA, ",").replace(marks.CLOSE, "}")
+        for each in found
+    ]
+
+
+def _expand(text: str) -> Iterator[str]:
+    start = text.find(marks.OPEN)
+    while start >= 0:
+        end, commas = _group(text, start)
+        if end >= 0:
+            inner = text[start + 1 : end]
+            items = _items(inner, [comma - start - 1 for comma in commas])
+            if items:
+                for item in items:
+                    for middle in _expand(item):
+                        for rest in _expand(text[end + 1 :]):
+                            yield text[:start] + middle + rest
+                return
+        start = text.find(marks.OPEN, start + 1)
+    yield text
+
+
+def _group(text: str, start: int) -> tuple[int, list[int]]:
+    """Where the brace that opens at `start` closes (-1: nowhere), and its own commas."""
+    depth, commas = 0, []
+    for at in range(start, len(text)):
+        if text[at] == marks.OPEN:
+            depth += 1
+        elif text[at] == marks.COMMA and depth == 1:
+            commas.append(at)
+        elif text[at] == marks.CLOSE:
+            depth -= 1
+            if depth == 0:
+                return at, commas
+    return -1, commas
+
+
+def _items(inner: str, commas: list[int]) -> list[str]:
+    if commas:
+        edges = [-1, *commas, len(inner)]
+        return [inner[a + 1 : b] for a, b in pairwise(edges)]
+    found = _RANGE.fullmatch(inner)
+    if not found:
+        return []
+    if found[1] is not None:
+        low, high = sorted((int(found[1]), int(found[2])))
+        return [str(number) for number in range(low, min(high, low + 9) + 1)]
+    low, high = sorted((ord(found[3]), ord(found[4])))
+    return [chr(code) for code in range(low, high + 1)]

@@ -1,0 +1,60 @@
+"""What is known of each wrapper: `wrappers.toml`, read once and checked as it is read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from failproof_es.shell_analysis.safety.option_parsing import Syntax, option_kinds
+
+Runs = Literal["words", "text", "arguments", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """How to get past a wrapper's own words, and what the words behind them are."""
+
+    syntax: Syntax
+    runs: Runs = "words"
+    text: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+    starts_shell: bool = False
+    login: tuple[str, ...] = ()
+
+
+@cache
+def wrapper_table() -> Mapping[str, Wrapper]:
+    """Every wrapper by its name; `docker exec` for one that is another's subcommand."""
+    path = resources.files(__package__).joinpath("wrappers.toml")
+    entries: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: _wrapper(_full(entries, name)) for name in entries}
+
+
+def _full(entries: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """An entry with what it takes over from another one."""
+    entry = dict(entries[name])
+    base = entry.pop("as", None)
+    return entry if base is None else {**_full(entries, base), **entry}
+
+
+def _wrapper(entry: dict[str, Any]) -> Wrapper:
+    options = option_kinds(entry.pop("short", ""), entry.pop("long", ""))
+    in_syntax = {field.name for field in fields(Syntax)}
+    syntax = Syntax(options, **{key: entry.pop(key) for key in in_syntax & entry.keys()})
+    wrapper = Wrapper(syntax, **{key: _tuple(value) for key, value in entry.items()})
+    if (
+        unknown := {*wrapper.text, *wrapper.words, *wrapper.shell, *wrapper.asks, *wrapper.login}
+        - options.keys()
+    ):
+        raise ValueError(f"{unknown} is no option of the wrapper")
+    return wrapper
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,361 @@
+"""Commands that run other commands: what is inside them.
+
+Their options are read as their own parsers read them (`option_parsing.py`, `wrappers.toml`).
+An option that the table does not have may take the next word as its value or not, and what
+follows may be the wrapper's own words or the command: each of these readings is judged.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from itertools import pairwise
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.escapes import ansi_c
+from failproof_es.shell_analysis.safety.find_command import find_items
+from failproof_es.shell_analysis.safety.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.option_parsing import Parsed
+from failproof_es.shell_analysis.safety.terminals import in_screen, in_tmux, split_words
+from failproof_es.shell_analysis.safety.wrapper_table import wrapper_table
+
+SHELLS = frozenset(
+    {"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "yash",
+     "rbash", "pdksh", "oksh", "hush"}
+)  # fmt: skip
+
+_TABLE = wrapper_table()
+WRAPPERS = frozenset(name for name in _TABLE if " " not in name)
+"""Programs that run the command in their arguments."""
+
+
+Items = Callable[[str | None], list[str]]
+"""What `xargs` reads, split at a separator; `None`: at blanks, but not inside quotes."""
+
+
+def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
+    """The commands that this command runs, one level down. `items`: what `xargs` reads."""
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(arguments)
+    if name in SHELLS:
+        return _shell(arguments)
+    if name in ("find", "fd", "fdfind", "gfind"):
+        return _find(arguments) if "find" in name and name != "fdfind" else _fd(arguments)
+    if name not in WRAPPERS:
+        return []
+    wrapper = _TABLE[name]
+    found = []
+    for parsed in readings(wrapper, arguments):
+        if parsed.has(*wrapper.asks):
+            continue
+        if name in ("xargs", "gxargs"):
+            found += _with_items(parsed, items(_separator(parsed)))
+        elif name == "parallel":
+            found += _parallel(parsed, items("\n"))
+        else:
+            found += runs(wrapper, parsed)
+    return list(dict.fromkeys(found))
+
+
+def _separator(parsed: Parsed) -> str | None:
+    """What stands between the items of `xargs`: lines with `-I`, else blanks."""
+    if parsed.has("-0", "--null"):
+        return "\0"
+    if given := parsed.values("-d", "--delimiter"):
+        return ansi_c(given[-1])
+    return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
+
+
+def _with_items(parsed: Parsed, items: list[str]) -> list[Inner]:
+    """`xargs`: the items in their place, or behind the words."""
+    words = parsed.words
+    if not words:
+        return []
+    asks = parsed.has("-p", "--interactive")
+    names = ("-I", "-J", "-i", "--replace")
+    places = [value or "{}" for name, value in parsed.options if name in names]
+    if places and any(places[-1] in word for word in words):
+        return [
+            Inner(tuple(_filled(word, places[-1], item) for word in words), asks=asks)
+            for item in items
+        ]
+    return [Inner((*words, *items), asks=asks)]
+
+
+def _filled(word: str, place: str, item: str) -> str:
+    """The item in its place; behind a folder it is a name, not a path."""
+    if f"/{place}" in word:
+        item = item.rpartition("/")[2]
+    return word.replace(place, item)
+
+
+_SOURCES = (":::", ":::+", "::::", "::::+")
+_PLACES = re.compile(r"\{(?:[-+]?\d+)?(?:[./%#]|//|/\.)?\}")
+
+
+def _parallel(parsed: Parsed, items: list[str]) -> list[Inner]:
+    """`parallel`: the words are a text for a shell, the items stand behind `:::` or are read."""
+    words = parsed.words
+    start = next((at for at, word in enumerate(words) if word in _SOURCES), len(words))
+    template, sources = " ".join(words[:start]), words[start:]
+    if sources:
+        items = []
+        for word in sources:
+            if word in _SOURCES:
+                source = word
+            else:
+                items.append(word if source.startswith(":::") and len(source) < 5 else marks.ANY)
+        if any(word.startswith("::::") for word in sources):
+            items.append(marks.ANY)
+    if not template:
+        kept = [item for item in items if marks.is_known(item) or marks.taints(item)]
+        return [Inner(text=item) for item in kept]
+    places = [value or "{}" for name, value in parsed.options if name in ("-I", "-i", "--replace")]
+    place = re.compile(re.escape(places[-1])) if places else _PLACES
+    quoted = [item if re.fullmatch(r"[^\s;&|<>()$`\"'\\]*", item) else shlex.quote(item)
+              for item in items]  # fmt: skip
+    if place.search(template):
+        return [
+            Inner(text=place.sub(lambda _, item=item: item, template))  # type: ignore[misc]
+            for item in quoted
+        ]
+    return [Inner(text=f"{template} {item}") for item in quoted] or [Inner(text=template)]
+
+
+def _shell(arguments: tuple[str, ...]) -> list[Inner]:
+    """`sh -c text` and its bundles: `bash -lc`, `sh -eo pipefail -c`; the first operand."""
+    takes_text = False
+    pending = list(arguments)
+    texts = []
+    while pending and pending[0].startswith(("-", "+")) and len(pending[0]) > 1:
+        word = pending.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
+            break
+        if name in ("--command", "--init-command") and equals:
+            texts.append(value)
+        elif word.startswith("--"):
+            takes_text = takes_text or word == "--command"
+            if word in ("--rcfile", "--init-file", "--init-command"):
+                pending = pending[1:]
+        else:
+            takes_text = takes_text or (word[0] == "-" and "c" in word)
+            pending = pending[sum(letter in "oO" for letter in word[1:]) :]
+    found = [Inner(text=text) for text in texts]
+    if not takes_text or not pending:
+        return found
+    return [*found, Inner(tuple(pending[1:]), pending[0])]
+
+
+def _find(arguments: tuple[str, ...]) -> list[Inner]:
+    found = []
+    items = find_items(arguments)
+    at = 0
+    while at < len(arguments):
+        if arguments[at] in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = at + 1
+            while end < len(arguments) and not _ends_exec(arguments, end):
+                end += 1
+            words = arguments[at + 1 : end]
+            for item in items:
+                inner = tuple(word.replace("{}", item) for word in words)
+                found.append(Inner(inner, asks=arguments[at].startswith("-ok")))
+            at = end
+        at += 1
+    return found
+
+
+def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
+    """`;` ends the command of `-exec`; `+` does directly behind `{}`, or as the last word."""
+    if arguments[at] == ";":
+        return True
+    return arguments[at] == "+" and (arguments[at - 1] == "{}" or at == len(arguments) - 1)
+
+
+def _fd(arguments: tuple[str, ...]) -> list[Inner]:
+    for at, word in enumerate(arguments):
+        found = re.fullmatch(r"(?:-[A-Za-wyz0-9]*[xX]|--exec(?:-batch)?)(?:=(.*))?", word)
+        if found:
+            words = (*([found[1]] if found[1] else []), *arguments[at + 1 :])
+            return [Inner((*words, f"./{marks.ANY}") if "{}" not in words else words)]
+    return []
+
+
+def _env(arguments: tuple[str, ...]) -> list[Inner]:
+    """`env`; what `-S` holds are arguments of `env` before the others."""
+    found = []
+    for parsed in readings(_TABLE["env"], arguments):
+        texts = parsed.values("-S", "--split-string")
+        if texts:
+            found.append(Inner(("env", *split_words(texts[-1]), *parsed.words)))
+        elif parsed.words:
+            found.append(Inner(parsed.words))
+    return found
+
+
+def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
+    """`runuser -u user command`, and without `-u` as `su`."""
+    direct = _TABLE["runuser -u"]
+    found = [
+        Inner(text=text) for p in readings(direct, arguments) for text in p.values(*direct.text)
+    ]
+    for parsed in readings(direct, arguments):
+        if parsed.has("-u", "--user"):
+            return [*found, *runs(direct, parsed)]
+    return _common("su", arguments)
+
+
+def _common(name: str, arguments: tuple[str, ...]) -> list[Inner]:
+    wrapper = _TABLE[name]
+    return [inner for each in readings(wrapper, arguments) for inner in runs(wrapper, each)]
+
+
+def _daemon(arguments: tuple[str, ...]) -> list[Inner]:
+    """`start-stop-daemon --exec program -- arguments`."""
+    found = []
+    for parsed in readings(_TABLE["start-stop-daemon"], arguments):
+        for program in parsed.values("-a", "--startas", "-x", "--exec"):
+            found.append(Inner((program, *parsed.words)))
+    return found
+
+
+def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
+    """`ssh host 'text'`, and the commands in its settings: `-o ProxyCommand=...`."""
+    wrapper = _TABLE[name]
+
+    def find(arguments: tuple[str, ...]) -> list[Inner]:
+        found = []
+        for parsed in readings(wrapper, arguments):
+            for setting in parsed.values("-o"):
+                said = re.fullmatch(r"\s*(\w*command)\s*[=\s]\s*(.+)", setting, re.I | re.DOTALL)
+                if said and said[2].lower() != "none":
+                    found.append(Inner(text=said[2].strip("\"'")))
+            if not parsed.has(*wrapper.asks):
+                found += runs(wrapper, parsed)
+        return list(dict.fromkeys(found))
+
+    return find
+
+
+def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
+    """`docker exec [options] name command`; a container of its own (`run`) is its own world."""
+
+    def find(arguments: tuple[str, ...]) -> list[Inner]:
+        inner = []
+        pending = [arguments]
+        while pending:
+            for parsed in readings(_TABLE[f"{program} options"], pending.pop()):
+                if parsed.words[:1] in (("container",), ("compose",)):
+                    pending.append(parsed.words[1:])
+                elif parsed.words[:1] == ("exec",):
+                    inner += _common(f"{program} exec", parsed.words[1:])
+        return inner
+
+    return find
+
+
+_GIT_COMMANDS = re.compile(
+    r"(?i)(?:core\.(?:pager|editor|sshcommand)|sequence\.editor|diff\.external|pager\.\w+"
+    r"|[\w.]+\.textconv)=(.+)"
+)
+
+
+def _git(arguments: tuple[str, ...]) -> list[Inner]:
+    """`git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, settings."""
+    found = []
+    for parsed in readings(_TABLE["git options"], arguments):
+        for setting in parsed.values("-c"):
+            if said := _GIT_COMMANDS.fullmatch(setting):
+                found.append(Inner(text=said[1]))
+        words = parsed.words
+        if words[:2] == ("bisect", "run") and words[2:]:
+            found.append(Inner(words[2:]))
+        elif words[:2] == ("submodule", "foreach"):
+            rest = [word for word in words[2:] if word not in ("--recursive", "--quiet", "-q")]
+            found.append(Inner(text=" ".join(rest)))
+        elif words[:1] == ("rebase",):
+            found += _options_with_commands("-x", "--exec")(words[1:])
+        elif words[:1] == ("filter-branch",):
+            found += [Inner(text=b) for a, b in pairwise(words) if a.endswith("-filter")]
+    return found
+
+
+def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
+    """`trap 'text' EXIT`, `PROMPT_COMMAND`-like: the first operand is a script."""
+    operands = [word for word in arguments if not word.startswith("-")]
+    return [Inner(text=operands[0])] if len(operands) > 1 else []
+
+
+def _alias(arguments: tuple[str, ...]) -> list[Inner]:
+    return [Inner(text=word.partition("=")[2]) for word in arguments if "=" in word]
+
+
+def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[Inner]]:
+    """Options of programs that run a command: `tar --to-command=...`, `rsync -ave '...'`."""
+
+    def find(arguments: tuple[str, ...]) -> list[Inner]:
+        found = []
+        for at, word in enumerate(arguments):
+            following = arguments[at + 1] if at + 1 < len(arguments) else ""
+            for option in options:
+                name, letter = option, option[1:] if len(option) == 2 else ""
+                bundle, there, attached = word[1:].partition(letter) if letter else ("", "", "")
+                if word.startswith(f"{name}="):
+                    found.append(Inner(text=word[len(name) + 1 :]))
+                elif word == name and not name.endswith("=exec") and following:
+                    found.append(Inner(text=following))
+                elif (
+                    there
+                    and word[0] == "-"
+                    and (not bundle or bundle.isalpha())
+                    and (text := attached or following)
+                ):
+                    found.append(Inner(text=text))
+        return found
+
+    return find
+
+
+def _editor(arguments: tuple[str, ...]) -> list[Inner]:
+    """`vim -c ':!command'`, `ex +'!command'`."""
+    found = []
+    for word in arguments:
+        text = word.lstrip("+").lstrip(":").lstrip()
+        if text.startswith("!"):
+            found.append(Inner(text=text[1:]))
+    return found
+
+
+_SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
+    "trap": _text_operand,
+    "alias": _alias,
+    "git": _git,
+    "env": _env,
+    "genv": _env,
+    "runuser": _runuser,
+    "start-stop-daemon": _daemon,
+    "ssh": _ssh("ssh"),
+    "autossh": _ssh("autossh"),
+    "screen": in_screen,
+    "tmux": in_tmux,
+    "tar": _options_with_commands(
+        "--checkpoint-action=exec", "--to-command", "--use-compress-program", "--rsh-command", "-I"
+    ),
+    "rsync": _options_with_commands("-e", "--rsh"),
+    "zip": _options_with_commands("-TT", "--unzip-command"),
+    "sort": _options_with_commands("--compress-program"),
+    "man": _options_with_commands("-P", "--pager"),
+    "expect": _options_with_commands("-c"),
+    "vim": _editor,
+    "vi": _editor,
+    "nvim": _editor,
+    "ex": _editor,
+    "docker": _container("docker"),
+    "docker-compose": _container("docker"),
+    "podman": _container("docker"),
+    "nerdctl": _container("docker"),
+    "kubectl": _container("kubectl"),
+    "oc": _container("kubectl"),
+}

@@ -1,0 +1,72 @@
+"""Writing where the system, a login or a shell reads: SYSTEM_FILE_WRITE, STARTUP_FILE_WRITE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.file_operands import written_operands
+from failproof_es.shell_analysis.safety.places import (
+    Extent,
+    extent,
+    is_authorized_keys,
+    is_history,
+    is_startup,
+    is_system,
+    locate,
+)
+from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
+
+
+def written_paths(command: Command) -> list[str]:
+    """The files that a command writes: by redirection, as operands, by options."""
+    paths = [each.target for each in command.redirections if each.writes]
+    return paths + written_operands(command)
+
+
+def writes_system_files(command: Command) -> Iterator[SafetyReason]:
+    """Files of the operating system created, changed, emptied or deleted."""
+    for path in written_paths(command):
+        if _is_of_system(path, command) and not _is_folder_of_files(path, command):
+            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.shown)
+            return
+
+
+def _is_of_system(path: str, command: Command) -> bool:
+    """A known place of the system; the root only for what unpacks or copies whole trees."""
+    if extent(path, command.cwd) is Extent.ROOT:
+        return command.name in ("tar", "bsdtar", "unzip", "rsync")
+    parts = locate(path, command.cwd).parts
+    return is_system(path, command.cwd) and marks.is_known(parts[0])
+
+
+def _is_folder_of_files(path: str, command: Command) -> bool:
+    """`cp x /tmp`, `mv x /opt/`, `install x /usr/local/bin`: into it, not over it."""
+    if any(path == each.target for each in command.redirections):
+        return False
+    clean = marks.plain(path).rstrip("/")
+    return bool(
+        re.fullmatch(
+            r"/(tmp|opt|srv|mnt|media|home|Volumes|Applications|Users|snap|run"
+            r"|usr/local(/\w+)?|var/(tmp|www|backups?|cache|log|opt))",
+            clean,
+        )
+    )
+
+
+def writes_startup_files(command: Command) -> Iterator[SafetyReason]:
+    """Who may log in, and what a login runs: emptied, or given what cannot be read here."""
+    emptied = [each.target for each in command.redirections if each.empties]
+    for path in written_paths(command):
+        replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)
+        if replaces or is_authorized_keys(path, command.cwd):
+            yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.shown)
+
+
+def _replaces_at_home(path: str, command: Command, emptied: list[str]) -> bool:
+    at_home = path.startswith((marks.HOME, "~", "/"))
+    truncates = command.name in ("truncate", "dd") or path in emptied
+    overwrites = command.name in ("tee", "sponge") and not command.has("a", "--append")
+    return at_home and (truncates or overwrites) and not is_history(path, command.cwd)
