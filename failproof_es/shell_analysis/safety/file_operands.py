@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.arguments import Given, program, read
 from failproof_es.shell_analysis.safety.code import program_text
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.find_command import reaches_deep
+from failproof_es.shell_analysis.safety.options import Parsed
 from failproof_es.shell_analysis.safety.output import output_files
 from failproof_es.shell_analysis.safety.places import Extent, extent
+from failproof_es.shell_analysis.safety.program_table import program, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Written:
     reads_with: tuple[str, ...] = ()
     """Nothing at all is written if one of these is given."""
 
-    def paths(self, given: Given) -> list[str]:
+    def paths(self, given: Parsed) -> list[str]:
         """What is written by a command line of this kind."""
         if self.reads_with and given.has(*self.reads_with):
             return []
@@ -42,7 +43,7 @@ class Written:
             operands = None
         if self.unless and given.has(*self.unless):
             operands = None
-        return found + list(given.operands[operands] if operands else ())
+        return found + list(given.words[operands] if operands else ())
 
 
 _ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
@@ -106,20 +107,20 @@ def emptied_operands(command: Command) -> list[str]:
     match name:
         case "truncate":
             cuts = any(value[:1] not in ("+", ">", "%") for value in given.values("-s"))
-            return list(given.operands) if cuts else []
+            return list(given.words) if cuts else []
         case "fallocate":
             digs = given.has("-p", "-z", "-c", "--punch-hole", "--zero-range", "--collapse-range")
-            return list(given.operands) if digs else []
-        case "cp" | "install" | "ln" | "rsync" | "mv" if "/dev/null" in given.operands[:-1]:
+            return list(given.words) if digs else []
+        case "cp" | "install" | "ln" | "rsync" | "mv" if "/dev/null" in given.words[:-1]:
             return written_operands(command)
-        case "ln" | "cp" if given.operands == ("/dev/null",):
+        case "ln" | "cp" if given.words == ("/dev/null",):
             return written_operands(command)
         case "tee" | "sponge":
-            return [] if given.has("-a", "--append") else list(given.operands)
+            return [] if given.has("-a", "--append") else list(given.words)
         case "dd":
             keeps = any("notrunc" in word or "append" in word for word in command.arguments)
             return [] if keeps else written_operands(command)
-        case "sort" if given.operands and set(given.operands) == {"/dev/null"}:
+        case "sort" if given.words and set(given.words) == {"/dev/null"}:
             return written_operands(command)
         case "sed" if _deletes_all_lines(given):
             return written_operands(command)
@@ -127,9 +128,9 @@ def emptied_operands(command: Command) -> list[str]:
             return written_operands(command)
         case "ex" | "vi" | "vim" | "nvim" | "ed":
             said = "\n".join([*command.arguments, command.feed.text or ""])
-            return list(given.operands) if _EDITOR_DELETES.search(marks.plain(said)) else []
+            return list(given.words) if _EDITOR_DELETES.search(marks.plain(said)) else []
         case "awk" | "gawk" | "mawk" if re.search(r">\s*\(?FILENAME", program_text(command)):
-            return list(given.operands[1:])
+            return list(given.words[1:])
         case _:
             return []
 
@@ -146,11 +147,11 @@ _PERL_BLANKS = re.compile(
 )
 
 
-def _scripts(given: Given) -> list[str]:
-    return given.values("-e") or ([] if given.has("-f") else list(given.operands[:1]))
+def _scripts(given: Parsed) -> list[str]:
+    return given.values("-e") or ([] if given.has("-f") else list(given.words[:1]))
 
 
-def _deletes_all_lines(given: Given) -> bool:
+def _deletes_all_lines(given: Parsed) -> bool:
     """Whether `sed` prints nothing of what it reads: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
     scripts = [marks.plain(script).strip() for script in _scripts(given)]
     silent = given.has("-n") and not given.has("-f")
@@ -170,15 +171,15 @@ def _prints_nothing(command: Command) -> bool:
     return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
 
 
-def _copied(command: Command, given: Given) -> list[str]:
+def _copied(command: Command, given: Parsed) -> list[str]:
     """The target of `cp`, `mv`, `install`; nothing where it is a backup beside the original."""
     if targets := given.values("-t"):
         return targets
     if command.name.endswith("install") and given.has("-d"):
         return []
-    if len(given.operands) < 2:
+    if len(given.words) < 2:
         return []
-    *sources, target = given.operands
+    *sources, target = given.words
     backup = any(
         target != source
         and target.startswith(source)
@@ -188,32 +189,32 @@ def _copied(command: Command, given: Given) -> list[str]:
     return [] if backup else [target]
 
 
-def _linked(command: Command, given: Given) -> list[str]:
+def _linked(command: Command, given: Parsed) -> list[str]:
     """The name that `ln` makes; alone, a target gets its own name here."""
     if targets := given.values("-t"):
         return targets
-    return list(given.operands[-1:]) if len(given.operands) > 1 else []
+    return list(given.words[-1:]) if len(given.words) > 1 else []
 
 
-def _copied_to_here(command: Command, given: Given) -> list[str]:
-    target = given.operands[-1:] if len(given.operands) > 1 else ()
+def _copied_to_here(command: Command, given: Parsed) -> list[str]:
+    target = given.words[-1:] if len(given.words) > 1 else ()
     return [each for each in target if ":" not in each]
 
 
-def _after_script(command: Command, given: Given) -> list[str]:
+def _after_script(command: Command, given: Parsed) -> list[str]:
     """`sed -i`: every operand but the script."""
     if not given.has("-i") and not command.has("I"):
         return []
-    return list(given.operands[0 if given.has("-e", "-f") else 1 :])
+    return list(given.words[0 if given.has("-e", "-f") else 1 :])
 
 
-def _after_code(command: Command, given: Given) -> list[str]:
+def _after_code(command: Command, given: Parsed) -> list[str]:
     """`perl -i -pe code files`."""
     changes = any(re.match(r"-\w*i", word) for word in command.arguments)
     return command.operands_without("eE") if changes else []
 
 
-def _archive(command: Command, given: Given) -> list[str]:
+def _archive(command: Command, given: Parsed) -> list[str]:
     """`tar`: the archive that it makes, the folder that it unpacks into."""
     first = command.arguments[0] if command.arguments else ""
     bundle = first if first and "=" not in first and not first.startswith("--") else ""
@@ -229,19 +230,19 @@ def _archive(command: Command, given: Given) -> list[str]:
     return []
 
 
-def _seven_zip(command: Command, given: Given) -> list[str]:
-    words = given.operands
+def _seven_zip(command: Command, given: Parsed) -> list[str]:
+    words = given.words
     unpacked = [word[2:] for word in command.arguments if word.startswith("-o") and len(word) > 2]
     return list(words[1:2]) if words[:1] in (("a",), ("u",), ("d",)) else unpacked
 
 
-def _image(command: Command, given: Given) -> list[str]:
-    return [*given.operands[1:2], *command.values("o", "--output", "--overwrite")]
+def _image(command: Command, given: Parsed) -> list[str]:
+    return [*given.words[1:2], *command.values("o", "--output", "--overwrite")]
 
 
-def _mounted_over(command: Command, given: Given) -> list[str]:
+def _mounted_over(command: Command, given: Parsed) -> list[str]:
     """A folder of the system that a mount hides."""
-    target = given.operands[-1:] if len(given.operands) > 1 else ()
+    target = given.words[-1:] if len(given.words) > 1 else ()
     return [
         path
         for path in target
@@ -252,11 +253,11 @@ def _mounted_over(command: Command, given: Given) -> list[str]:
 _MOUNT_POINT = re.compile(r"/(mnt|media|proc|sys|dev|run|tmp|boot/efi|var/\w+|home|opt|srv)\b")
 
 
-def _edited(command: Command, given: Given) -> list[str]:
-    return list(given.operands) if command.feed.text or command.has("sc") else []
+def _edited(command: Command, given: Parsed) -> list[str]:
+    return list(given.words) if command.feed.text or command.has("sc") else []
 
 
-_Reader = Callable[[Command, Given], list[str]]
+_Reader = Callable[[Command, Parsed], list[str]]
 _SPECIAL: dict[str, _Reader] = {
     **dict.fromkeys(
         ("dd", "dcfldd", "dc3dd"),
@@ -271,10 +272,10 @@ _SPECIAL: dict[str, _Reader] = {
     **dict.fromkeys(("ed", "ex", "vim", "vi"), _edited),
     **dict.fromkeys(
         ("awk", "gawk"),
-        lambda command, given: list(given.operands[1:]) if "inplace" in command.arguments else [],
+        lambda command, given: list(given.words[1:]) if "inplace" in command.arguments else [],
     ),
     "ln": _linked,
     "sed": _after_script,
     "mount": _mounted_over,
-    "touch": lambda _, given: [path for path in given.operands if "nologin" in path],
+    "touch": lambda _, given: [path for path in given.words if "nologin" in path],
 }

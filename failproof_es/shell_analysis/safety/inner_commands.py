@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from failproof_es.shell_analysis.safety.option_parsing import Parsed, parse_options
+from failproof_es.shell_analysis.safety.options import Parsed, parse_options
 from failproof_es.shell_analysis.safety.wrapper_table import Wrapper
 
 

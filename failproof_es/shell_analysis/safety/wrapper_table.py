@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from failproof_es.shell_analysis.safety.option_parsing import Syntax, option_kinds
+from failproof_es.shell_analysis.safety.options import Syntax, option_kinds
 
 Runs = Literal["words", "text", "arguments", "nothing"]
 

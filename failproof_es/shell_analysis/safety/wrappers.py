@@ -1,6 +1,6 @@
 """Commands that run other commands: what is inside them.
 
-Their options are read as their own parsers read them (`option_parsing.py`, `wrappers.toml`).
+Their options are read as their own parsers read them (`options.py`, `wrappers.toml`).
 An option that the table does not have may take the next word as its value or not, and what
 follows may be the wrapper's own words or the command: each of these readings is judged.
 """
@@ -16,7 +16,7 @@ from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.escapes import ansi_c
 from failproof_es.shell_analysis.safety.find_command import find_items
 from failproof_es.shell_analysis.safety.inner_commands import Inner, readings, runs
-from failproof_es.shell_analysis.safety.option_parsing import Parsed
+from failproof_es.shell_analysis.safety.options import Parsed
 from failproof_es.shell_analysis.safety.terminals import in_screen, in_tmux, split_words
 from failproof_es.shell_analysis.safety.wrapper_table import wrapper_table
 

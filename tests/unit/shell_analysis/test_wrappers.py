@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.shell_analysis.parse.option_table import utility
 from failproof_es.shell_analysis.safety.inner_commands import Inner
-from failproof_es.shell_analysis.safety.option_parsing import (
+from failproof_es.shell_analysis.safety.options import (
     Syntax,
     Value,
     option_kinds,

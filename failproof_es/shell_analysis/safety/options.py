@@ -1,5 +1,7 @@
 """A program's arguments as its own parser reads them: `getopt`, `getopt_long` and their kin.
 
+What a program's options look like stands in tables: `wrapper_table.py` has those of programs that
+run others, `program_table.py` those of programs that write files. This is the one reader of both.
 Words are known as far as `words.py` knows them. A part that only a run could tell is a mark,
 and no option's letter or name.
 """
@@ -31,6 +33,8 @@ class Syntax:
 
     options: Mapping[str, Value] = field(default_factory=dict)
     """Every name with its dashes."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """The name that an option goes by, for each of its other names."""
     style: Style = "gnu"
     permutes: bool = False
     """Whether options may stand behind the operands; else the first one ends them."""
@@ -46,6 +50,8 @@ class Syntax:
     """Whether a lone `-` is an option: `su -`, `env -`."""
     numbers: bool = False
     """Whether `-10` is an option: `nice -10`."""
+    unknown: Literal["stop", "flag"] = "stop"
+    """What an option that is not listed does: `flag`, it takes no value; `stop`, nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +65,20 @@ class Parsed:
     """False: an option that the program does not have, as far as is known here."""
     unread: tuple[str, ...] = ()
     """What stands behind that option."""
+    assigned: tuple[str, ...] = ()
+    """The assignments before the command, where they are the program's own."""
+    called: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """See `Syntax`."""
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options was given."""
-        return any(name in names for name, _ in self.options)
+        """Whether one of these options was given, under any of its names."""
+        wanted = {self.called.get(name, name) for name in names}
+        return any(name in wanted for name, _ in self.options)
 
     def values(self, *names: str) -> list[str]:
         """The values that were given to these options, in order."""
-        return [value for name, value in self.options if name in names and value is not None]
+        wanted = {self.called.get(name, name) for name in names}
+        return [value for name, value in self.options if name in wanted and value is not None]
 
 
 class _Unknown(Exception):
@@ -74,10 +86,11 @@ class _Unknown(Exception):
 
 
 def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
-    """Read arguments. What stands behind an option that is not known is left unread."""
+    """Read arguments. What stands behind an option that stops the reading is left unread."""
     options: list[tuple[str, str | None]] = []
     operands: list[str] = []
     words: list[str] = []
+    assigned: list[str] = []
     pending = list(arguments)
     if syntax.leading and pending and not pending[0].startswith("-"):
         operands.append(pending.pop(0))
@@ -85,7 +98,7 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
     while pending:
         word = pending.pop(0)
         if word == "--":
-            words += _after_dashes(syntax, operands, pending)
+            words += _after_dashes(syntax, operands, assigned, pending)
             break
         if syntax.dash and word == "-":
             options.append((word, None))
@@ -95,10 +108,9 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
             try:
                 options += _read(syntax, word, pending)
             except _Unknown:
-                unread = tuple(pending)
-                return Parsed(tuple(options), tuple(operands), tuple(words), False, unread)
+                return _parsed(syntax, options, operands, words, assigned, tuple(pending))
         elif syntax.assignments and not words and _ASSIGNMENT.match(word):
-            continue
+            assigned.append(word)
         elif len(operands) < wanted and re.fullmatch(syntax.operand or r"(?s:.*)", word):
             operands.append(word)
         elif syntax.permutes:
@@ -106,21 +118,43 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
         else:
             words += [word, *pending]
             break
-    return Parsed(tuple(options), tuple(operands), tuple(words))
+    return _parsed(syntax, options, operands, words, assigned, None)
 
 
-def _after_dashes(syntax: Syntax, operands: list[str], pending: list[str]) -> list[str]:
+def _parsed(
+    syntax: Syntax,
+    options: list[tuple[str, str | None]],
+    operands: list[str],
+    words: list[str],
+    assigned: list[str],
+    unread: tuple[str, ...] | None,
+) -> Parsed:
+    """What was read; `unread` is `None` where that was everything."""
+    return Parsed(
+        tuple((syntax.called.get(name, name), value) for name, value in options),
+        tuple(operands),
+        tuple(words),
+        unread is None,
+        unread or (),
+        tuple(assigned),
+        syntax.called,
+    )
+
+
+def _after_dashes(
+    syntax: Syntax, operands: list[str], assigned: list[str], pending: list[str]
+) -> list[str]:
     """The words behind `--`, without the operands that are still to come and assignments."""
     rest = list(pending)
     while rest and syntax.assignments and _ASSIGNMENT.match(rest[0]):
-        rest.pop(0)
+        assigned.append(rest.pop(0))
     while (
         rest
         and len(operands) < syntax.operands
         and re.fullmatch(syntax.operand or r"(?s:.*)", rest[0])
     ):
         operands.append(rest.pop(0))
-    return rest[1:] if rest[:1] == ["--"] else rest
+    return rest[1:] if rest[:1] == ["--"] and syntax.unknown == "stop" else rest
 
 
 def _read(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
@@ -135,9 +169,9 @@ def _bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, st
     for at in range(1, len(word)):
         name, rest = f"-{word[at]}", word[at + 1 :]
         kind = syntax.options.get(name)
-        if kind is None:
+        if kind is None and syntax.unknown == "stop":
             raise _Unknown
-        if kind == "none":
+        if kind in ("none", None):
             found.append((name, None))
             continue
         if syntax.style == "go":
@@ -152,20 +186,27 @@ def _long(syntax: Syntax, word: str, pending: list[str]) -> tuple[str, str | Non
     if syntax.style == "attached":
         return written, value if equals else None
     name = _full_name(syntax, written)
+    if name is None:
+        return written, value if equals else None
     return name, _value(syntax, syntax.options[name], value if equals else None, pending)
 
 
-def _full_name(syntax: Syntax, written: str) -> str:
+def _full_name(syntax: Syntax, written: str) -> str | None:
+    """The name that is meant; `None` for a flag that is not listed. Raises `_Unknown`."""
     if written in syntax.options:
         return written
     if syntax.style in ("gnu", "perl") and len(written) > 2:
         found = [name for name in syntax.options if name.startswith(written)]
         if len({syntax.options[name] for name in found}) == 1:
             return found[0]
+    if syntax.unknown == "flag":
+        return None
     raise _Unknown
 
 
-def _value(syntax: Syntax, kind: Value, attached: str | None, pending: list[str]) -> str | None:
+def _value(
+    syntax: Syntax, kind: Value | None, attached: str | None, pending: list[str]
+) -> str | None:
     if kind == "none" or attached is not None:
         return attached
     if kind == "required":

@@ -1,0 +1,66 @@
+"""What the options of programs that write files look like.
+
+Which of them take a value stands in the option table of the programs' own `--help`
+(`parse/option_table.json`); what is not listed there, or listed wrongly, stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from failproof_es.shell_analysis.parse import option_table
+from failproof_es.shell_analysis.parse.option_table import Name
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.options import Parsed, Syntax, parse_options
+
+_NOT_LISTED: dict[str, str] = {
+    "7z": "", "7za": "", "as": "oI", "b64": "", "bsdtar": "CfbTX", "bzip2": "", "bunzip2": "",
+    "cc": "oIlLDUxT", "clang": "oIlLDUxT", "compress": "b", "convert": "", "crontab": "u",
+    "dos2unix": "", "dropdb": "hpU", "ex": "cTu", "fallocate": "lo", "ffmpeg": "ifctrsb",
+    "g++": "oIlLDUxT", "gcc": "oIlLDUxT", "gpg": "ruo", "gpg2": "ruo", "gunzip": "S",
+    "htpasswd": "C", "iconv": "fto", "ld": "oLlTe", "lz4": "", "lzma": "", "mkfile": "",
+    "mysqldump": "rhupP", "mariadb-dump": "rhupP", "objcopy": "OIFjNKWR", "pandoc": "oftrwVMH",
+    "perl": "eEIMmF", "pg_dump": "fhpUFtnTjZ", "pg_dumpall": "fhpU", "ruby": "eIrCEF",
+    "scp": "cDFiJloPSX", "script": "cEIOBTtm", "sftp": "BbcDFiJloPRSsX", "sponge": "",
+    "ssh-keygen": "fbtCNPaDeEFGIjJKMmnOrRsSTVwWYzZ", "strip": "oKNRFIO", "unix2dos": "",
+    "unzip": "dPIO", "unxz": "", "unzstd": "oDM", "vi": "cTuw", "vim": "cTuw",
+    "xxd": "clsogR", "yq": "", "zip": "bPt",
+    "zstd": "oDM", "ld.bfd": "oLlTe",
+}  # fmt: skip
+"""Short options that take a value."""
+_LONG = {
+    "convert": (), "ffmpeg": (), "iconv": ("--output",), "pandoc": ("--output",),
+    "mysqldump": ("--result-file",), "pg_dump": ("--file",), "gpg": ("--output",),
+    "zstd": ("--output-dir-flat",), "bsdtar": ("--directory", "--file"),
+}  # fmt: skip
+
+
+def program(name: str) -> str:
+    """The name that the tables know a program by: `gcp` is GNU's `cp`."""
+    return name[1:] if name[:1] == "g" and not _names(name) and _names(name[1:]) else name
+
+
+def read(command: Command) -> Parsed:
+    """The command line taken apart; what is no option are its `words`."""
+    return parse_options(_syntax(program(command.name)), command.arguments)
+
+
+@cache
+def _syntax(name: str) -> Syntax:
+    """How `getopt_long` reads for this program. An option that is not listed takes no value."""
+    names = _names(name)
+    return Syntax(
+        {written: each.argument for written, each in names.items()},
+        {written: each.option for written, each in names.items()},
+        permutes=True,
+        unknown="flag",
+    )
+
+
+@cache
+def _names(name: str) -> Mapping[str, Name]:
+    if name not in _NOT_LISTED:
+        return option_table.listed(name)
+    found = {f"-{letter}": Name(f"-{letter}", "required") for letter in _NOT_LISTED[name]}
+    return found | {each: Name(each, "required") for each in _LONG.get(name, ())}
