@@ -197,7 +197,10 @@ def _full_name(syntax: Syntax, written: str) -> str | None:
         return written
     if syntax.style in ("gnu", "perl") and len(written) > 2:
         found = [name for name in syntax.options if name.startswith(written)]
-        if len({syntax.options[name] for name in found}) == 1:
+        if len({syntax.called.get(name, name) for name in found}) == 1:
+            return found[0]
+        # A wrapper's table does not say which names are one option: enough that they read alike.
+        if syntax.unknown == "stop" and len({syntax.options[name] for name in found}) == 1:
             return found[0]
     if syntax.unknown == "flag":
         return None
