@@ -13,7 +13,11 @@ from itertools import pairwise
 from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.escapes import ansi_c
+from failproof_es.shell_analysis.safety.makefiles import MAKES, make_scripts
 from failproof_es.shell_analysis.safety.places import key
+
+RENAMERS = frozenset({"rename", "prename", "perl-rename", "file-rename"})
+"""`rename` of Perl, whose first operand is a program, and of util-linux."""
 
 _CODE_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "python": ("c", ()),
@@ -130,6 +134,11 @@ def embedded_scripts(command: Command) -> list[str]:
         return [match[1] or match[3] for match in found if match and (match[1] or match[3])]
     if command.name in ("git",):
         return list(_git_aliases(command))
+    if command.name in MAKES:
+        return make_scripts(command)
+    if command.name in RENAMERS:
+        texts = [*command.values("e", "--expr"), *command.operands[:1]]
+        return [each for text in texts if _RUNS_SHELL.search(text) for each in literals(text)]
     code = program_text(command)
     if not code:
         return []

@@ -20,6 +20,11 @@ _SQL_LOSS = re.compile(
     re.IGNORECASE,
 )
 _UPDATE_ALL = re.compile(r"\bupdate\s+\S+\s+set\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
+_PRUNES = (
+    r"(?<!image )(?<!builder )(?<!buildx )\bprune\b.*(-\w*[af]|--all|--force|--volumes)"
+    r"|\b(image|builder|buildx) prune\b.*\s(-[a-z]*a[a-z]*|--all)(?![\w-])"
+)
+"""Images without a name and caches are made again; whatever else is unused may be missed."""
 _TOOLS: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -29,9 +34,8 @@ _TOOLS: dict[str, re.Pattern[str]] = {
         "dropdb": r"^(?!.*--help)",
         "dropuser": r"^(?!.*--help)",
         "mysqladmin": r"\bdrop\b",
-        "docker": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|container rm|rmi|volume rm"
-        r"|image rm).*\u2026|^volume prune",
-        "podman": r"\bprune\b.*(-\w*[af]|--all|--force|--volumes)|^(rm|rmi) .*(-a|--all)",
+        "docker": _PRUNES + r"|^(rm|container rm|rmi|volume rm|image rm).*\u2026|^volume prune",
+        "podman": _PRUNES + r"|^(rm|rmi) .*(-a|--all)",
         "docker-compose": r"\bdown\b.*(-v|--volumes|--rmi)",
         "kubectl": r"\bdelete\b.*(--all|\b(ns|namespaces?|pv|pvc|nodes?|crds?)\b)|\bdrain\b",
         "oc": r"\bdelete\b.*(--all|\b(ns|namespaces?|projects?|pv|pvc|nodes?)\b)",

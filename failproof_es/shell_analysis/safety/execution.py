@@ -13,10 +13,15 @@ from failproof_es.shell_analysis.safety.code import (
     reads_network,
 )
 from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.makefiles import (
+    MAKES,
+    makefile_texts,
+    reads_standard_input,
+)
 from failproof_es.shell_analysis.safety.output import taint
-from failproof_es.shell_analysis.safety.places import key
+from failproof_es.shell_analysis.safety.places import key, locate
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.wrappers import SHELLS
+from failproof_es.shell_analysis.safety.wrappers import SHELLS, assigned
 
 
 def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
@@ -54,6 +59,11 @@ def _by_origin(found: str, command: Command) -> Iterator[SafetyReason]:
 
 def _script_file(command: Command) -> Iterator[SafetyReason]:
     """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
+    if command.name in MAKES:
+        for text in makefile_texts(command):
+            if not marks.is_known(text) and (found := marks.taints(text) or _ruleless(text)):
+                yield from _by_origin(found, command)
+        return
     runs = command.name in SHELLS or command.name in (".", "source")
     if not runs and (language(command.name) is None or language(command.name) == "awk"):
         return
@@ -68,6 +78,11 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
             yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
 
 
+def _ruleless(text: str) -> str:
+    """The mark of a text that nobody can read rules in, where it is unknown altogether."""
+    return "" if ":" in text else marks.ANY
+
+
 def _input(command: Command) -> Iterator[SafetyReason]:
     """A shell or an interpreter that reads its program from a pipe."""
     if command.name in SHELLS:
@@ -79,6 +94,8 @@ def _input(command: Command) -> Iterator[SafetyReason]:
         takes = not command.has("flrc")
     elif command.name == "crontab":
         takes = command.operands in ((), ("-",)) and not command.has("ler")
+    elif command.name in MAKES:
+        takes = reads_standard_input(command)
     else:
         takes = reads_feed_as_program(command)
     if not takes:
@@ -102,11 +119,38 @@ def _loaded(command: Command) -> Iterator[SafetyReason]:
     """Code taken in while a program starts: preloaded libraries, modules, remote packages."""
     if command.name in ("insmod", "kldload", "kextload"):
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
-    for word in command.arguments if command.name == "=" else ():
-        if re.match(r"LD_PRELOAD=(/tmp|/dev/shm|/var/tmp)", word):
-            yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+    if _preloads(command):
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
     if command.name in ("mshta", "regsvr32", "rundll32", "certutil"):
         yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+
+
+_SETTERS = frozenset({"=", "export", "declare", "typeset", "readonly", "local"})
+_PRELOAD = re.compile(r"(?:LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES)\+?=(.*)", re.DOTALL)
+_LOADER = re.compile(r"ld-(linux|musl)[\w.-]*|ld(64)?\.so[\w.]*")
+_INSTALLED = frozenset({"usr", "lib", "lib32", "lib64", "nix"})
+
+
+def _preloads(command: Command) -> bool:
+    """Whether a library that nobody installed is loaded into the programs that are run."""
+    given = command.arguments if command.name in _SETTERS else ()
+    given = (*given, *assigned(command.name, command.arguments))
+    libraries = [found[1] for word in given if (found := _PRELOAD.fullmatch(word))]
+    if _LOADER.fullmatch(command.name):
+        libraries += command.values("", "--preload", "--audit")
+    searched = any(word.startswith("LD_LIBRARY_PATH=") for word in given)
+    return any(
+        not _is_installed(path) if "/" in path or not marks.is_known(path) else searched
+        for value in libraries
+        for path in re.split(r"[\s:]+", marks.plain(value))
+        if path
+    )
+
+
+def _is_installed(path: str) -> bool:
+    """Whether a library stands where the system keeps its own."""
+    place = locate(path)
+    return place.base == "/" and place.parts[:1] != () and place.parts[0] in _INSTALLED
 
 
 _EVALUATES = re.compile(

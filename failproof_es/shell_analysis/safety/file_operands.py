@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import program_text
+from failproof_es.shell_analysis.safety.code import RENAMERS, program_text
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.find_command import reaches_deep
 from failproof_es.shell_analysis.safety.options import Parsed
@@ -257,6 +257,13 @@ def _edited(command: Command, given: Parsed) -> list[str]:
     return list(given.words) if command.feed.text or command.has("sc") else []
 
 
+def _renamed(command: Command, given: Parsed) -> list[str]:
+    """Every file that `rename` is given, under its old name; the first word is what to do."""
+    if given.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
+        return []
+    return list(given.words[0 if given.has("-e", "--expr") else 1 :])
+
+
 _Reader = Callable[[Command, Parsed], list[str]]
 _SPECIAL: dict[str, _Reader] = {
     **dict.fromkeys(
@@ -274,6 +281,7 @@ _SPECIAL: dict[str, _Reader] = {
         ("awk", "gawk"),
         lambda command, given: list(given.words[1:]) if "inplace" in command.arguments else [],
     ),
+    **dict.fromkeys(RENAMERS, _renamed),
     "ln": _linked,
     "sed": _after_script,
     "mount": _mounted_over,

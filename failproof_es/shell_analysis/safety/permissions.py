@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.containers import has_the_host
 from failproof_es.shell_analysis.safety.find_command import reaches_all, reaches_deep
 from failproof_es.shell_analysis.safety.places import (
     Extent,
@@ -157,28 +158,12 @@ def grants_root(command: Command) -> Iterator[SafetyReason]:
             bad = _sets_user(mode) or (_sets_group(mode) and _are_programs(paths, command))
         case "install" | "mknod" | "mkdir":
             bad = any(_sets_user(mode) for mode in command.values("m", "--mode"))
-        case "docker" | "podman":
-            bad = _mounts_host(command)
         case "setcap":
             bad = not command.has("rn") and bool(command.operands)
         case _:
-            bad = False
+            bad = has_the_host(command)
     if bad:
         yield SafetyReason(ReasonCode.SETUID, command.shown)
-
-
-def _mounts_host(command: Command) -> bool:
-    """Whether a container is given the host's root or a folder of its system."""
-    if not {"run", "create"} & set(command.arguments[:2]):
-        return False
-    volumes = [each.partition(":")[0] for each in command.values("v", "--volume")]
-    for mount in command.values("", "--mount"):
-        volumes += re.findall(r"(?:src|source)=([^,]+)", mount)
-    return any(
-        extent(path) is Extent.ROOT or locate(path).parts[:1] in (("etc",), ("boot",), ("dev",))
-        for path in volumes
-        if path.startswith("/") and path not in ("/etc/localtime", "/etc/timezone")
-    )
 
 
 def _sets_user(mode: str) -> bool:

@@ -11,6 +11,7 @@ from functools import cache
 
 from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Name
+from failproof_es.shell_analysis.safety.code import RENAMERS
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.options import Parsed, Syntax, parse_options
 
@@ -26,10 +27,11 @@ _NOT_LISTED: dict[str, str] = {
     "ssh-keygen": "fbtCNPaDeEFGIjJKMmnOrRsSTVwWYzZ", "strip": "oKNRFIO", "unix2dos": "",
     "unzip": "dPIO", "unxz": "", "unzstd": "oDM", "vi": "cTuw", "vim": "cTuw",
     "xxd": "clsogR", "yq": "", "zip": "bPt",
-    "zstd": "oDM", "ld.bfd": "oLlTe",
+    "zstd": "oDM", "ld.bfd": "oLlTe", **dict.fromkeys(RENAMERS, "eE"),
 }  # fmt: skip
 """Short options that take a value."""
-_LONG = {
+_LONG: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(RENAMERS, ("--expr",)),
     "convert": (), "ffmpeg": (), "iconv": ("--output",), "pandoc": ("--output",),
     "mysqldump": ("--result-file",), "pg_dump": ("--file",), "gpg": ("--output",),
     "zstd": ("--output-dir-flat",), "bsdtar": ("--directory", "--file"),

@@ -59,6 +59,14 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
     return list(dict.fromkeys(found))
 
 
+def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
+    """The variables that a wrapper sets for what it runs: `env A=b command`."""
+    wrapper = _TABLE.get(name)
+    if wrapper is None or not wrapper.syntax.assignments:
+        return []
+    return [word for parsed in readings(wrapper, arguments) for word in parsed.assigned]
+
+
 def _separator(parsed: Parsed) -> str | None:
     """What stands between the items of `xargs`: lines with `-I`, else blanks."""
     if parsed.has("-0", "--null"):
