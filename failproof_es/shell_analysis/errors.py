@@ -30,8 +30,9 @@ class ProgramMissing(ShellAnalysisError):
     """What to do about it, without what is missing."""
 
     def __init__(self, program: str, searched: str) -> None:
-        super().__init__(f"{program} is not in {searched}: {self.remedy}")
         self.program = program
+        self.missing = f"{program} is not installed: it is not in {searched}"
+        super().__init__(f"{self.missing}. {self.remedy[0].upper()}{self.remedy[1:]}")
 
 
 class ProgramTooSlow(ShellAnalysisError):

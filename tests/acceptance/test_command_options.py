@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click.testing
 import orjson
 import pytest
 
 from failproof_es.case import Case
 from failproof_es.dialects.command import Command
+from failproof_es.engine.driver import Driver
 from failproof_es.evaluation import Classification, Transcript
+from failproof_es.shell_analysis.parse import programs
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
@@ -100,3 +105,56 @@ def test_parsers_keep_no_answer_waiting(
     configured(tmp_path, mock_url)
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     assert in_main_thread == [False] * 3
+
+
+@contextmanager
+def without_parsers(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
+    """An installation without the extra `[commands]`: its programs are nowhere."""
+    with monkeypatch.context() as patch:
+        patch.setattr(programs, "_folders", lambda: [folder / "no-programs-here"])
+        programs.locate.cache_clear()
+        yield
+    programs.locate.cache_clear()
+
+
+def says_what_to_install(done: click.testing.Result) -> bool:
+    said = " ".join(done.output.split())
+    return "is not installed" in said and "install failproof-es[commands]" in said
+
+
+def count(store: Store, *topics: str) -> int:
+    with store.connect() as connection:
+        return len(list(find(connection, topics=topics)))
+
+
+def test_without_the_parsers_nothing_is_sent_and_the_extra_is_named(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(tmp_path, mock_url)
+    with without_parsers(monkeypatch, tmp_path):
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 2 and says_what_to_install(done), done.output
+    assert count(store, "RunStarted", "RequestSent") == 0
+
+
+def test_without_the_parsers_a_run_is_read_and_neither_resumed_nor_replayed(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    configured(tmp_path, mock_url)
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "_carry_on", killed)
+        invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    with without_parsers(monkeypatch, tmp_path):
+        done = invoke(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+        assert done.exit_code == 2 and says_what_to_install(done), done.output
+    assert count(store, "RunStarted") == 1
+    assert count(store, "RunResumed", "RequestSent") == 0
+    assert invoke(store.url, "resume", "1", "--quiet", cwd=tmp_path).exit_code == 0
+    with without_parsers(monkeypatch, tmp_path):
+        for read in ("show", "results", "report"):
+            assert invoke(store.url, read, "1", cwd=tmp_path).exit_code == 0
+        done = invoke(store.url, "replay", "1", cwd=tmp_path)
+        assert done.exit_code == 2 and says_what_to_install(done), done.output

@@ -14,6 +14,7 @@ from failproof_es.dialects.command.dataset_file import looks_like_a_dataset
 from failproof_es.dialects.command.loader import NAME, as_case, load
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options, parse_options
+from failproof_es.dialects.command.parsers import parsers
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
 from failproof_es.dialects.protocol import RunShape
@@ -26,6 +27,7 @@ from failproof_es.evaluation import (
     Transcript,
 )
 from failproof_es.problems import Problems
+from failproof_es.shell_analysis import require_programs
 
 
 class Command:
@@ -47,13 +49,19 @@ class Command:
         """See `options.Options`."""
         return Command(parse_options(options))
 
+    def ready(self) -> None:
+        """See `protocol.NeedsPrograms`: the two parsers."""
+        with parsers():
+            require_programs()
+
     def recognises(self, path: Path) -> bool:
         """Whether the file's beginning names test cases the way the specification does."""
         return looks_like_a_dataset(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
-        return load(files, problems, self._options, check_commands)
+        with parsers():
+            yield from load(files, problems, self._options, check_commands)
 
     def asked_anew(self, case: Case) -> Case:
         """See `loader.as_case`."""
@@ -66,7 +74,8 @@ class Command:
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
         """See `classifier.classify`."""
-        return classify(case, transcript)
+        with parsers():
+            return classify(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """Never anything: parsers judge."""

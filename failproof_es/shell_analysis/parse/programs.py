@@ -22,14 +22,19 @@ _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
 @cache
 def locate(name: str) -> Path:
     """Where the program stands. Raises `ProgramMissing`."""
-    schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
-    folders = [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
+    folders = _folders()
     for folder in folders:
         for path in (folder / name, folder / f"{name}.exe"):
             if path.is_file():
                 return path
     searched = ", ".join(str(folder) for folder in folders)
     raise ProgramMissing(name, searched)
+
+
+def _folders() -> list[Path]:
+    """Where wheels put their programs."""
+    schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
+    return [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
 
 
 def run(

@@ -1,0 +1,18 @@
+"""The programs that read shell are an extra of the installation: what is said without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from failproof_es.problems import InvalidInput
+from failproof_es.shell_analysis import ProgramMissing
+
+
+@contextmanager
+def parsers() -> Iterator[None]:
+    """Raise `InvalidInput` where a parser that is used meanwhile is not installed."""
+    try:
+        yield
+    except ProgramMissing as error:
+        raise InvalidInput.because(error.missing, remedy=error.remedy) from error
