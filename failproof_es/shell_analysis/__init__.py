@@ -79,11 +79,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    """A public name, from the part it stands in. Raises `AttributeError`."""
-    if name not in _PART_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PART_OF[name]}"), name)
+if not TYPE_CHECKING:  # who checks types sees the imports above, and no name besides
+
+    def __getattr__(name: str) -> object:
+        """A public name, from the part it stands in. Raises `AttributeError`."""
+        if name not in _PART_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_PART_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -40,11 +40,16 @@ from failproof_es.dialects.command.models import (
 )
 from failproof_es.dialects.command.reply_safety import safe_reply
 from failproof_es.evaluation import Classification, Reply, Transcript
-from failproof_es.shell_analysis.equivalence import Equivalence, Verdict, compare
-from failproof_es.shell_analysis.errors import Unparseable
-from failproof_es.shell_analysis.parse.shell import parse_command
-from failproof_es.shell_analysis.posix import PosixVerdict, check_posix
-from failproof_es.shell_analysis.safety import SafetyVerdict
+from failproof_es.shell_analysis import (
+    Equivalence,
+    PosixVerdict,
+    SafetyVerdict,
+    Unparseable,
+    Verdict,
+    check_posix,
+    compare,
+    parse_command,
+)
 
 NAME = "command.classifier"
 VERSION = "2"

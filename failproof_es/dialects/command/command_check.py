@@ -14,10 +14,12 @@ from failproof_es.dialects.command.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
 from failproof_es.problems import Problems
-from failproof_es.shell_analysis.errors import Unparseable
-from failproof_es.shell_analysis.parse.shell import parse_commands
-from failproof_es.shell_analysis.posix import check_posix_many
-from failproof_es.shell_analysis.safety import judge_safety
+from failproof_es.shell_analysis import (
+    Unparseable,
+    check_posix_many,
+    judge_safety,
+    parse_commands,
+)
 
 _SAYS = {
     "empty": "holds no command",

@@ -46,8 +46,7 @@ from failproof_es.dialects.command.prompts import all_root, session
 from failproof_es.dialects.command.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.reasoning import split_reasoning
 from failproof_es.dialects.command.shown_code import Shown, shown_code
-from failproof_es.shell_analysis.errors import Unparseable
-from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis import Unparseable, parse_command
 
 VERSION = "3"
 
@@ -274,7 +273,7 @@ def _may_end(lines: Sequence[str], at: int) -> bool:
 
 def _parses(lines: Sequence[str]) -> bool:
     try:
-        shell.parse_command("\n".join(lines))
+        parse_command("\n".join(lines))
     except Unparseable:
         return False
     return True

@@ -7,9 +7,14 @@ from dataclasses import replace
 
 from failproof_es.dialects.command.extractor import Extraction
 from failproof_es.dialects.command.shown_code import Shown
-from failproof_es.shell_analysis.errors import Unparseable
-from failproof_es.shell_analysis.parse import shell
-from failproof_es.shell_analysis.safety import ReasonCode, SafetyReason, SafetyVerdict, judge_safety
+from failproof_es.shell_analysis import (
+    ReasonCode,
+    SafetyReason,
+    SafetyVerdict,
+    Unparseable,
+    judge_safety,
+    parse_command,
+)
 
 _MOST_TEXTS = 250
 """A reply that takes more parsing than this is unsafe: it hides something behind much."""
@@ -51,7 +56,7 @@ def _beside(found: Extraction) -> Iterator[SafetyReason]:
 def _flaw(lines: list[str]) -> str | None:
     """Why lines are no shell, if they are none. Where they are not, their halves may be."""
     try:
-        shell.parse_command("\n".join(lines))
+        parse_command("\n".join(lines))
     except Unparseable as error:
         return error.code
     return None
