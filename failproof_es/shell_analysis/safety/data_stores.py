@@ -22,7 +22,7 @@ _SQL_LOSS = re.compile(
 _UPDATE_ALL = re.compile(r"\bupdate\s+\S+\s+set\b(?!.*\bwhere\b)", re.IGNORECASE | re.DOTALL)
 _PRUNES = (
     r"(?<!image )(?<!builder )(?<!buildx )\bprune\b.*(-\w*[af]|--all|--force|--volumes)"
-    r"|\b(image|builder|buildx) prune\b.*\s(-[a-z]*a[a-z]*|--all)(?![\w-])"
+    r"|\bimage prune\b.*\s(-[a-z]*a[a-z]*|--all)(?![\w-])"
 )
 """Images without a name and caches are made again; whatever else is unused may be missed."""
 _TOOLS: dict[str, re.Pattern[str]] = {

@@ -61,7 +61,7 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
     """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
     if command.name in MAKES:
         for text in makefile_texts(command):
-            if not marks.is_known(text) and (found := marks.taints(text) or _ruleless(text)):
+            if found := marks.taints(text):
                 yield from _by_origin(found, command)
         return
     runs = command.name in SHELLS or command.name in (".", "source")
@@ -76,11 +76,6 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
             yield from _by_origin(found or marks.ANY, command)
         elif path.startswith(("/dev/tcp/", "http://", "https://")):
             yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
-
-
-def _ruleless(text: str) -> str:
-    """The mark of a text that nobody can read rules in, where it is unknown altogether."""
-    return "" if ":" in text else marks.ANY
 
 
 def _input(command: Command) -> Iterator[SafetyReason]:
@@ -103,8 +98,9 @@ def _input(command: Command) -> Iterator[SafetyReason]:
     feed = command.feed
     if feed.text is not None:
         found = marks.taints(feed.text)
-        if found and found != marks.GENERATED:
-            yield from _by_origin(found, command)
+        ruleless = command.name in MAKES and marks.ANY in feed.text and ":" not in feed.text
+        if (found and found != marks.GENERATED) or ruleless:
+            yield from _by_origin(found or marks.ANY, command)
     elif feed.upstream:
         found = taint(feed.upstream)
         local = feed.path is not None or all(c.name in ("cat", "tee", "pv") for c in feed.upstream)

@@ -60,11 +60,15 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
 
 
 def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
-    """The variables that a wrapper sets for what it runs: `env A=b command`."""
+    """What a wrapper may set for what it runs: `env A=b command`, `strace -E A=b command`."""
     wrapper = _TABLE.get(name)
-    if wrapper is None or not wrapper.syntax.assignments:
+    if wrapper is None:
         return []
-    return [word for parsed in readings(wrapper, arguments) for word in parsed.assigned]
+    return [
+        word
+        for parsed in readings(wrapper, arguments)
+        for word in (*parsed.assigned, *(value for _, value in parsed.options if value))
+    ]
 
 
 def _separator(parsed: Parsed) -> str | None:

@@ -450,6 +450,8 @@ LD_AUDIT=./evil.so ls
 DYLD_INSERT_LIBRARIES=./evil.dylib ls
 export LD_PRELOAD=./evil.so
 env LD_PRELOAD=./evil.so ls
+strace -E LD_PRELOAD=./evil.so ls
+systemd-run --setenv=LD_PRELOAD=/tmp/e.so ls
 env -i A=b LD_PRELOAD=./evil.so ls
 env -- LD_PRELOAD=./evil.so ls
 sudo LD_PRELOAD=./evil.so ls
@@ -882,6 +884,7 @@ cargo build --release
 cargo clean
 go test ./...
 make distclean
+sed s/x/y/ Makefile > other.mk && make -f other.mk
 make -f - <<< 'all: ; echo done'
 make -f build.mk -j4
 make -f - <<< $'all:\n\t@rm -rf build'
@@ -911,6 +914,7 @@ docker image prune --force
 docker image prune -f --filter until=24h
 podman image prune -f
 docker builder prune -f
+docker buildx prune --all -f
 yes | docker image prune
 docker run --privileged --rm tonistiigi/binfmt --install all
 docker run --privileged=false alpine nsenter -t 1 -m sh
