@@ -126,14 +126,6 @@ class OffersTools(Protocol):
 
 
 @runtime_checkable
-class NeedsPrograms(Protocol):
-    """A dialect that grades with programs that may not be installed."""
-
-    def ready(self) -> None:
-        """Raise `InvalidInput` where one is missing. Asked before anything is sent."""
-
-
-@runtime_checkable
 class Deliberate(Protocol):
     """A dialect whose `classify` waits for other programs.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_table
-from failproof_es.dialects.protocol import Configurable, Dialect, NeedsPrograms
+from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
@@ -69,13 +69,6 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
         reason = f"the dialect {dialect.name!r} has no options"
         raise InvalidInput([Problem(reason, field="prompts.options", remedy="take them out")])
     return dialect.with_options(options)
-
-
-def ready(dialect: Dialect) -> Dialect:
-    """The dialect, once it can grade. Raises `InvalidInput` where it lacks a program."""
-    if isinstance(dialect, NeedsPrograms):
-        dialect.ready()
-    return dialect
 
 
 def recognise(

@@ -12,7 +12,7 @@ import psycopg
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.counting import counted
-from failproof_es.dialects import dialect_named, ready
+from failproof_es.dialects import dialect_named
 from failproof_es.engine.calm_collector import calm_collector
 from failproof_es.engine.ending import conclude, seal
 from failproof_es.engine.gate import LimitChange
@@ -92,7 +92,6 @@ class Driver:
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
     async def _carry_on(self, journal: Journal, stream: RunStream, *, resumed: bool) -> None:
-        ready(dialect_named(stream.run.started.dialect))
         if resumed:
             await stream.record(RunResumed, who=who(), where=where(), code_version=code_version())
         changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()

@@ -11,7 +11,7 @@ from failproof_es.case import Case
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.counting import counted
-from failproof_es.dialects import case_files, configured, dialect_named, ready, recognise
+from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.collections import collected_digests, collection_dialect, read_cases
 from failproof_es.engine.planner import Part, Source, check_files, require_unchanged, sha256_of
@@ -31,7 +31,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
                 reason = f"collection {prompts.collection!r} is of the dialect {name!r}"
                 problem = Problem(reason, field="prompts.dialect", remedy="leave it out")
                 raise InvalidInput([problem])
-            dialect = ready(configured(dialect_named(name), prompts.options))
+            dialect = configured(dialect_named(name), prompts.options)
             return _Collection(dialect, prompts.filters, store, prompts.collection, digests)
         paths = prompts.path or []
         if prompts.dialect is not None:

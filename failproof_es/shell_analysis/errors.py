@@ -26,13 +26,13 @@ class Unparseable(ShellAnalysisError):
 class ProgramMissing(ShellAnalysisError):
     """A program that reads shell for us is not installed. The message says what to install."""
 
-    remedy = "install failproof-es[commands]"
+    remedy = "pip install 'failproof-es[commands]'"
     """What to do about it, without what is missing."""
 
     def __init__(self, program: str, searched: str) -> None:
         self.program = program
         self.missing = f"{program} is not installed: it is not in {searched}"
-        super().__init__(f"{self.missing}. {self.remedy[0].upper()}{self.remedy[1:]}")
+        super().__init__(f"{self.missing} ({self.remedy})")
 
 
 class ProgramTooSlow(ShellAnalysisError):

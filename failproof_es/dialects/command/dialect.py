@@ -27,7 +27,6 @@ from failproof_es.evaluation import (
     Transcript,
 )
 from failproof_es.problems import Problems
-from failproof_es.shell_analysis import require_programs
 
 
 class Command:
@@ -48,11 +47,6 @@ class Command:
     def with_options(self, options: Mapping[str, Any]) -> Command:
         """See `options.Options`."""
         return Command(parse_options(options))
-
-    def ready(self) -> None:
-        """See `protocol.NeedsPrograms`: the two parsers."""
-        with parsers():
-            require_programs()
 
     def recognises(self, path: Path) -> bool:
         """Whether the file's beginning names test cases the way the specification does."""

@@ -83,7 +83,7 @@ def test_without_its_programs_a_call_says_what_to_install(call: str) -> None:
     with pytest.raises(ProgramMissing, match=r"shfmt .*failproof-es\[commands\]") as missing:
         getattr(shell_analysis, call)(*arguments)
     assert missing.value.program == "shfmt"
-    assert missing.value.remedy == "install failproof-es[commands]"
+    assert missing.value.remedy == "pip install 'failproof-es[commands]'"
 
 
 @pytest.mark.usefixtures("without_programs")
