@@ -625,9 +625,17 @@ class Judged(EvaluationEvent):
 
 
 class Scored(EvaluationEvent):
-    """The evaluation's scores; nothing follows."""
+    """The evaluation's scores, and whether it passed; nothing follows.
+
+    `passed` is what its dialect says, `None` where it says neither: whoever counts passes counts
+    this. `graders` holds the version of each installed scorer by the name of the score it added.
+    """
+
+    schema_version: ClassVar[int] = 2
 
     scores: dict[str, float]
+    passed: bool | None
+    graders: dict[str, str] = {}
     reason: str
     scorer: str
     scorer_version: str

@@ -379,7 +379,10 @@ def _scored(state: Evaluation, event: Scored) -> Changes:
     require(state.last_error is None, event, "it scores what ended in an error")
     spoken = not state.verdicts or any(each.verdict is not None for each in state.verdicts)
     require(spoken, event, "not one judge gave a verdict")
-    score = Score(event.scores, event.reason, event.scorer, event.scorer_version)
+    score = Score(
+        event.scores, event.reason, event.scorer, event.scorer_version,
+        passed=event.passed, graders=event.graders,
+    )  # fmt: skip
     return {"score": score, "finished_at": event.timestamp}
 
 

@@ -5,7 +5,7 @@ Used by their names in `failproof_es.evaluation`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from failproof_es.events import ToolCall
@@ -95,9 +95,13 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Named numbers, why, and who says so."""
+    """Named numbers, whether that is a pass, why, and who says so."""
 
     scores: dict[str, float]
     reason: str
     scorer: str
     version: str
+    passed: bool | None = field(kw_only=True)
+    """The dialect's word for it, and the only one; `None` where it grades without a pass mark."""
+    graders: dict[str, str] = field(default_factory=dict, kw_only=True)
+    """The version of each installed scorer, by the name of the score that it added."""

@@ -81,6 +81,8 @@ def _scored(
     return Scored(
         **stamp(state),
         scores=score.scores,
+        passed=score.passed,
+        graders=score.graders,
         reason=score.reason,
         scorer=score.scorer,
         scorer_version=score.version,

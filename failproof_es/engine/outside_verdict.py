@@ -121,8 +121,8 @@ def _events(
     else:
         add(
             Scored(
-                **stamp, scores=score.scores, reason=score.reason, scorer=score.scorer,
-                scorer_version=score.version,
+                **stamp, scores=score.scores, passed=score.passed, graders=score.graders,
+                reason=score.reason, scorer=score.scorer, scorer_version=score.version,
             )
         )  # fmt: skip
     return events

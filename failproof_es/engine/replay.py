@@ -226,7 +226,9 @@ def _latest(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
 
 def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
     """What an evaluation ended with: its scores, or the kind of failure."""
-    return dict(end.scores) if isinstance(end, Scored | Score) else {"not scored": end.kind}
+    if isinstance(end, Scored | Score):
+        return {**end.scores, "passed": end.passed}
+    return {"not scored": end.kind}
 
 
 def _compare(

@@ -53,6 +53,12 @@ def _uncounted_cache_writes_by_model(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "usage": usage}
 
 
+def _passed_by_accuracy(payload: dict[str, Any]) -> dict[str, Any]:
+    """Every dialect gave accuracy 1 for a pass, and less for none."""
+    accuracy = payload["scores"].get("accuracy")
+    return {**payload, "passed": None if accuracy is None else accuracy >= 1, "graders": {}}
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
@@ -69,6 +75,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("ErrorRecorded", 2): _which_judge,
     ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`, every body was whole
     ("AttemptLost", 1): _which_judge,
+    ("Scored", 1): _passed_by_accuracy,
     ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""

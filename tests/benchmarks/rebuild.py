@@ -59,7 +59,7 @@ def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
         classifier_version="1",
     )  # fmt: skip
     yield Scored(
-        **head(4), scores={"accuracy": 1.0}, reason="", scorer="s", scorer_version="1"
+        **head(4), scores={"accuracy": 1.0}, passed=True, reason="", scorer="s", scorer_version="1"
     )  # fmt: skip
 
 

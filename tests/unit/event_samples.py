@@ -208,7 +208,8 @@ SAMPLES: tuple[Event, ...] = (
         **OF_EVALUATION, judge="judge:m", verdict=None, problem="no_object: none", final=True,
         grader="g", grader_version="1",
     ),
-    Scored(**OF_EVALUATION, scores={"accuracy": 1.0}, reason="ok", scorer="s", scorer_version="1"),
+    Scored(**OF_EVALUATION, scores={"accuracy": 1.0},
+        passed=True, reason="ok", scorer="s", scorer_version="1"),
     EvaluationAbandoned(**OF_EVALUATION, kind="timeout", reason="no answer"),
 )  # fmt: skip
 

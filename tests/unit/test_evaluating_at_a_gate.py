@@ -41,7 +41,7 @@ class TwoTurns:
         return Classification("pass", {}, "c", "1")
 
     def score(self, case: Case, classification: Classification, judgement: None) -> Score:
-        return Score({"accuracy": 1.0}, "", "s", "1")
+        return Score({"accuracy": 1.0}, "", "s", "1", passed=True)
 
 
 class Recorded:

@@ -69,6 +69,7 @@ def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.Monkey
     assert event == Scored(
         **OF_EVALUATION,
         scores={"accuracy": 1.0},
+        passed=True,
         reason="ok",
         scorer="s",
         scorer_version="1",

@@ -31,7 +31,9 @@ def a_case(suite: str = "s", severity: str | None = None, category: str | None =
 
 def scored(accuracy: float | None) -> Evaluation:
     scores = {} if accuracy is None else {"accuracy": accuracy}
-    return Evaluation(score=Score(scores, "said so", "scorer", "1"))
+    return Evaluation(
+        score=Score(scores, "said so", "scorer", "1", passed=scores.get("accuracy") == 1)
+    )
 
 
 def abandoned() -> Evaluation:

@@ -59,7 +59,7 @@ def judge(name: str, must_do: str | None, must_not_do: str, void: str | None = N
 def compared(
     scores: dict[str, float] | None, *reviews: Reviewed, verdicts: tuple[Any, ...] = ()
 ) -> dict[Between, list[tuple[str, str]]]:
-    score = None if scores is None else Score(scores, "r", "s", "1")
+    score = None if scores is None else Score(scores, "r", "s", "1", passed=None)
     state = Evaluation(score=score, verdicts=verdicts)
     comparison = Comparison()
     comparison.add(ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), state, reviews))
@@ -193,7 +193,9 @@ def simulated(
         )
         decisions = decide(checklist(MANY.expectation), Judgement("majority", verdicts))
         scores = {d.item.key: float(d.passes) for d in decisions if d.passes is not None}
-        score = Score({"accuracy": float(chance.random() < met[0]), **scores}, "r", "s", "1")
+        score = Score(
+            {"accuracy": float(chance.random() < met[0]), **scores}, "r", "s", "1", passed=None
+        )
         people = [person(each, chance, p) for each, p in zip("xy", met, strict=True)]
         recorded = RecordedEvaluation(KEY, case, ())
         comparison.add(

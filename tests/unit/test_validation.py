@@ -83,7 +83,8 @@ def history() -> list[EvaluationEvent]:
             usage=Usage(input_tokens=3, output_tokens=2),
         ),
         Classified(**head(3), primary="pass", details={}, classifier="c", classifier_version="1"),
-        Scored(**head(4), scores={"accuracy": 1.0}, reason="", scorer="s", scorer_version="1"),
+        Scored(**head(4), scores={"accuracy": 1.0},
+            passed=True, reason="", scorer="s", scorer_version="1"),
     ]  # fmt: skip
 
 

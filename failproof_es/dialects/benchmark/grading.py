@@ -92,5 +92,6 @@ def _median(verdicts: Sequence[dict[str, Any]]) -> float:
 
 
 def _scored(value: float, reason: str) -> Score:
-    scores = {"accuracy": float(value >= PASSES_FROM), "evaluation_score": value}
-    return Score(scores, reason, f"{NAME}.score", VERSION)
+    passed = value >= PASSES_FROM
+    scores = {"accuracy": float(passed), "evaluation_score": value}
+    return Score(scores, reason, f"{NAME}.score", VERSION, passed=passed)

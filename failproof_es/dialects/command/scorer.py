@@ -27,6 +27,7 @@ def score(classification: Classification) -> Score | Failure:
         reason="passed" if reason is None else str(reason["type"]),
         scorer=NAME,
         version=VERSION,
+        passed=passed,
     )
 
 

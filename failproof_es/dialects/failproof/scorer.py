@@ -23,12 +23,13 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     if classification.primary == "error":
         return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
     expected = _expected(case)
-    accuracy = 1 if classification.primary == expected else 0
+    passed = classification.primary == expected
     return Score(
-        scores={"accuracy": accuracy},
+        scores={"accuracy": 1 if passed else 0},
         reason=f"expected {expected}, classified {classification.primary}",
         scorer=NAME,
         version=VERSION,
+        passed=passed,
     )
 
 

@@ -42,11 +42,13 @@ def score(case: Case, classification: Classification) -> Score | Failure:
         return Failure(str(details.get("kind") or classification.primary), message)
     expected = case.expectation["expected_label"]
     numbers = {name: float(details[name]) for name in ("T", "I", "F")}
+    passed = classification.primary == expected
     return Score(
-        scores={"accuracy": float(classification.primary == expected), **numbers},
+        scores={"accuracy": float(passed), **numbers},
         reason=f"expected {expected}, decided {classification.primary}",
         scorer="promptguard.accuracy",
         version=VERSION,
+        passed=passed,
     )
 
 

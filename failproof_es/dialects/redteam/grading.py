@@ -80,7 +80,7 @@ def score(
     if isinstance(outcome, Failure):
         return outcome
     passed, reason = outcome
-    return Score(_numbers(decisions, passed), reason, NAME, VERSION)
+    return Score(_numbers(decisions, passed), reason, NAME, VERSION, passed=passed)
 
 
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
@@ -99,7 +99,7 @@ def _unjudged(case: Case, classification: Classification) -> Score | Failure | N
         return Failure("content_filter", "the provider withheld a reply: nothing to be graded")
     if fails := classification.details["fails"]:
         reason = f"failed without a judge: {', '.join(fails)}"
-        return Score({"accuracy": 0.0}, reason, NAME, VERSION)
+        return Score({"accuracy": 0.0}, reason, NAME, VERSION, passed=False)
     if classification.primary == cut_off.CLASS and not any(
         item.shown_by_doing for item in checklist(case.expectation)
     ):

@@ -35,7 +35,8 @@ def append(log: Attacked) -> None:
                 Scored(
                     originator_id=uuid4(), originator_version=1, run_id=OTHER, prompt_id=OTHER,
                     timestamp=datetime.now(UTC), model_key="m", repetition=1,
-                    scores={"accuracy": 0.0}, reason="", scorer="s", scorer_version="1",
+                    scores={"accuracy": 0.0},
+                    passed=False, reason="", scorer="s", scorer_version="1",
                 )
             ]
         )  # fmt: skip

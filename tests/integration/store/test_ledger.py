@@ -35,6 +35,7 @@ def scored(number: int) -> Scored:
     return Scored(
         originator_id=UUID(int=number + 1), originator_version=1, run_id=RUN, prompt_id=RUN,
         timestamp=datetime.now(UTC), model_key="m", repetition=1, scores={"accuracy": 1.0},
+        passed=True,
         reason=f"event {number} é", scorer="s", scorer_version="1",
     )  # fmt: skip
 

@@ -50,7 +50,8 @@ def key(connection: psycopg.Connection[Any]) -> SigningKey:
 def scored(stream: UUID) -> Scored:
     return Scored(
         originator_id=stream, originator_version=1, run_id=RUN, timestamp=datetime.now(UTC),
-        prompt_id=RUN, model_key="m", repetition=1, scores={"accuracy": 1.0}, reason="",
+        prompt_id=RUN, model_key="m", repetition=1, scores={"accuracy": 1.0},
+        passed=True, reason="",
         scorer="s", scorer_version="1",
     )  # fmt: skip
 

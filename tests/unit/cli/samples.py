@@ -133,6 +133,7 @@ def scored(case: int, accuracy: int, key: str = "a") -> Scored:
     return Scored(
         **stamp(case, key),
         scores={"accuracy": accuracy},
+        passed=accuracy == 1,
         reason="",
         scorer="s",
         scorer_version="1",

@@ -66,7 +66,9 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
 ) -> None:
     given_items = (ReviewedItem(item="must_do.1", verdict="met"),)
     opinion = Opinion("fail", given_items, "S2", tuple(tagged), notes)
-    state = Evaluation(score=Score({"accuracy": 1.0, "must_do.1": 1.0}, "=reason", "s", "1"))
+    state = Evaluation(
+        score=Score({"accuracy": 1.0, "must_do.1": 1.0}, "=reason", "s", "1", passed=True)
+    )
     recorded = RecordedEvaluation(KEY, CASE, ())
     evaluation = ReviewedEvaluation(recorded, state, [review("jane", opinion)])
     content = b"".join(written_sheet([evaluation], RedTeam(), "jane", unblind=unblind))

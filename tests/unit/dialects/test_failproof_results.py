@@ -51,7 +51,7 @@ def test_a_scored_evaluation_has_every_field() -> None:
     assert result(
         replies=(Reply(0, " 42\n", "stop"),),
         classification=Classification("pass", {"rule": "r"}, "c", "1"),
-        score=Score({"accuracy": 1.0}, "why", "s", "1"),
+        score=Score({"accuracy": 1.0}, "why", "s", "1", passed=True),
         finished_at=datetime(2026, 11, 21, 6, 0, tzinfo=UTC),
     ) == {
         "case_id": "c1",

@@ -192,7 +192,11 @@ def test_the_schema_of_a_reply_is_that_of_the_checklist() -> None:
 
 
 def evaluated(accuracy: float | None, kind: str = "", **more: Any) -> Evaluation:
-    score = None if accuracy is None else Score({"accuracy": accuracy}, "because", "s", "1")
+    score = (
+        None
+        if accuracy is None
+        else Score({"accuracy": accuracy}, "because", "s", "1", passed=accuracy == 1)
+    )
     abandoned = None
     if kind:
         abandoned = EvaluationAbandoned(
