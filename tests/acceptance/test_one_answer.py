@@ -23,7 +23,7 @@ from tests.acceptance.commands import invoke, mock_server
 from tests.acceptance.test_redteam import judging_server, written_case
 from tests.benchmark_server import judge_says
 
-PRICES = {
+PRICES: dict[str, Any] = {
     "version": "2026-11-01",
     "models": [{"model": "m", "input_usd_per_million": 1000, "output_usd_per_million": 1000}],
 }
@@ -220,10 +220,8 @@ def test_the_prices_that_a_run_recorded_are_the_only_ones_that_count_for_it(
     ran: Ran, store: Store
 ) -> None:
     before = ran.printed("show", "latest", "--json")
-    other = {
-        "version": "2026-11-20",
-        "models": [{**PRICES["models"][0], "input_usd_per_million": 9}],
-    }  # type: ignore[index, dict-item]
+    cheaper = {**PRICES["models"][0], "input_usd_per_million": 9}
+    other = {"version": "2026-11-20", "models": [cheaper]}
     configuration = orjson.loads((ran.folder / "run.yaml").read_bytes())
     (ran.folder / "run.yaml").write_bytes(orjson.dumps({**configuration, "prices": other}))
     again = invoke(ran.url, "start", "run.yaml", cwd=ran.folder)
