@@ -179,9 +179,7 @@ class WholeDialect(PlainDialect):
         return case.turns
 
 
-def sent(
-    document: dict[str, Any], case: Case, provider: str = "openai", **more: Any
-) -> set[str]:
+def sent(document: dict[str, Any], case: Case, provider: str = "openai", **more: Any) -> set[str]:
     """What is found of a request with this body, asked for this case."""
     body = orjson.dumps(document).decode()
     digest = hashlib.sha256(body.encode()).hexdigest()
