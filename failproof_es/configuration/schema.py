@@ -97,7 +97,7 @@ class Model(Section):
     stream: bool = False
     """Have the answer sent piece by piece: the time to the first token is recorded."""
     structured_output: bool = False
-    """Hold a judge's reply to its JSON Schema (`response_format`), where the dialect has one."""
+    """Hold a judge's reply to its JSON Schema where the dialect has one and the provider can."""
     seed: Annotated[int | None, Field(ge=-_LARGEST, le=_LARGEST)] = None
     """Sent where given: some servers then draw the same answer again."""
     parameters: dict[str, Any] = {}

@@ -103,6 +103,8 @@ class HttpProvider(ABC):
 
     listing_path = "/models"
     """Where the server lists its models, after the base URL."""
+    recorded_headers: tuple[str, ...] = ()
+    """How headers of a reply begin that are recorded beside those of every server."""
 
     def __init__(
         self,
@@ -203,7 +205,10 @@ class HttpProvider(ABC):
         async with self._http().stream(
             "POST", request.endpoint, content=content, headers=headers
         ) as reply:
-            came.status, came.headers = reply.status_code, kept_headers(reply.headers)
+            came.status, came.headers = (
+                reply.status_code,
+                kept_headers(reply.headers, self.recorded_headers),
+            )
             if reply.status_code == 200:
                 came.stream = self.stream_of(came.headers)
             body = Body(reply, LONGEST_REPLY_BYTES)

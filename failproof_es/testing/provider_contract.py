@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import traceback
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from unittest import SkipTest
 from uuid import UUID
@@ -41,13 +39,9 @@ from failproof_es.models.protocol import FREE, Answer, Form, ModelError, Provide
 from failproof_es.models.provider_type import ProviderType, provider_type
 from failproof_es.models.reread import misread
 from failproof_es.problems import InvalidInput
+from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, told
 from failproof_es.testing.other_side import Fault, OtherSide
 
-KEY = "sk-canary-0123456789abcdef"
-KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
-ODD = 'tab\t "quoted" {{x}} \x00 \u202e naïve \U0001f600'
-"""A text that has to arrive as it is."""
-SCHEMA = {"type": "object", "properties": {"zyzzyva": {"type": "string"}}}
 PATIENCE_MS = 20_000
 
 Work = Callable[[OtherSide, Provider], Awaitable[None]]
@@ -103,7 +97,7 @@ class ProviderContract:
 
     def test_preparing_is_pure_and_the_same_each_time(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
-            turns = _ask(ODD)
+            turns = ask(ODD)
             first = provider.prepare(turns)
             assert first == provider.prepare(turns)
             other = self.create(side, self.model(side), PATIENCE_MS)
@@ -119,9 +113,9 @@ class ProviderContract:
         async def work(side: OtherSide, provider: Provider) -> None:
             turns = [
                 Turn(role="system", content="Be brief."),
-                *_ask(ODD),
+                *ask(ODD),
                 Turn(role="assistant", content="Yes?"),
-                *_ask("Go on."),
+                *ask("Go on."),
             ]
             body = provider.prepare(turns).body
             assert self.type.sent_whole(body, turns)
@@ -136,7 +130,7 @@ class ProviderContract:
 
     def test_tools_are_offered_as_far_as_it_says_that_it_can(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
-            prepared = provider.prepare(_ask("hi"), Form(tools=("zyzzyva",)))
+            prepared = provider.prepare(ask("hi"), Form(tools=("zyzzyva",)))
             can = self.type.capabilities.tools
             assert prepared.tools == (("zyzzyva",) if can else ())
             assert (b"zyzzyva" in prepared.body) == can
@@ -146,11 +140,11 @@ class ProviderContract:
     def test_a_reply_is_held_to_a_schema_as_far_as_it_says_that_it_can(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
             form = Form(schema=SCHEMA)
-            assert b"zyzzyva" not in provider.prepare(_ask("hi"), form).body, "nobody wants that"
+            assert b"zyzzyva" not in provider.prepare(ask("hi"), form).body, "nobody wants that"
             if self.type.capabilities.schema:
                 model = self.model(side, structured_output=True)
                 held = self.create(side, model, PATIENCE_MS)
-                assert b"zyzzyva" in held.prepare(_ask("hi"), form).body
+                assert b"zyzzyva" in held.prepare(ask("hi"), form).body
                 await held.close()
 
         self._with(work)
@@ -160,7 +154,7 @@ class ProviderContract:
             seed = {"seed": 90817263} if self.type.capabilities.seed else {}
             asked = self.model(side, **seed, max_tokens=4711, parameters={"top_p": 0.8125})
             seeded = self.create(side, asked, PATIENCE_MS)
-            body = seeded.prepare(_ask("hi")).body
+            body = seeded.prepare(ask("hi")).body
             await seeded.close()
             assert b"4711" in body and b"0.8125" in body
             assert (b"90817263" in body) == self.type.capabilities.seed
@@ -172,7 +166,7 @@ class ProviderContract:
     def test_one_call_is_one_request_and_one_answer(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.say(ODD)
-            request = provider.prepare(_ask("What?"))
+            request = provider.prepare(ask("What?"))
             answer = await provider.send(request)
             assert answer.text == ODD
             assert answer.body == side.sent
@@ -184,10 +178,10 @@ class ProviderContract:
     def test_an_answer_says_what_it_used_or_that_it_is_not_known(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.say("yes")
-            used = (await provider.send(provider.prepare(_ask("hi")))).usage
+            used = (await provider.send(provider.prepare(ask("hi")))).usage
             assert used.input_tokens in (10, None) and used.output_tokens in (5, None)
             side.say("yes", Fault.WITHOUT_USAGE)
-            answer = await provider.send(provider.prepare(_ask("hi")))
+            answer = await provider.send(provider.prepare(ask("hi")))
             assert answer.usage.input_tokens is None and answer.usage.output_tokens is None
 
         self._with(work, Fault.WITHOUT_USAGE)
@@ -196,9 +190,9 @@ class ProviderContract:
         async def work(side: OtherSide, provider: Provider) -> None:
             asked = self.model(side).model
             side.say("yes")
-            require_model(asked, None, (await provider.send(provider.prepare(_ask("hi")))).model)
+            require_model(asked, None, (await provider.send(provider.prepare(ask("hi")))).model)
             side.say("yes", Fault.WRONG_MODEL)
-            answer = await provider.send(provider.prepare(_ask("hi")))
+            answer = await provider.send(provider.prepare(ask("hi")))
             try:
                 require_model(asked, None, answer.model)
             except ModelError:
@@ -210,7 +204,7 @@ class ProviderContract:
     def test_a_tool_call_is_an_answer(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.call("zyzzyva", {"q": ODD})
-            answer = await provider.send(provider.prepare(_ask("hi"), Form(tools=("zyzzyva",))))
+            answer = await provider.send(provider.prepare(ask("hi"), Form(tools=("zyzzyva",))))
             [called] = answer.tool_calls
             assert called.name == "zyzzyva" and orjson.loads(called.arguments) == {"q": ODD}
             assert self._misread(provider, answer) is None
@@ -223,7 +217,7 @@ class ProviderContract:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.say(ODD)
             pieces: list[str] = []
-            answer = await provider.send(provider.prepare(_ask("hi")), pieces.append)
+            answer = await provider.send(provider.prepare(ask("hi")), pieces.append)
             assert "".join(pieces) == answer.text == ODD
             assert len(pieces) > 1 and answer.first_token_ms is not None
             assert answer.body == side.sent
@@ -236,7 +230,7 @@ class ProviderContract:
     def test_what_is_on_record_reads_as_it_did_when_it_came(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.say(ODD)
-            answer = await provider.send(provider.prepare(_ask("hi")))
+            answer = await provider.send(provider.prepare(ask("hi")))
             assert self._misread(provider, answer) is None
             if self.type.read_again(self._recorded(provider, answer)) is None:
                 return  # its bytes are the text
@@ -342,7 +336,7 @@ class ProviderContract:
                 try:
                     await provider.check(offline=offline)
                 except InvalidInput as error:
-                    assert KEY not in _told(error) and KEY_VARIABLE in str(error)
+                    assert KEY not in told(error) and KEY_VARIABLE in str(error)
                 else:
                     raise AssertionError("nothing is said")
 
@@ -380,9 +374,9 @@ class ProviderContract:
         async def work(side: OtherSide, provider: Provider) -> None:
             side.say("This is a text of some length.", fault)
             try:
-                await provider.send(provider.prepare(_ask("hi")))
-            except ModelError as error:
-                errors.append(error)
+                await provider.send(provider.prepare(ask("hi")))
+            except ModelError as raised:
+                errors.append(raised)
             else:
                 raise AssertionError(f"{fault.name} is taken for an answer")
             assert len(side.asked) == 1, "one call is one attempt"
@@ -391,7 +385,7 @@ class ProviderContract:
             if self.keeps_bodies and side.sent:
                 assert error.body and side.sent.startswith(error.body)
                 assert error.body == side.sent or fault is Fault.TOO_LARGE
-            assert KEY not in _told(error), "a key stands in the error"
+            assert KEY not in told(error), "a key stands in the error"
             assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
 
         self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
@@ -403,7 +397,7 @@ class ProviderContract:
     def _recorded(self, provider: Provider, answer: Answer) -> ResponseReceived:
         """The answer as a run records it."""
         stamp = Stamp(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
-        prepared = provider.prepare(_ask("hi"), FREE)
+        prepared = provider.prepare(ask("hi"), FREE)
         request = RequestSent(
             **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
             endpoint=prepared.endpoint, body=prepared.body.decode(), body_sha256="",
@@ -433,26 +427,5 @@ class ProviderContract:
             finally:
                 await side.stop()
 
-        with _key_set():
+        with key_set():
             asyncio.run(main())
-
-
-@contextmanager
-def _key_set() -> Any:
-    before = os.environ.get(KEY_VARIABLE)
-    os.environ[KEY_VARIABLE] = KEY
-    try:
-        yield
-    finally:
-        os.environ.pop(KEY_VARIABLE, None)
-        if before is not None:
-            os.environ[KEY_VARIABLE] = before
-
-
-def _ask(text: str) -> Sequence[Turn]:
-    return [Turn(role="user", content=text)]
-
-
-def _told(error: BaseException) -> str:
-    """All that an error says, with everything that it came of."""
-    return "".join(traceback.format_exception(error))

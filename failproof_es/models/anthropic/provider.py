@@ -20,6 +20,8 @@ _API_VERSION = "2023-06-01"
 class AnthropicProvider(HttpProvider):
     """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
 
+    recorded_headers = ("anthropic-organization-id", "anthropic-ratelimit-")
+
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
         model = self._model

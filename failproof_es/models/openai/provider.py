@@ -18,6 +18,11 @@ from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
 class OpenAIProvider(HttpProvider):
     """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
 
+    recorded_headers = (
+        *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
+        "anthropic-ratelimit-",  # a server in between speaks for others
+    )
+
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent."""
         model = self._model
