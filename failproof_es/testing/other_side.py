@@ -224,8 +224,8 @@ class FakeServer:
         try:
             while await self._exchange(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # whoever asked is gone, or `stop` was called: nobody waits for this
         finally:
             self._serving.discard(task)
             writer.close()

@@ -57,7 +57,7 @@ class ProviderContract:
     kinds: Mapping[Fault, Collection[str]] = {}
     """Kinds of errors other than those of `KINDS`, which are those of what is asked over HTTP."""
     keeps_bodies = True
-    """Whether a body that is no answer is kept with the error."""
+    """Whether raw bytes come: kept with an error, and read again from the record."""
     lists_models = True
     """Whether the other side is asked for its models before a run."""
 
@@ -232,8 +232,10 @@ class ProviderContract:
             side.say(ODD)
             answer = await provider.send(provider.prepare(ask("hi")))
             assert self._misread(provider, answer) is None
-            if self.type.read_again(self._recorded(provider, answer)) is None:
-                return  # its bytes are the text
+            is_read_again = self.type.read_again(self._recorded(provider, answer)) is not None
+            assert is_read_again == self.keeps_bodies
+            if not is_read_again:
+                return
             altered = self._recorded(provider, answer).model_copy(update={"text": "another"})
             found = misread(self.provider, altered)
             assert found is not None and found.field == "text"
