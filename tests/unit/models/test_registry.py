@@ -12,6 +12,7 @@ import pytest
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
+from failproof_es.entry_points import EntryPoints
 from failproof_es.models import model_keys, provider_type
 from failproof_es.problems import InvalidInput
 from tests.integration.models.contract.signed_plugin import install
@@ -101,6 +102,12 @@ def test_two_packages_that_claim_one_name_are_both_named(name: str, packages: In
     said = refused(name)
     other = "second-plugin 1.2" if name == "mine" else "failproof-es "
     assert "first-plugin 1.2" in said and other in said and "uninstall one" in said
+
+
+def test_an_installation_that_is_older_than_the_code_is_told_to_be_renewed() -> None:
+    older: EntryPoints[object] = EntryPoints("failproof_es.later", "thing", lambda *_: None, "")
+    with pytest.raises(InvalidInput, match="install failproof-es again"):
+        older.load("mine")
 
 
 @pytest.mark.parametrize("also_wrong", ["", "    temperature: hot\n"])

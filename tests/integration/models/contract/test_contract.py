@@ -126,7 +126,7 @@ class Told:
             case Fault.SERVER_ERROR | Fault.CUT:
                 raise ConnectionResetError("it broke")
             case Fault.SILENT:
-                time.sleep(1)
+                time.sleep(4)
             case Fault.NOT_JSON:
                 return cast(str, 7)
             case Fault.TOO_LARGE:
