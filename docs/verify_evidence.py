@@ -779,7 +779,8 @@ def model_of(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 def name_of(snapshot: dict[str, Any]) -> Any:
     settings = as_object(snapshot.get("settings") or {})
-    key = {"local": "weights_sha256", "python": "class"}.get(str(snapshot.get("provider")), "")
+    older = {"local": "weights_sha256", "python": "class"}
+    key = older.get(str(snapshot.get("provider")), "identity")
     return settings.get(key) or snapshot.get("model")
 
 

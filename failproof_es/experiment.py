@@ -268,9 +268,13 @@ def _model(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name(snapshot: Mapping[str, Any]) -> Any:
-    """What the model is: a local one its weights, a class of one's own that; else its name."""
+    """What the model is: what its provider says (its weights, a class of one's own), else its name.
+
+    The settings of two providers are older than `identity`, which every other one can record.
+    """
     settings = _mapping(snapshot.get("settings") or {})
-    key = {"local": "weights_sha256", "python": "class"}.get(str(snapshot.get("provider")), "")
+    older = {"local": "weights_sha256", "python": "class"}
+    key = older.get(str(snapshot.get("provider")), "identity")
     return settings.get(key) or snapshot.get("model")
 
 

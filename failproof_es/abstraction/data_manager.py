@@ -17,7 +17,7 @@ from uuid import UUID
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.enums import TaskStatus
-from failproof_es.abstraction.llm_manager import STREAMING, LLMManager
+from failproof_es.abstraction.llm_manager import LLMManager
 from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
@@ -25,6 +25,7 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine import create
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outside_verdict import record_outside_verdict
+from failproof_es.models import provider_type
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 
@@ -201,7 +202,7 @@ class DataManager:
 
 
 def _streaming(model: Model) -> Model:
-    streams = model.provider in STREAMING
+    streams = provider_type(model.provider).capabilities.streaming
     return model.model_copy(update={"stream": True}) if streams else model
 
 

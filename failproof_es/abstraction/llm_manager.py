@@ -15,13 +15,15 @@ from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.redaction import Redactor
-from failproof_es.models import ModelError, Provider, create_provider
-from failproof_es.models.offered import offered_models
-from failproof_es.models.ollama import pull
+from failproof_es.models import (
+    ModelError,
+    Provider,
+    create_provider,
+    provider_type,
+    secret_variables,
+)
+from failproof_es.models.offered import has, offered_models
 from failproof_es.problems import InvalidInput
-
-STREAMING = ("openai", "local")
-"""The providers whose answers come piece by piece; what the others say comes in one piece."""
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ class LLMManager:
                     raised.append(error)
 
         model = self.model_named(model_name)
-        streams = model.provider in STREAMING
+        streams = provider_type(model.provider).capabilities.streaming
         came: list[str] = []
 
         def listen(piece: str) -> None:
@@ -174,7 +176,7 @@ class LLMManager:
 
 
 def _redactor(model: Model) -> Redactor:
-    return Redactor([model.api_key_env] if model.api_key_env else [])
+    return Redactor(list(secret_variables(model)))
 
 
 async def _offered(model: Model) -> list[str]:
@@ -188,9 +190,9 @@ async def _offered(model: Model) -> list[str]:
 
 async def _require_there(model: Model) -> None:
     offered = await _offered(model)
-    if model.model in offered or f"{model.model}:latest" in offered:
+    if has(offered, model.model):
         return
-    if model.base_url is None or not await pull(model.base_url, model.model):
+    if not await provider_type(model.provider).fetch_model(model):
         raise InvalidInput.because(
             f"{model.base_url} does not have {model.model}",
             remedy=f"it has: {', '.join(offered)}",

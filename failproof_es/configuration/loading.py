@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from failproof_es import shipped
 from failproof_es.configuration.explain import explain
 from failproof_es.configuration.overrides import override
-from failproof_es.configuration.rules import check_price_tiers, check_rules
+from failproof_es.configuration.rules import check_price_tiers, check_providers, check_rules
 from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -109,6 +109,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
         explain(error, path, tree, Configuration, problems)
+        check_providers(path, tree, problems)
     else:
         check_rules(path, tree, configuration, problems)
         configuration = _with_price_file(path, tree, configuration, problems)

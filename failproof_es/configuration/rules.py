@@ -9,6 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from failproof_es.configuration.providers import (
+    Capabilities,
+    EntryProblem,
+    EntryRules,
+    rules_of,
+)
 from failproof_es.configuration.schema import (
     Configuration,
     FileOutput,
@@ -19,7 +25,7 @@ from failproof_es.configuration.schema import (
     TestRun,
 )
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
@@ -61,6 +67,27 @@ def check_rules(
             f"{variable} would be sent as it stands: environment variables are not filled in",
             "write the value; a key's variable is named in `api_key_env`",
         )
+
+
+def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
+    """Report every provider that there is none of, in a tree that is wrong otherwise, too."""
+
+    def error(location: Location, message: str, remedy: str | None) -> None:
+        found_in, line = tree.place_of(location, path)
+        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+
+    for at, entry in _entries(tree.value):
+        if isinstance(entry, dict) and isinstance(name := entry.get("provider"), str) and name:
+            check_provider(name, at, error)
+
+
+def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
+    """What is written where a model is to be."""
+    for key in ("models", "judges"):
+        listed = value.get(key)
+        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+            yield (key, index), entry
+    yield ("judge",), value.get("judge")
 
 
 def _check_test_run(test_run: TestRun, error: Report) -> None:
@@ -135,11 +162,11 @@ def _check_file(output: FileOutput, error: Report) -> None:
 def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
     """Where a text looks like a reference to an environment variable.
 
-    Not in `prompts.options` and a model's `parameters`: what stands there is a dialect's and
-    a provider's to read.
+    Not in `prompts.options` and a model's `parameters` and `options`: what stands there is a
+    dialect's and a provider's to read.
     """
     for at, value in _leaves(configuration):
-        foreign = at[:2] == ("prompts", "options") or "parameters" in at[1:3]
+        foreign = "options" in at[1:3] or "parameters" in at[1:3]
         if isinstance(value, str) and not foreign and (found := _VARIABLE.search(value)):
             yield at, found[0]
 
@@ -169,94 +196,82 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
         yield from _leaves(each, (*at, key))
 
 
-_TAKEN = {
-    "openai": ("base_url", "api_key_env"),
-    "anthropic": ("base_url", "api_key_env"),
-    "local": (),
-    "python": ("class", "api_key_env"),
-}
-_OWN_PLACE = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
-_NAMES_NO_VERSION = ("local", "python")
-_FREE_FORM = ("anthropic", "python")
-_NEEDED = {
-    "openai": ("base_url",),
-    "anthropic": ("api_key_env",),
-    "local": (),
-    "python": ("class",),
-}
+def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
+    """The rules of that provider; `None`, and reported, where there is none that works."""
+    try:
+        return rules_of(name)
+    except InvalidInput as wrong:
+        for problem in wrong.problems:
+            error((*at, "provider"), problem.message, problem.remedy)
+        return None
 
 
 def _check_model(model: Model, at: Location, error: Report) -> None:
-    for name, message, remedy in _model_problems(model):
-        error((*at, name), message, remedy)
+    rules = check_provider(model.provider, at, error)
+    if rules is not None:
+        for problem in _model_problems(model, rules):
+            error((*at, problem.field), problem.message, problem.remedy)
+    for problem in _url_problems(model.base_url):
+        error((*at, problem.field), problem.message, problem.remedy)
 
 
-def _model_problems(model: Model) -> list[tuple[str, str, str | None]]:
-    values = {
-        "base_url": model.base_url,
-        "class": model.class_,
-        "api_key_env": model.api_key_env,
+def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
+    nothing = f"means nothing to provider `{rules.name}`"
+    given = {
+        "base_url": model.base_url is not None,
+        "class": model.class_ is not None,
+        "api_key_env": model.api_key_env is not None,
+        "options": bool(model.options),
     }
-    found: list[tuple[str, str, str | None]] = []
-    for name, value in values.items():
-        if value is None and name in _NEEDED[model.provider]:
-            found.append((name, f"is missing: provider `{model.provider}` needs it", None))
-        if value is not None and name not in _TAKEN[model.provider]:
-            found.append((name, f"means nothing to provider `{model.provider}`", "take it out"))
-    if model.stream and model.provider == "python":
-        found.append(
-            ("stream", "means nothing to provider `python`: it answers whole", "take it out")
+    for name, is_given in given.items():
+        if not is_given and name in rules.needs:
+            missing = f"is missing: provider `{rules.name}` needs it"
+            yield EntryProblem(name, missing, None)
+        if is_given and name not in rules.takes:
+            yield EntryProblem(name, nothing, "take it out")
+    can = rules.capabilities
+    if model.stream and not can.streaming:
+        yield EntryProblem(
+            "stream", f"is not spoken to provider `{rules.name}`: it answers whole", "take it out"
         )
-    if model.structured_output and model.provider in _FREE_FORM:
-        nothing = f"means nothing to provider `{model.provider}`: it holds no reply to a schema"
-        found.append(("structured_output", nothing, "take it out"))
-    found += _version_problems(model)
-    if model.provider == "anthropic":
-        found += _anthropic_problems(model)
-    for name in sorted(_OWN_PLACE & set(model.parameters)):
-        found.append(
-            ("parameters", f"may not hold `{name}`", "what is asked of whom stands in its own key")
-        )
-    if model.base_url is not None:
-        found += [("base_url", *problem) for problem in _url_problems(model.base_url)]
-    return found
+    if model.structured_output and not can.schema:
+        free = f"{nothing}: it holds no reply to a schema"
+        yield EntryProblem("structured_output", free, "take it out")
+    if model.seed is not None and not can.seed:
+        yield EntryProblem("seed", nothing, "take it out")
+    yield from _version_problems(model, can)
+    yield from rules.problems(model)
+    for name in sorted(rules.reserved & set(model.parameters)):
+        own = "what is asked of whom stands in its own key"
+        yield EntryProblem("parameters", f"may not hold `{name}`", own)
 
 
-def _version_problems(model: Model) -> list[tuple[str, str, str | None]]:
+def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
     """A version that nothing could show, and a check of none."""
     if model.version is None:
-        if model.version_check == "version":
-            return []
-        return [("version_check", "means nothing without `version`", "take it out")]
-    if model.provider in _NAMES_NO_VERSION and model.version_check == "version":
+        if model.version_check != "version":
+            yield EntryProblem("version_check", "means nothing without `version`", "take it out")
+    elif model.version_check == "version" and not can.shows_version:
         cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
         remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
-        return [("version", cannot, remedy)]
-    return []
+        yield EntryProblem("version", cannot, remedy)
 
 
-def _anthropic_problems(model: Model) -> list[tuple[str, str, str | None]]:
-    """What the Messages API does not take, or this program does not speak of it."""
-    found: list[tuple[str, str, str | None]] = []
-    if model.stream:
-        found.append(("stream", "is not spoken to provider `anthropic`", "take it out"))
-    if model.seed is not None:
-        found.append(("seed", "means nothing to provider `anthropic`", "take it out"))
-    if model.temperature > 1:
-        found.append(("temperature", "may be at most 1 for provider `anthropic`", None))
-    return found
-
-
-def _url_problems(url: str) -> list[tuple[str, str | None]]:
+def _url_problems(url: str | None) -> Iterator[EntryProblem]:
+    if url is None:
+        return
+    example = "write it like http://127.0.0.1:8000/v1"
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        return [("is not a URL", "write it like http://127.0.0.1:8000/v1")]
+        yield EntryProblem("base_url", "is not a URL", example)
+        return
     if parts.username or parts.password:
-        return [("holds a user name or a password", "name the key's variable in `api_key_env`")]
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return [("is not an http or https URL", "write it like http://127.0.0.1:8000/v1")]
-    if parts.query or parts.fragment:  # would stand in every request on record
-        return [("goes on after its path", "leave out `?` and `#`; a key goes by `api_key_env`")]
-    return []
+        own = "name the key's variable in `api_key_env`"
+        yield EntryProblem("base_url", "holds a user name or a password", own)
+    elif parts.scheme not in ("http", "https") or not parts.hostname:
+        yield EntryProblem("base_url", "is not an http or https URL", example)
+    elif parts.query or parts.fragment:  # would stand in every request on record
+        without = "leave out `?` and `#`; a key goes by `api_key_env`"
+        yield EntryProblem("base_url", "goes on after its path", without)

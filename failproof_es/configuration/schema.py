@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from failproof_es.configuration.providers import rules_of
+from failproof_es.problems import InvalidInput
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
@@ -19,19 +21,14 @@ _LARGEST = 2**63 - 1
 def default_key_variable(provider: Any, base_url: Any) -> str | None:
     """The environment variable that the provider's vendor has its key in.
 
-    Of the servers that speak as OpenAI does only OpenAI's own is meant: a key must not go to
-    another one unless somebody says so.
+    A provider that there isn't, or that is broken, has none: the rules say what is wrong.
     """
-    if provider == "anthropic":
-        return "ANTHROPIC_API_KEY"
-    if provider != "openai" or not isinstance(base_url, str):
+    if not isinstance(provider, str) or not isinstance(base_url, str | None):
         return None
     try:
-        parts = urlsplit(base_url)
-        own = (parts.scheme, parts.hostname, parts.port or 443) == ("https", "api.openai.com", 443)
-    except ValueError:  # no URL: the rules say so
+        return rules_of(provider).default_key_variable(base_url)
+    except InvalidInput:
         return None
-    return "OPENAI_API_KEY" if own else None
 
 
 class Section(BaseModel):
@@ -71,9 +68,13 @@ class TestRun(Section):
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
-    provider: Literal["openai", "anthropic", "local", "python"]
-    """What is spoken: OpenAI's chat completions (most servers do), Anthropic's Messages API,
-    a model on this machine, or a class of your own."""
+    provider: Annotated[
+        str,
+        Field(min_length=1, examples=["openai", "anthropic", "ollama", "local", "python"]),
+    ]
+    """What is spoken: `openai` (OpenAI's chat completions; most servers do), `anthropic` (its
+    Messages API), `ollama` (Ollama's own API), `local` (a model on this machine), `python` (a class
+    of your own), or what an installed package offers."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
@@ -96,11 +97,13 @@ class Model(Section):
     stream: bool = False
     """Have the answer sent piece by piece: the time to the first token is recorded."""
     structured_output: bool = False
-    """Hold a judge's reply to its JSON Schema (`response_format`), where the dialect has one."""
+    """Hold a judge's reply to its JSON Schema where the dialect has one and the provider can."""
     seed: Annotated[int | None, Field(ge=-_LARGEST, le=_LARGEST)] = None
     """Sent where given: some servers then draw the same answer again."""
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
+    options: dict[str, Any] = {}
+    """Settings of a provider that an installed package offers, which says what they are."""
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.models import base_url_of
+from failproof_es.models import base_url_of, provider_type, secret_variables
 from failproof_es.problems import Problem
 
 
@@ -57,27 +57,12 @@ def is_this_machine(host: str) -> bool:
 
 def _destinations(configuration: Configuration) -> Iterator[str]:
     for _, model in _models(configuration):
-        if model.api_key_env is None:
-            continue
-        base_url = base_url_of(model)
-        if base_url is None:
-            yield f"{model.api_key_env} -> the class {model.class_}"
-        else:
-            parts = urlsplit(base_url)
-            yield f"{model.api_key_env} -> {parts.netloc} ({parts.scheme})"
+        for variable in secret_variables(model):
+            yield f"{variable} -> {provider_type(model.provider).destination(model)}"
 
 
 def _step(model: Model, offline: bool) -> str:
-    base_url = base_url_of(model)
-    key = f"with {_key(model)}" if model.api_key_env else "without a key"
-    if model.provider == "local":
-        return f"looked for the weights of {model.model}"
-    if base_url is None:
-        what = f"the class {model.class_}"
-        return f"not constructed (--offline): {what}" if offline else f"constructed {what} {key}"
-    if offline:
-        return f"not looked at (--offline): {base_url}"
-    return f"sent GET {base_url.rstrip('/')}/models {key}"
+    return provider_type(model.provider).looked_at(model, offline=offline)
 
 
 def _key(model: Model) -> str:

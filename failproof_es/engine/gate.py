@@ -15,10 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from failproof_es.configuration.schema import Model
 from failproof_es.engine.limit_policy import TOO_MANY, Limit, Reason
 from failproof_es.engine.slots import Slots
-from failproof_es.models import base_url_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +219,3 @@ class Gate:
                 retry_after_s, held_until,
             )
         )  # fmt: skip
-
-
-def server_of(model: Model) -> str:
-    """Which server a model stands on: models that share one share its limits."""
-    base_url = base_url_of(model)
-    if base_url is None:
-        return f"{model.provider}:{model.class_ or model.model}"
-    return base_url.rstrip("/")

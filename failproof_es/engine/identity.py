@@ -10,7 +10,7 @@ from importlib import metadata
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import package_of_dialect
-from failproof_es.models import package_of
+from failproof_es.models import provider_type
 
 _PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
@@ -26,7 +26,7 @@ def code_version() -> str:
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
     """The versions of Python and of the packages that a result can depend on.
 
-    Among them those that the run's classes and its dialect are of, where they are of one.
+    Among them those that the run's providers, classes and dialect are of, where they are of one.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -35,8 +35,10 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
         except metadata.PackageNotFoundError:
             versions[package] = "absent"
     models = [*configuration.models, *configuration.asked_judges]
-    plugins = [package_of(model.class_) for model in models if model.class_ is not None]
-    versions.update(found for found in (*plugins, package_of_dialect(dialect)) if found)
+    for model in models:
+        versions.update(provider_type(model.provider).packages(model))
+    if found := package_of_dialect(dialect):
+        versions.update([found])
     return versions
 
 

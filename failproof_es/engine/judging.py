@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect, JudgedByPeople, JudgeReading, ReadsJudges
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
-from failproof_es.models.weights import INSTALLABLE
+from failproof_es.models import provider_type
 from failproof_es.problems import Problem
 
 _UNANSWERED = ("unanswered", "1")
@@ -37,7 +37,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         return
     named = configuration.judges
     for number, judge in enumerate(configuration.asked_judges):
-        if _too_weak(judge):
+        if provider_type(judge.provider).too_weak_to_judge(judge):
             yield Problem(
                 f"the embedded model {judge.model} is too weak to judge: expect nearly every "
                 "evaluation to end as judge_failed, and believe no verdict of it",
@@ -61,7 +61,3 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         field="judge",
         remedy="name the model that judges",
     )
-
-
-def _too_weak(judge: Model) -> bool:
-    return judge.provider == "local" and judge.model in INSTALLABLE

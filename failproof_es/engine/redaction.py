@@ -162,7 +162,7 @@ class Scrubbing:
         """
         variables = {variable for where, variable in self._found if not where.startswith("headers")}
         variables |= self._secrets.in_data(body)
-        if self._secrets.forms and b"data:" in body:
+        if self._secrets.forms:
             variables.update(*map(self._secrets.in_text, joined_fields(body)))
         self._found.update((field, variable) for variable in sorted(variables))
         return _placeholders(variables) if variables else None

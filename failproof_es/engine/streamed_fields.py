@@ -20,11 +20,28 @@ _Path = tuple[str | int, ...]
 
 
 def joined_fields(body: bytes) -> list[str]:
-    """Every text field of the events in `body`, its pieces joined. Nothing is refused."""
-    joined = _Joined()
-    for data in _events(body):
-        joined.add(_document(data), ())
-    return joined.texts()
+    """Every text field of the parts of `body`, its pieces joined. Nothing is refused.
+
+    Its parts are server-sent events or lines of JSON, whichever provider they come from. Nothing
+    for a document that came whole.
+    """
+    texts = []
+    for is_cut, parts in ((b"data:" in body, _events), (_is_lines(body), _lines)):
+        if is_cut:
+            joined = _Joined()
+            for part in parts(body):
+                joined.add(_document(part), ())
+            texts += joined.texts()
+    return texts
+
+
+def _is_lines(body: bytes) -> bool:
+    """Whether a line that is not the only one begins an object of its own."""
+    return b"\n{" in body or b"\r{" in body
+
+
+def _lines(body: bytes) -> Iterator[str]:
+    return iter(body.decode(errors="replace").splitlines())
 
 
 def _events(body: bytes) -> Iterator[str]:

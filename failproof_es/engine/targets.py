@@ -6,12 +6,20 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.engine.gate import Gate, server_of
+from failproof_es.engine.gate import Gate
 from failproof_es.engine.interpreter import Target
 from failproof_es.engine.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.slots import Slots
 from failproof_es.events import ModelSnapshot
-from failproof_es.models import create_provider, model_keys, most_at_once, snapshot
+from failproof_es.models import (
+    create_provider,
+    model_keys,
+    most_at_once,
+    secret_variables,
+    server_of,
+    snapshot,
+)
+from failproof_es.models.listing import Looks
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"
@@ -70,7 +78,7 @@ class Targets:
 
     def secret_variables(self) -> list[str]:
         """The environment variables that hold keys."""
-        return [t.model.api_key_env for t in self._all() if t.model.api_key_env]
+        return [name for each in self._all() for name in secret_variables(each.model)]
 
     def redactor(self) -> Redactor:
         """What replaces every key of the run, in whatever comes from any of its models."""
@@ -96,8 +104,9 @@ class Targets:
         Raises `InvalidInput` with what is wrong with all of them at once. No key stands in
         what it says.
         """
+        looks = Looks()
         results = await asyncio.gather(
-            *(target.provider.check(offline=offline) for target in self._all()),
+            *(target.provider.check(offline=offline, looks=looks) for target in self._all()),
             return_exceptions=True,
         )
         redactor = self.redactor()

@@ -6,16 +6,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from failproof_es.beside import Operations, evolve_operations, follow_review
-from failproof_es.case import Turn, operations_id, prompt_id, review_id
+from failproof_es.case import operations_id, prompt_id, review_id
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
@@ -44,8 +42,9 @@ from failproof_es.events import (
     ResponseReceived,
     RunStarted,
 )
-from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
+from failproof_es.models import provider_type
 from failproof_es.models.reread import misread
+from failproof_es.problems import InvalidInput
 from failproof_es.run import Run
 from failproof_es.store.reader import read_streams
 from failproof_es.store.recorder import query
@@ -111,6 +110,7 @@ class Validation:
     _named: Counter[str] = field(default_factory=Counter)
     _abandoned: Counter[str] = field(default_factory=Counter)
     _cut_off: Counter[str] = field(default_factory=Counter)
+    _unread: dict[str, str] = field(default_factory=dict)
     _models: dict[str, ModelSnapshot] = field(default_factory=dict)
     _streams: int = 0
     _scored: int = 0
@@ -166,6 +166,9 @@ class Validation:
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
             self._notice("not_scored", f"{counted(count, 'evaluation')} {said}")
+        for key, why in sorted(self._unread.items()):
+            unread = f"what was sent to {key} and came from it was not read again: {why}"
+            self._notice("not_read_again", unread)
         for key, count in sorted(self._cut_off.items()):
             cut_off = counted(count, "reply", "replies")
             self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")
@@ -193,7 +196,13 @@ class Validation:
         transcript = Transcript(tuple(replies))
         ask = self.dialect.messages if request.judge is None else self.dialect.judge_messages
         messages = ask(recorded.case, transcript)
-        if messages is None or not _sent_whole(body, messages):
+        model = self._models.get(request.judge or request.model_key)
+        if model is None:
+            key = request.judge or request.model_key
+            self._find("unknown_model", f"{key} was asked and is no model of this run", recorded)
+        elif self._is_unreadable(model):
+            return
+        elif messages is None or not provider_type(model.provider).sent_whole(body, messages):
             message = f"the request of turn {request.turn} does not hold what was to be asked"
             self._find("not_sent_whole", message, recorded)
 
@@ -207,9 +216,18 @@ class Validation:
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
-        elif wrong := misread(model.provider, response):
+        elif not self._is_unreadable(model) and (wrong := misread(model.provider, response)):
             message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
             self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
+
+    def _is_unreadable(self, model: ModelSnapshot) -> bool:
+        """Whether nobody here speaks as the model's provider does; what was not looked at then."""
+        try:
+            provider_type(model.provider)
+        except InvalidInput as error:
+            self._unread[model.key] = str(error)
+            return True
+        return False
 
     def _account_for(self, state: Evaluation, recorded: RecordedEvaluation) -> None:
         if state.score is not None:
@@ -235,23 +253,6 @@ class Validation:
 
     def _notice(self, kind: str, message: str) -> None:
         self.findings.append(Finding(kind=kind, integrity=False, message=message))
-
-
-def _sent_whole(body: bytes, messages: Iterable[Turn]) -> bool:
-    """Whether the body holds every message, to its last character."""
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return False
-    if "messages" not in document:
-        return all(turn.content in document.get("prompt", "") for turn in messages)
-    sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
-    asked = [(turn.role, turn.content) for turn in messages]
-    if "system" in document:  # Anthropic's place for it
-        system = [content for role, content in asked if role == "system"]
-        asked = [turn for turn in asked if turn[0] != "system"]
-        return sent == asked and document["system"] == BETWEEN_SYSTEM_TURNS.join(system)
-    return sent == asked
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""The models room: one provider for each wire protocol, all of one shape."""
+"""The models room: providers behind one seam, and what all of them share.
+
+A provider is a folder here or a module of an installed package; `provider_type` says what it is.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,32 @@ from collections.abc import Sequence
 
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
-from failproof_es.models.anthropic import BASE_URL, AnthropicProvider
-from failproof_es.models.local import LocalProvider
-from failproof_es.models.local_process import SLOTS
-from failproof_es.models.openai import OpenAIProvider
 from failproof_es.models.packages import package_of
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
-from failproof_es.models.python import PythonProvider
-from failproof_es.models.weights import find, sha256
-from failproof_es.problems import InvalidInput
+from failproof_es.models.provider_type import ProviderType, provider_type
 
 __all__ = [
     "Answer",
     "ModelError",
     "PreparedRequest",
     "Provider",
+    "ProviderType",
     "base_url_of",
     "create_provider",
     "model_keys",
     "most_at_once",
     "package_of",
+    "provider_type",
+    "secret_variables",
+    "server_of",
     "snapshot",
 ]
 
 
 def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provider:
-    """The provider that `model.provider` names. Nothing is opened yet."""
-    if model.provider == "local":
-        return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
-    if model.provider == "python":
-        return PythonProvider(model, timeout_ms=timeout_ms)
-    base_url = base_url_of(model)
-    if base_url is None:
-        raise InvalidInput.because(f"model {model.model}: provider `openai` needs `base_url`")
-    kind = AnthropicProvider if model.provider == "anthropic" else OpenAIProvider
-    return kind(model, base_url, timeout_ms=timeout_ms, connections=connections)
+    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`."""
+    kind = provider_type(model.provider)
+    return kind.create(model, timeout_ms=timeout_ms, connections=connections)
 
 
 def base_url_of(model: Model) -> str | None:
@@ -49,9 +43,7 @@ def base_url_of(model: Model) -> str | None:
 
     `None` for a model on this machine and for a class of the user's own.
     """
-    if model.base_url is None and model.provider == "anthropic":
-        return BASE_URL
-    return model.base_url
+    return provider_type(model.provider).base_url(model)
 
 
 def most_at_once(model: Model) -> int | None:
@@ -59,7 +51,17 @@ def most_at_once(model: Model) -> int | None:
 
     More than that would wait inside the server of a model on this machine.
     """
-    return SLOTS if model.provider == "local" else None
+    return provider_type(model.provider).most_at_once(model)
+
+
+def server_of(model: Model) -> str:
+    """Which server a model stands on: models that share one share its limits."""
+    return provider_type(model.provider).server(model)
+
+
+def secret_variables(model: Model) -> tuple[str, ...]:
+    """The environment variables whose values must never be on record."""
+    return provider_type(model.provider).secret_variables(model)
 
 
 def model_keys(models: Sequence[Model]) -> list[str]:
@@ -87,8 +89,9 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         **({} if model.seed is None else {"seed": model.seed}),
         **model.parameters,
     }
+    kind = provider_type(model.provider)
     named = {
-        "base_url": base_url_of(model),
+        "base_url": kind.base_url(model),
         "api_key_env": model.api_key_env,
         "class": model.class_,
         "backend": model.backend,
@@ -96,8 +99,7 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
     if model.version is not None:
         named["version_check"] = model.version_check
     settings = {name: value for name, value in named.items() if value is not None}
-    if model.provider == "local":
-        settings["weights_sha256"] = sha256(find(model.model))
+    settings |= kind.snapshot(model)
     return ModelSnapshot(
         key=key,
         provider=model.provider,

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -17,8 +17,8 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
+from failproof_es.models.listing import Looks, is_listed, listed_ids
 from failproof_es.models.local_trouble import local_trouble
-from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import (
     FREE,
     Answer,
@@ -29,10 +29,11 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.web.bounded_json import read_json
 from failproof_es.web.client import (
     LOST,
+    UNUSABLE,
     Body,
+    Fetched,
     TooLong,
     fetch,
     open_client,
@@ -53,6 +54,27 @@ _SHOWN_CHARACTERS = 80
 _PIECE_BYTES = 2**18
 
 
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request as it is about to be sent: what a signature may be made of."""
+
+    method: str
+    url: str
+    """Complete, as it is sent."""
+    headers: Mapping[str, str]
+    """By lower-case name. `host` is the URL's."""
+    body: bytes
+    at: datetime
+    """The time of signing, UTC."""
+
+
+class Stream(Protocol):
+    """A reply that comes in pieces, put together as it comes."""
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `Flaw`."""
+
+
 @dataclass(slots=True)
 class _Came:
     """What has come of a reply so far."""
@@ -60,7 +82,7 @@ class _Came:
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
-    stream: StreamedReply | None = None
+    stream: Stream | None = None
     first_token_ms: float | None = None
 
     def reply(self, latency_ms: float) -> HttpReply:
@@ -78,6 +100,11 @@ class _Came:
 
 class HttpProvider(ABC):
     """One model behind a base URL. Sends each request once; what a protocol is, is abstract."""
+
+    listing_path = "/models"
+    """Where the server lists its models, after the base URL."""
+    recorded_headers: tuple[str, ...] = ()
+    """How headers of a reply begin that are recorded beside those of every server."""
 
     def __init__(
         self,
@@ -102,12 +129,30 @@ class HttpProvider(ABC):
         """The exact bytes to be sent."""
 
     @abstractmethod
-    def _headers(self, key: str | None) -> dict[str, str]:
-        """What every request says of itself; the key, where there is one."""
+    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+        """Headers to add to the request, of lower-case names: who asks, and its proof.
 
+        `key` is the value of the entry's variable, where it names one. Raises `InvalidInput`
+        where something else that it needs is not set.
+        """
+
+    @staticmethod
     @abstractmethod
-    def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
-        """The answer in a complete reply. Raises `ModelError`."""
+    def read(reply: HttpReply, stream: Any) -> Answer:
+        """The answer in a complete reply. Pure. Raises `ModelError`.
+
+        `stream` is what `stream_of` gave, fed with the whole body; or `None`.
+        """
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> Stream | None:
+        """What puts a reply with these headers together, where it comes in pieces. Pure."""
+        return None
+
+    @staticmethod
+    def listed(listing: bytes) -> list[str]:
+        """The names in the server's list of models. Raises `ValueError` where it is none."""
+        return listed_ids(listing)
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
         """See `Provider.get_completion`."""
@@ -149,25 +194,23 @@ class HttpProvider(ABC):
                 body=bytes(came.body) or None, latency_ms=_ms_since(began),
             ) from (None if quotes_in_part(error) else error)  # fmt: skip
         reply = came.reply(_ms_since(began))
-        return require_short(self._read(reply, came.stream))
+        return require_short(self.read(reply, came.stream))
 
     async def _exchange(
         self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
     ) -> None:
         """Send, and take what comes as it comes."""
+        headers = self._signed("POST", request.endpoint, request.body)
+        content = _content(request.body)
         async with self._http().stream(
-            "POST",
-            request.endpoint,
-            content=_content(request.body),
-            headers={
-                "content-type": "application/json",
-                "content-length": str(len(request.body)),
-                **self._headers(self._key()),
-            },
+            "POST", request.endpoint, content=content, headers=headers
         ) as reply:
-            came.status, came.headers = reply.status_code, kept_headers(reply.headers)
-            if reply.status_code == 200 and _is_event_stream(reply):
-                came.stream = StreamedReply()
+            came.status, came.headers = (
+                reply.status_code,
+                kept_headers(reply.headers, self.recorded_headers),
+            )
+            if reply.status_code == 200:
+                came.stream = self.stream_of(came.headers)
             body = Body(reply, LONGEST_REPLY_BYTES)
             try:
                 async for piece in body.pieces():
@@ -187,21 +230,16 @@ class HttpProvider(ABC):
                 came.body = came.body or body.packed
                 raise
 
-    async def check(self, *, offline: bool = False) -> str | None:
-        """Ask for the list of models: is the server there, and does it take the key?"""
-        headers = self._headers(self._key())
+    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
+        """Ask for the list of models: is the server there, and does it take the key?
+
+        Those that share `looks` ask each server once for each key.
+        """
+        self._key()
         if offline:
             return None
-        where = f"{self._base_url}/models"
         try:
-            reply = await fetch(
-                self._http(),
-                "GET",
-                where,
-                headers=headers,
-                limit=LONGEST_REPLY_BYTES,
-                timeout_s=_CHECK_TIMEOUT_S,
-            )
+            reply = await self._look(looks or Looks())
         except LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
             raise self._unreachable(late if timed_out(error) else reason(error)) from None
@@ -220,7 +258,37 @@ class HttpProvider(ABC):
             )
         return self._remark(reply.body)
 
+    async def offered(self) -> list[str]:
+        """See `Provider.offered`. What the server lists."""
+        try:
+            return self.listed((await self._look(Looks())).body)
+        except (*UNUSABLE, ValueError, InvalidInput):
+            return []
+
     # -- inside ----------------------------------------------------------------------------
+
+    async def _look(self, looks: Looks) -> Fetched:
+        """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
+        where = f"{self._base_url}{self.listing_path}"
+
+        async def look() -> Fetched:
+            return await fetch(
+                self._http(), "GET", where, headers=self._signed("GET", where, b""),
+                limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
+            )  # fmt: skip
+
+        key = self._model.api_key_env or self._given_key
+        return await looks.once((type(self), where, key, repr(self._model.options)), look)
+
+    def _signed(self, method: str, url: str, body: bytes) -> dict[str, str]:
+        """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
+        at = httpx.URL(url)
+        headers = {"host": at.netloc.decode("ascii")}
+        if method == "POST":
+            headers["content-type"] = "application/json"
+            headers["content-length"] = str(len(body))
+        added = self.sign(Outgoing(method, str(at), headers, body, datetime.now(UTC)), self._key())
+        return {**headers, **added}
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
@@ -254,12 +322,12 @@ class HttpProvider(ABC):
     def _remark(self, listing: bytes) -> str | None:
         name = self._model.model
         try:
-            listed = [entry["id"] for entry in read_json(listing)["data"]]
-        except (ValueError, KeyError, TypeError):
+            listed = self.listed(listing)
+        except ValueError:
             return f"{self._base_url} does not list its models: {name} was not looked up"
-        if name in listed:
+        if is_listed(name, listed):
             return None
-        shown = ", ".join(_shown(str(entry)) for entry in listed[:_SHOWN_MODELS])
+        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
@@ -281,12 +349,6 @@ def _shown(name: str) -> str:
 def _too_long() -> Flaw:
     message = f"the reply was not read beyond {LONGEST_REPLY_BYTES // 2**20} MiB"
     return Flaw("malformed_response", message, "final")
-
-
-def _is_event_stream(reply: httpx.Response) -> bool:
-    """A server may answer whole although it was asked to stream, and says so here."""
-    content_type: str = reply.headers.get("content-type", "")
-    return content_type.lower().startswith("text/event-stream")
 
 
 def _ms_since(began: float) -> float:

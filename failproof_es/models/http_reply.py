@@ -6,7 +6,7 @@ A 200 is not yet an answer, and an error says whether asking again makes sense.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,11 +22,10 @@ from failproof_es.web.bounded_json import TooComplex, read_json
 _KEPT_HEADERS = frozenset(
     {
         "content-type", "content-length", "date", "retry-after", "server", "via",
-        "x-request-id", "request-id", "openai-model", "openai-organization",
-        "openai-processing-ms", "openai-version", "anthropic-organization-id",
+        "x-request-id", "request-id",
     }
 )  # fmt: skip
-_KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+_KEPT_PREFIXES = ("x-ratelimit-",)
 
 _STATUS: Mapping[int, tuple[str, Disposition]] = {
     401: ("authentication", "halting"),
@@ -67,13 +66,13 @@ _OVERLOAD_WORDS = (
 )
 
 
-def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The allow-listed headers, by lower-case name."""
+def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
+    """The allow-listed headers, by lower-case name. `own` are a provider's, by their beginnings."""
     lower = {name.lower(): value for name, value in headers.items()}
     return {
         name: value
         for name, value in lower.items()
-        if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)
+        if name in _KEPT_HEADERS or name.startswith((*_KEPT_PREFIXES, *own))
     }
 
 

@@ -26,6 +26,7 @@ from genai_prices.types import ModelPrice as PublishedPrice
 
 from failproof_es.configuration.schema import ListedRates, ModelPrice, Prices
 from failproof_es.events import ModelPrices, ModelSnapshot, Rate
+from failproof_es.models.provider_type import provider_type
 
 _MIDNIGHT = time(0)
 _CHOSEN = ("service_tier", "speed")
@@ -66,7 +67,8 @@ class PriceBook:
                     listed_as=listed.model,
                     rates=tuple(_listed_rates(listed)),
                 )
-        if base_url is None:
+        source = provider_type(model.provider).price_source(model)
+        if source is None:
             return ModelPrices(model_key=model.key)
         chosen = {
             name: str(model.parameters[name])
@@ -74,11 +76,16 @@ class PriceBook:
             if model.parameters.get(name) not in _STANDARD
         }
 
+        if source.provider_id is None:
+            found_by: Any = {"provider_api_url": source.api_url}
+        else:
+            found_by = {"provider_id": source.provider_id}
+
         def price_at(moment: datetime) -> PriceCalculation:
             return calc_price(
                 PricedUsage(input_tokens=0, output_tokens=0),
                 model.model,
-                provider_api_url=base_url,
+                **found_by,
                 genai_request_timestamp=moment,
                 price_context=chosen or None,
             )

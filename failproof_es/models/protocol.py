@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from failproof_es.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from failproof_es.models.listing import Looks
 
 LONGEST_TEXT_BYTES = 2**22
 """Of all that an answer says, in UTF-8. A million tokens are shorter."""
@@ -126,13 +129,18 @@ class Provider(Protocol):
     async def open(self) -> None:
         """Start what must be started (the embedded model's server). Idempotent."""
 
-    async def check(self, *, offline: bool = False) -> str | None:
+    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
         """Look, without asking for a completion, whether the model can be reached.
 
         Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
         used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
         connection and runs nobody's code; whether a key is there is looked at all the same.
+        `looks` are shared by all models that are checked together: a look at a server that
+        several of them stand behind can be made once (`looks.once`).
         """
+
+    async def offered(self) -> list[str]:
+        """The names of the models that there are beside this one; empty where nobody says so."""
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact request for these messages. Pure: no I/O, no clock."""

@@ -5,15 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.body import raw_body
 from failproof_es.events import ResponseReceived, Usage
-from failproof_es.models import anthropic_reply
-from failproof_es.models.http_reply import Flaw, HttpReply
-from failproof_es.models.openai_reply import read_reply, read_streamed
-from failproof_es.models.openai_stream import StreamedReply
-from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.protocol import ModelError
+from failproof_es.models.provider_type import provider_type
 
-_OVER_HTTP = frozenset({"openai", "local", "anthropic"})
 _READ_LATER = ("cache_write_tokens", "cache_write_1h_tokens")
 _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
 
@@ -31,14 +26,18 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
     """The first field that was read otherwise than the raw bytes say; `None` when none was.
 
     Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
-    reply in which a secret was replaced, or whose bytes are not all recorded.
+    reply in which a secret was replaced, or whose bytes are not all recorded. Raises
+    `InvalidInput` where the provider is not installed here.
     """
-    if provider not in _OVER_HTTP or response.redactions or response.withheld is not None:
+    kind = provider_type(provider)
+    if response.redactions or response.withheld is not None:
         return None
     try:
-        answer = _read_again(provider, response)
-    except (ModelError, Flaw) as error:
+        answer = kind.read_again(response)
+    except ModelError as error:
         return Misread("body", "an answer", error.message)
+    if answer is None:
+        return None
     for field in _READ:
         recorded, raw = getattr(response, field), getattr(answer, field)
         if isinstance(recorded, Usage):
@@ -52,15 +51,3 @@ def _as_far_as(recorded: Usage, raw: Usage) -> Usage:
     """What the raw bytes say, without the counts that older versions did not read."""
     unread = {name: None for name in _READ_LATER if getattr(recorded, name) is None}
     return raw.model_copy(update=unread)
-
-
-def _read_again(provider: str, response: ResponseReceived) -> Answer:
-    body = raw_body(response) or b""
-    reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
-    if provider == "anthropic":
-        return anthropic_reply.read_reply(reply)
-    if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        return read_reply(reply)
-    stream = StreamedReply()
-    stream.feed(body)
-    return read_streamed(reply, stream)

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from failproof_es.dialects.command.json_schema import schema_json
 from failproof_es.dialects.command.models import EvaluationResult
-from failproof_es.models.weights import find
+from failproof_es.models.local.weights import find
 from failproof_es.problems import InvalidInput
 from failproof_es.shipped import folder
 from failproof_es.store.store import Store

@@ -168,6 +168,14 @@ SPLIT = {
     "in events that are no JSON": [b"data: " + sign.encode() + b"\n\n" for sign in KEY],
     "in an event that never ended": [event(x=KEY[:9]), event(x=KEY[9:])[:-2]],
     "with \\r as line ends": [event(x=sign).replace(b"\n", b"\r") for sign in KEY],
+    "in lines of JSON": [
+        json.dumps({"message": {"thinking": sign}}).encode() + b"\n" for sign in KEY
+    ],
+    "in lines of JSON between events": [
+        line
+        for sign in KEY
+        for line in (b'{"x": "%b"}\n' % json.dumps(sign)[1:-1].encode(), event())
+    ],
     "between a thousand other fields": [
         line for n, sign in enumerate(KEY) for line in (event(x=sign), event(**{f"f{n}": "a" * 9}))
     ],

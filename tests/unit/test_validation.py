@@ -180,12 +180,15 @@ class WholeDialect(PlainDialect):
         return case.turns
 
 
-def sent(document: dict[str, Any], case: Case, **more: Any) -> set[str]:
+def sent(document: dict[str, Any], case: Case, provider: str = "openai", **more: Any) -> set[str]:
     """What is found of a request with this body, asked for this case."""
     body = orjson.dumps(document).decode()
     digest = hashlib.sha256(body.encode()).hexdigest()
     request = history()[0].model_copy(update={"body": body, "body_sha256": digest, **more})
-    validation = Validation(STARTED, WholeDialect(judged=True))  # type: ignore[arg-type]
+    asked = MODEL.model_copy(update={"provider": provider})
+    judge = MODEL.model_copy(update={"key": "j"})
+    started = STARTED.model_copy(update={"models": (asked,), "judges": (judge,)})
+    validation = Validation(started, WholeDialect(judged=True))  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(case.digest()), "m")
     validation.look_at(RecordedEvaluation(key, case, [request]))
     return {each.kind for each in validation.findings} - {"unaccounted"}
@@ -196,9 +199,34 @@ def test_where_a_server_takes_the_system_message_apart_all_of_it_was_sent() -> N
     case = CASE.model_copy(update={"turns": tuple(Turn(role=r, content=c) for r, c in turns)})
     messages = [{"role": "user", "content": "Hi"}]
     whole = {"system": "Be kind.\n\nBe brief.", "messages": messages}
-    assert sent(whole, case) == set()
-    assert sent({**whole, "system": "Be kind."}, case) == {"not_sent_whole"}
-    assert sent({**whole, "messages": []}, case) == {"not_sent_whole"}
+    assert sent(whole, case, "anthropic") == set()
+    assert sent(whole, case, "openai") == {"not_sent_whole"}
+    assert sent({**whole, "system": "Be kind."}, case, "anthropic") == {"not_sent_whole"}
+    assert sent({**whole, "messages": []}, case, "anthropic") == {"not_sent_whole"}
+
+
+def test_a_class_was_sent_the_whole_prompt() -> None:
+    whole = "\n\n".join(turn.content for turn in CASE.turns)
+    assert sent({"prompt": whole}, CASE, "python") == set()
+    assert sent({"prompt": whole[:-1]}, CASE, "python") == {"not_sent_whole"}
+
+
+def test_what_is_of_a_provider_that_is_not_installed_is_said_to_be_unread() -> None:
+    foreign = MODEL.model_copy(update={"provider": "elsewhere"})
+    started = STARTED.model_copy(update={"models": (foreign,)})
+    validation = Validation(started, PlainDialect(), Spending(PRICES))  # type: ignore[arg-type]
+    key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
+    validation.look_at(RecordedEvaluation(key, CASE, history()))
+    counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
+    found = validation.end(counts, 1)
+    assert found["passed"]
+    [finding] = found["findings"]
+    assert (finding.kind, finding.integrity) == ("not_read_again", False)
+    assert "'elsewhere'" in finding.message and "install" in finding.message
+
+
+def test_a_request_to_a_model_that_the_run_does_not_have_is_found() -> None:
+    assert "unknown_model" in sent({"messages": []}, CASE, judge="nobody", purpose="judge")
 
 
 def test_a_judge_was_sent_the_whole_question_to_judges() -> None:

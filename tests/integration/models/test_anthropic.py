@@ -13,7 +13,7 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
-from failproof_es.models.anthropic_reply import read_reply
+from failproof_es.models.anthropic.reply import read_reply
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import Form
 from failproof_es.models.reread import misread

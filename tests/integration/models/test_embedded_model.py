@@ -18,7 +18,7 @@ from failproof_es.problems import InvalidInput
 
 def servers() -> list[psutil.Process]:
     """The servers that this process started and that still run."""
-    name = "local_server.py"
+    name = "server.py"
     return [
         child
         for child in psutil.Process().children()

@@ -15,7 +15,7 @@ from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
-from failproof_es.models.local_process import MOST_SLOTS, SLOTS
+from failproof_es.models.local.process import MOST_SLOTS, SLOTS
 from tests.integration.models.test_embedded_model import servers
 
 TOKENS = 100

@@ -14,7 +14,7 @@ import pytest
 from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError, create_provider
 from failproof_es.models.clients import AnthropicClient, LocalClient, OllamaClient, OpenAIClient
-from failproof_es.models.model_client import ModelClient
+from failproof_es.models.python.model_client import ModelClient
 from tests.anthropic_server import AnthropicServer
 from tests.mock_server import MockServer
 

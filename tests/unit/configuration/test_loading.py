@@ -119,7 +119,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (
             "judge: {provider: gemini, model: m}",
             "judge.provider",
-            "'openai', 'anthropic', 'local' or 'python'",
+            "known: anthropic, local, ollama, openai, python;",
         ),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "means nothing to provider `anthropic`"),
         (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not spoken"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from failproof_es.models.event_stream import EventStream
 from failproof_es.models.http_reply import Flaw
-from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.openai.stream import StreamedReply
 
 KEEP_ALIVE = b": ping\n\n"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from failproof_es.events import Usage
 from failproof_es.models.http_reply import HttpReply, kept_headers, retry_after_s
-from failproof_es.models.openai_reply import read_reply
+from failproof_es.models.openai.reply import read_reply
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.waiting import LONGEST_S, wait_s
 

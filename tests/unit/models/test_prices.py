@@ -18,9 +18,8 @@ from genai_prices.types import ModelPrice as PublishedPrice
 
 from failproof_es.configuration.schema import Model
 from failproof_es.costs import cost_usd
-from failproof_es.engine.gate import server_of
 from failproof_es.events import ModelPrices, ModelSnapshot, Usage
-from failproof_es.models import snapshot
+from failproof_es.models import server_of, snapshot
 from failproof_es.models.prices import PriceBook, published
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

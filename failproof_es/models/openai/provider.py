@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from failproof_es.case import Turn
-from failproof_es.models.http import HttpProvider
+from failproof_es.models.http import HttpProvider, Outgoing
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.openai_reply import read_reply, read_streamed
-from failproof_es.models.openai_stream import StreamedReply
+from failproof_es.models.openai.reply import read_reply, read_streamed
+from failproof_es.models.openai.stream import StreamedReply
 from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
 
 
 class OpenAIProvider(HttpProvider):
     """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
+
+    recorded_headers = (
+        *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
+        "anthropic-ratelimit-",  # a server in between speaks for others
+    )
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent."""
@@ -41,10 +46,19 @@ class OpenAIProvider(HttpProvider):
             form.tools,
         )
 
-    def _headers(self, key: str | None) -> dict[str, str]:
+    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+        """The key, where there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
-    def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> StreamedReply | None:
+        """A server may answer whole although it was asked to stream, and says so here."""
+        content_type = headers.get("content-type", "").lower()
+        return StreamedReply() if content_type.startswith("text/event-stream") else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+        """See `HttpProvider.read`."""
         return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 

@@ -19,7 +19,7 @@ SEED = 1
 
 def main() -> None:
     """Serve until standard input ends."""
-    parser = argparse.ArgumentParser(prog="local_server")
+    parser = argparse.ArgumentParser(prog="server")
     parser.add_argument("weights")
     parser.add_argument("--name", required=True)
     parser.add_argument("--slots", type=int, default=1)
@@ -46,7 +46,7 @@ def _serve(asked: argparse.Namespace) -> xllamacpp.Server:
     parameters.n_ctx = asked.context * asked.slots
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
         threads.n_threads = asked.threads
-        threads.poll = 0  # as `local_process` says, for a library that is built without OpenMP
+        threads.poll = 0  # as `process` says, for a library that is built without OpenMP
     # An answer must not depend on what the slot answered before.
     parameters.cache_prompt = False
     parameters.sampling.seed = SEED

@@ -17,8 +17,8 @@ import orjson
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.listing import Looks
 from failproof_es.models.local_trouble import local_trouble
-from failproof_es.models.model_client import ModelClient
 from failproof_es.models.packages import package_of, said_of
 from failproof_es.models.protocol import (
     FREE,
@@ -29,6 +29,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     require_short,
 )
+from failproof_es.models.python.model_client import ModelClient
 from failproof_es.problems import InvalidInput
 
 
@@ -40,15 +41,18 @@ class PythonProvider:
     it returns, and its answer is not used.
     """
 
-    def __init__(self, model: Model, *, timeout_ms: int) -> None:
+    def __init__(self, model: Model, *, timeout_ms: int, key: str | None = None) -> None:
+        """`key` is given to the class where the model names no variable that holds one."""
         self._model = model
+        self._given_key = key
         self._timeout_s = timeout_ms / 1000
         self._client: ModelClient | None = None
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
         """See `Provider.get_completion`."""
         model = with_parameters(self._model, params)
-        once = PythonProvider(model, timeout_ms=round(self._timeout_s * 1000))
+        timeout_ms = round(self._timeout_s * 1000)
+        once = PythonProvider(model, timeout_ms=timeout_ms, key=self._given_key)
         once._client = self._constructed()
         return complete(once, model, prompt)
 
@@ -59,7 +63,11 @@ class PythonProvider:
     async def close(self) -> None:
         """Nothing to release: each call has a thread of its own."""
 
-    async def check(self, *, offline: bool = False) -> str | None:
+    async def offered(self) -> list[str]:
+        """See `Provider.offered`. There is the one class."""
+        return []
+
+    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
         """Import the class and construct it; where that must not be, see whether its key is set."""
         if offline:
             self._key()
@@ -131,7 +139,7 @@ class PythonProvider:
                 f"model {self._model.model}: the environment variable {variable} is not set",
                 remedy=f"export {variable} with the key that {self._model.class_} takes",
             )
-        return os.environ.get(variable, "") if variable else ""
+        return os.environ.get(variable, "") if variable else self._given_key or ""
 
     def _load(self) -> Callable[[str, str], ModelClient]:
         module_name, _, name = (self._model.class_ or "").partition(":")

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from failproof_es.models.cores import usable_cores
+from failproof_es.models.local.cores import usable_cores
 from failproof_es.problems import InvalidInput
 
 MOST_SLOTS = 8
@@ -23,7 +23,7 @@ _SLOTS_ON_A_CORE = 2
 """The weights are read once for the next token of all slots, so two take little more than one."""
 SLOTS = min(_SLOTS_ON_A_CORE * usable_cores(), MOST_SLOTS)
 """How many requests it answers side by side. What it is sent beyond that would wait inside it."""
-_SERVER = Path(__file__).with_name("local_server.py")
+_SERVER = Path(__file__).with_name("server.py")
 """Run as a file: as a module of this package it would import the whole package first."""
 _UNHURRIED = {"OMP_WAIT_POLICY": "passive"}
 """A thread that waits for another one sleeps: where it spins on a busy machine it holds the core

@@ -11,9 +11,11 @@ from typing import Any
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
 from failproof_es.models.completion import complete, with_parameters
-from failproof_es.models.local_process import LocalProcess
-from failproof_es.models.local_progress import Progress
-from failproof_es.models.openai import OpenAIProvider
+from failproof_es.models.listing import Looks
+from failproof_es.models.local.process import LocalProcess
+from failproof_es.models.local.progress import Progress
+from failproof_es.models.local.weights import INSTALLABLE, find, location
+from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import (
     FREE,
     Answer,
@@ -22,7 +24,6 @@ from failproof_es.models.protocol import (
     OnText,
     PreparedRequest,
 )
-from failproof_es.models.weights import find
 from failproof_es.web.client import UNUSABLE, fetch, open_client
 
 _LONGEST_MS = 7 * 24 * 60 * 60 * 1000
@@ -55,10 +56,15 @@ class LocalProvider:
         once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
         return complete(once, model, prompt)
 
-    async def check(self, *, offline: bool = False) -> str | None:
+    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
         """Are the weights there, and the right ones? Nothing is asked of anybody."""
         await asyncio.to_thread(find, self._model.model)
         return None
+
+    async def offered(self) -> list[str]:
+        """See `Provider.offered`. The models whose weights are here."""
+        there = [name for name, weights in INSTALLABLE.items() if location(weights)]
+        return [self._model.model, *there]
 
     async def open(self) -> None:
         """Start the server, unless somebody did, and wait until it listens.

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from failproof_es.case import Turn
-from failproof_es.models.anthropic_reply import read_reply
-from failproof_es.models.http import HttpProvider
+from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
+from failproof_es.models.anthropic.reply import read_reply
+from failproof_es.models.http import HttpProvider, Outgoing
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.openai_stream import StreamedReply
 from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
 
-BASE_URL = "https://api.anthropic.com/v1"
 _API_VERSION = "2023-06-01"
-BETWEEN_SYSTEM_TURNS = "\n\n"
-"""What joins them in the one text that the API takes."""
 
 
 class AnthropicProvider(HttpProvider):
     """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
+
+    recorded_headers = ("anthropic-organization-id", "anthropic-ratelimit-")
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
@@ -44,11 +43,18 @@ class AnthropicProvider(HttpProvider):
             f"{self._base_url}/messages", orjson.dumps({**body, **model.parameters}), form.tools
         )
 
-    def _headers(self, key: str | None) -> dict[str, str]:
+    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+        """The version of the API that is spoken, and the key."""
         version = {"anthropic-version": _API_VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
-    def _read(self, reply: HttpReply, stream: StreamedReply | None) -> Answer:
+    async def offered(self) -> list[str]:
+        """See `Provider.offered`. Its list leaves out the aliases that it answers to."""
+        return []
+
+    @staticmethod
+    def read(reply: HttpReply, stream: None) -> Answer:
+        """See `HttpProvider.read`."""
         return read_reply(reply)
 
 

@@ -1,0 +1,124 @@
+"""What a configuration asks of a provider: which settings its entries of `models:` may have.
+
+The registry of providers stands here, because a configuration is checked before anything else.
+What else a provider is, `failproof_es.models.provider_type` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from failproof_es.entry_points import EntryPoints
+
+if TYPE_CHECKING:
+    from failproof_es.configuration.schema import Model
+
+SEAM = 1
+"""The version of the seam. It grows when a provider written for an older one would not work."""
+GROUP = "failproof_es.providers"
+"""The group of entry points. The name of one is what `provider:` says in a configuration; what it
+points to is an instance of a provider type."""
+RESERVED = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
+"""What `parameters` may not hold at most providers: it has a key of its own, or is not measured."""
+SETTINGS = ("base_url", "class", "api_key_env", "options")
+"""The keys of an entry that a provider takes or does not."""
+
+
+class EntryProblem(NamedTuple):
+    """What is wrong with an entry of `models:`."""
+
+    field: str
+    """The key of the entry, e.g. `base_url`."""
+    message: str
+    """Reads on after the key: `base_url: is missing`."""
+    remedy: str | None = None
+    """What to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a provider can do. What it can't is refused in a configuration, or left out."""
+
+    tools: bool
+    """A request can offer tools, and an answer call them."""
+    schema: bool
+    """A reply can be held to a JSON Schema."""
+    streaming: bool
+    """An answer can come piece by piece."""
+    seed: bool = True
+    """A request can carry a seed."""
+    shows_version: bool = True
+    """An answer names the model that gave it, so that its version can be checked."""
+
+
+class EntryRules(Protocol):
+    """The part of a provider type that a configuration reads. All of it is pure."""
+
+    @property
+    def name(self) -> str:
+        """The word for it in a configuration: the name of its entry point."""
+
+    @property
+    def seam(self) -> int:
+        """The `SEAM` that it was written for."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """Those of `SETTINGS` that mean something to it."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Those of `SETTINGS` that it can't do without."""
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """What `parameters` may not hold. See `RESERVED`."""
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """The environment variable that holds the key where an entry names none.
+
+        Nothing where it isn't certain that the server behind the URL is the vendor's own: a
+        key must not go to another one unless somebody says so.
+        """
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """What else is wrong with an entry, beside what follows from the above."""
+
+
+MEMBERS = (
+    *("name", "seam", "capabilities", "takes", "needs", "reserved", "default_key_variable"),
+    *("problems", "base_url", "server", "most_at_once", "secret_variables", "destination"),
+    *("looked_at", "snapshot", "packages", "too_weak_to_judge", "price_source", "create"),
+    *("fetch_model", "read_again", "sent_whole"),
+)
+"""What a provider type has to have."""
+
+
+def _fault(offered: Any, name: str) -> str | None:
+    """Why what an entry point offers is no provider type of this seam."""
+    if isinstance(offered, type):
+        return "is a class: the entry point has to name an instance of it"
+    seam = getattr(offered, "seam", None)
+    if seam != SEAM:
+        return f"was written for version {seam} of the seam; this program has version {SEAM}"
+    if missing := [member for member in MEMBERS if not hasattr(offered, member)]:
+        return f"lacks {', '.join(missing)}"
+    return None if offered.name == name else f"calls itself {offered.name!r}"
+
+
+PROVIDERS: EntryPoints[Any] = EntryPoints(
+    GROUP, "provider", _fault, "see docs/providers.md for what a provider has to be"
+)
+"""Every provider that can be named. Loaded when it is; `provider_type` has the type of one."""
+
+
+def rules_of(name: str) -> EntryRules:
+    """The provider of that name. Raises `InvalidInput` as `EntryPoints.load` does."""
+    rules: EntryRules = PROVIDERS.load(name)
+    return rules

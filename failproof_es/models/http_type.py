@@ -1,0 +1,69 @@
+"""What all provider types have in common whose models are asked over HTTP."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from failproof_es.body import raw_body
+from failproof_es.configuration.schema import Model
+from failproof_es.events import ResponseReceived
+from failproof_es.models.protocol import Answer, Provider
+from failproof_es.models.provider_type import BaseProviderType
+from failproof_es.problems import InvalidInput
+
+if TYPE_CHECKING:
+    from failproof_es.models.http import HttpProvider
+
+
+class HttpProviderType(BaseProviderType):
+    """A provider whose models stand behind a base URL.
+
+    A subclass gives `name`, `capabilities` and `implementation`; `default_base_url` where the
+    vendor has one.
+    """
+
+    takes = frozenset({"base_url", "api_key_env"})
+    default_base_url: str | None = None
+
+    @abstractmethod
+    def implementation(self) -> type[HttpProvider]:
+        """The class that asks. Import it here: its HTTP client is needed by nobody else."""
+
+    def base_url(self, model: Model) -> str | None:
+        """See `ProviderType`."""
+        return model.base_url or self.default_base_url
+
+    def create(
+        self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
+    ) -> Provider:
+        """See `ProviderType`."""
+        base_url = self.base_url(model)
+        if base_url is None:
+            said = f"model {model.model}: provider `{self.name}` needs `base_url`"
+            raise InvalidInput.because(said)
+        kind = self.implementation()
+        return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
+
+    def looked_at(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        base_url = self.base_url(model) or ""
+        if offline:
+            return f"not looked at (--offline): {base_url}"
+        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
+        return f"sent GET {base_url.rstrip('/')}{self.implementation().listing_path} {key}"
+
+    def read_again(self, response: ResponseReceived) -> Answer | None:
+        """See `ProviderType`. By the same functions that read the reply when it came."""
+        from failproof_es.models.http_reply import Flaw, HttpReply
+
+        body = raw_body(response) or b""
+        reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
+        kind = self.implementation()
+        stream = kind.stream_of(reply.headers)
+        try:
+            if stream is not None:
+                stream.feed(body)
+        except Flaw as flaw:
+            raise reply.error(flaw) from None
+        return kind.read(reply, stream)

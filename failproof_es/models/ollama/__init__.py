@@ -1,0 +1,62 @@
+"""Ollama's own API: `/api/chat`, with its options, schemas, tools and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+
+if TYPE_CHECKING:
+    from failproof_es.models.ollama.provider import OllamaProvider
+
+
+class OllamaType(HttpProviderType):
+    """A server of one's own, on this machine unless a base URL says otherwise."""
+
+    name = "ollama"
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    default_base_url = "http://127.0.0.1:11434"
+    reserved = frozenset(
+        {
+            *("model", "messages", "stream", "tools", "format", "options"),
+            *("temperature", "seed", "num_predict", "max_tokens"),
+        }
+    )
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """OLLAMA_API_KEY behind the vendor's own URL; a server of one's own takes no key."""
+        try:
+            parts = urlsplit(base_url or "")
+        except ValueError:  # no URL: the rules say so
+            return None
+        own = (parts.scheme, parts.hostname) == ("https", "ollama.com")
+        return "OLLAMA_API_KEY" if own else None
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A URL of the half that speaks as OpenAI does."""
+        path = (model.base_url or "").rstrip("/").rpartition("/")[2]
+        if path in ("v1", "api"):
+            said = f"ends in /{path}: provider `ollama` puts its own paths after it"
+            remedy = f"leave out /{path}"
+            if path == "v1":
+                remedy += ", or name provider `openai`, whose paths these are"
+            yield EntryProblem("base_url", said, remedy)
+
+    def implementation(self) -> type[OllamaProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.ollama.provider import OllamaProvider
+
+        return OllamaProvider
+
+    async def fetch_model(self, model: Model) -> bool:
+        """See `ProviderType`."""
+        from failproof_es.models.ollama.pull import pull
+
+        return await pull(self.base_url(model) or "", model.model)
+
+
+PROVIDER = OllamaType()

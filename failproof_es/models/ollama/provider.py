@@ -1,0 +1,213 @@
+"""Asking Ollama: the request, and what comes of it, whole or line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.events import ToolCall, Usage
+from failproof_es.models.http import HttpProvider, Outgoing
+from failproof_es.models.http_reply import (
+    Flaw,
+    HttpReply,
+    count_or_none,
+    document_of,
+    json_text,
+    name_or_none,
+    read_document,
+    require_few_calls,
+    require_no_error,
+)
+from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+from failproof_es.web.bounded_json import read_json
+
+_BESIDE_OPTIONS = frozenset(
+    {"keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"}
+)
+"""Parameters that stand in the request itself; every other one is an option of the model."""
+_NO_ANSWER = frozenset({"load", "unload"})
+"""Why a server is done that has only loaded a model, or forgotten it."""
+
+
+class OllamaProvider(HttpProvider):
+    """One model behind `{base_url}/api/chat`. Sends each request once, as prepared."""
+
+    listing_path = "/api/tags"
+
+    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+        """The exact bytes to be sent. It would stream unless told not to."""
+        model = self._model
+        beside = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
+        options = {k: v for k, v in model.parameters.items() if k not in _BESIDE_OPTIONS}
+        body: dict[str, Any] = {
+            "model": model.model,
+            "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+            "stream": model.stream,
+            "options": {
+                "num_predict": model.max_tokens,
+                "temperature": model.temperature,
+                **({} if model.seed is None else {"seed": model.seed}),
+                **options,
+            },
+        }
+        if form.tools:
+            body["tools"] = [_stub(name) for name in form.tools]
+        if form.schema is not None and model.structured_output:
+            body["format"] = form.schema
+        where = f"{self._base_url}/api/chat"
+        return PreparedRequest(where, orjson.dumps({**body, **beside}), form.tools)
+
+    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+        """The key, where there is one: a server behind a proxy, or the vendor's own."""
+        return {} if key is None else {"authorization": f"Bearer {key}"}
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> StreamedLines | None:
+        """Lines of JSON, where the server says that they are."""
+        content_type = headers.get("content-type", "").lower()
+        return StreamedLines() if content_type.startswith("application/x-ndjson") else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedLines | None) -> Answer:
+        """See `HttpProvider.read`."""
+        if stream is None or reply.status != 200:
+            return read_document(reply, partial(_answer, reply))
+        try:
+            return _answer(reply, stream.document())
+        except Flaw as flaw:
+            raise reply.error(flaw) from None
+
+    @staticmethod
+    def listed(listing: bytes) -> list[str]:
+        """See `HttpProvider.listed`."""
+        try:
+            return [str(entry["name"]) for entry in read_json(listing)["models"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError("this is no list of models") from error
+
+
+class StreamedLines:
+    """A reply that comes as lines of JSON, put together as one that came whole."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        """The pieces of the line that has begun: joined once, when it ends."""
+        self._text: list[str] = []
+        self._calls: list[Any] = []
+        self._model: Any = None
+        self._last: dict[str, Any] | None = None
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `Flaw`."""
+        before = len(self._text)
+        *ended, rest = piece.split(b"\n")
+        for end in ended:
+            self._line.append(end)
+            self._end_line()
+        if rest:
+            self._line.append(rest)
+        return "".join(self._text[before:])
+
+    def document(self) -> dict[str, Any]:
+        """The reply as a server that doesn't stream would have sent it.
+
+        Raises `Flaw` when the stream ended before the reply did.
+        """
+        self._end_line()
+        if self._last is None:
+            came = sum(map(len, self._text))
+            raise Flaw(
+                "stream_broken",
+                f"the stream ended before the reply did, after {came} characters of text",
+                "transient",
+            )
+        message = {"content": "".join(self._text), "tool_calls": self._calls}
+        return {**self._last, "message": message}
+
+    def _end_line(self) -> None:
+        line = b"".join(self._line).strip()
+        self._line.clear()
+        if not line:
+            return
+        if self._last is not None:
+            raise _malformed("the stream goes on after it was done")
+        part = require_no_error(document_of(line))
+        message = part.get("message")
+        if not isinstance(message, dict):
+            raise _malformed("a line of the stream holds no message")
+        model = part.get("model")
+        if self._model not in (None, model):
+            raise _malformed("the stream names two models")
+        self._model = model
+        text = message.get("content")
+        if not isinstance(text, str | None):
+            raise _malformed("`content` of a line is not text")
+        self._text.append(text or "")
+        self._calls += _listed_calls(message)
+        require_few_calls(len(self._calls))
+        if part.get("done") is True:
+            self._last = part
+
+
+def _answer(reply: HttpReply, document: Any) -> Answer:
+    """Raises `Flaw`."""
+    document = require_no_error(document)
+    reason = name_or_none(document.get("done_reason"))
+    if document.get("done") is not True:
+        raise _malformed("the reply does not say that it is done")
+    if reason in _NO_ANSWER:
+        raise Flaw("empty_choices", f"the server only did this: {reason}", "transient")
+    message = document.get("message")
+    if not isinstance(message, dict):
+        raise _malformed("the reply holds no message")
+    text, calls = message.get("content"), _listed_calls(message)
+    require_few_calls(len(calls))
+    if not isinstance(text, str) and not calls:
+        raise Flaw("missing_content", "the message has no content", "transient")
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text=text if isinstance(text, str) else "",
+        latency_ms=reply.latency_ms,
+        finish_reason=reason,
+        tool_calls=tuple(map(_call, calls)),
+        model=name_or_none(document.get("model")),
+        usage=Usage(
+            input_tokens=count_or_none(document.get("prompt_eval_count")),
+            output_tokens=count_or_none(document.get("eval_count")),
+        ),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def _listed_calls(message: dict[str, Any]) -> list[Any]:
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise _malformed("`tool_calls` is not a list")
+    return calls
+
+
+def _call(value: Any) -> ToolCall:
+    function = value.get("function") if isinstance(value, dict) else None
+    if not isinstance(function, dict):
+        raise _malformed("a tool call holds no function")
+    name, given = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not name or not isinstance(given, dict):
+        raise _malformed("a tool call lacks its name or its arguments")
+    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(given))
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    parameters = {"type": "object", "properties": {}, "additionalProperties": True}
+    described = {"name": name, "description": f"The tool {name}.", "parameters": parameters}
+    return {"type": "function", "function": described}
+
+
+def _malformed(message: str) -> Flaw:
+    return Flaw("malformed_response", message, "transient")

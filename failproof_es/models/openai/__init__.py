@@ -1,0 +1,46 @@
+"""OpenAI's chat completions, which most servers speak."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities
+
+if TYPE_CHECKING:
+    from failproof_es.models.openai.provider import OpenAIProvider
+
+
+class OpenAIType(HttpProviderType):
+    """Any server that speaks as OpenAI does, so it has no URL of its own."""
+
+    name = "openai"
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    needs = frozenset({"base_url"})
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """OPENAI_API_KEY behind OpenAI's own URL, and behind no other."""
+        try:
+            parts = urlsplit(base_url or "")
+            port = parts.port or 443
+        except ValueError:  # no URL: the rules say so
+            return None
+        own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
+        return "OPENAI_API_KEY" if own else None
+
+    def implementation(self) -> type[OpenAIProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.openai.provider import OpenAIProvider
+
+        return OpenAIProvider
+
+    async def fetch_model(self, model: Model) -> bool:
+        """See `ProviderType`. Ollama can, which speaks this protocol, too."""
+        from failproof_es.models.ollama.pull import pull
+
+        return model.base_url is not None and await pull(model.base_url, model.model)
+
+
+PROVIDER = OpenAIType()

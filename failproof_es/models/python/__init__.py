@@ -1,0 +1,65 @@
+"""A class of the user's own, with `get_completion` (specification 000 § 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.configuration.schema import Model
+from failproof_es.events import ModelSnapshot
+from failproof_es.models.packages import package_of
+from failproof_es.models.provider_type import BaseProviderType, Capabilities, PriceSource
+
+if TYPE_CHECKING:
+    from failproof_es.models.python.provider import PythonProvider
+
+
+class PythonType(BaseProviderType):
+    """It is given a prompt and parameters, and returns text: there are no raw bytes to read."""
+
+    name = "python"
+    takes = frozenset({"class", "api_key_env"})
+    needs = frozenset({"class"})
+    capabilities = Capabilities(tools=False, schema=False, streaming=False, shows_version=False)
+
+    def destination(self, model: Model) -> str:
+        """See `ProviderType`."""
+        return f"the class {model.class_}"
+
+    def looked_at(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        if offline:
+            return f"not constructed (--offline): the class {model.class_}"
+        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
+        return f"constructed the class {model.class_} {key}"
+
+    def packages(self, model: Model) -> Mapping[str, str]:
+        """See `ProviderType`. The package that the class is of, where it is of one."""
+        package = package_of(model.class_ or "")
+        return {} if package is None else dict([package])
+
+    def price_source(self, model: ModelSnapshot) -> PriceSource | None:
+        """See `ProviderType`. What a class asks, and of whom, nobody knows."""
+        return None
+
+    def create(
+        self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
+    ) -> PythonProvider:
+        """See `ProviderType`."""
+        from failproof_es.models.python.provider import PythonProvider
+
+        return PythonProvider(model, timeout_ms=timeout_ms, key=key)
+
+    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. All messages stand in one prompt."""
+        try:
+            prompt = orjson.loads(body)["prompt"]
+            return all(turn.content in prompt for turn in messages)
+        except (orjson.JSONDecodeError, LookupError, TypeError):
+            return False
+
+
+PROVIDER = PythonType()

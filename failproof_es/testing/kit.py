@@ -1,0 +1,39 @@
+"""What the tests of a contract share."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from failproof_es.case import Turn
+
+KEY = "sk-canary-0123456789abcdef"
+KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
+ODD = 'tab\t "quoted" {{x}} \x00 \u202e naïve \U0001f600'
+"""A text that has to arrive as it is."""
+SCHEMA = {"type": "object", "properties": {"zyzzyva": {"type": "string"}}}
+
+
+@contextmanager
+def key_set() -> Iterator[None]:
+    """A key is in the environment meanwhile."""
+    before = os.environ.get(KEY_VARIABLE)
+    os.environ[KEY_VARIABLE] = KEY
+    try:
+        yield
+    finally:
+        os.environ.pop(KEY_VARIABLE, None)
+        if before is not None:
+            os.environ[KEY_VARIABLE] = before
+
+
+def ask(text: str) -> Sequence[Turn]:
+    """One question."""
+    return [Turn(role="user", content=text)]
+
+
+def told(error: BaseException) -> str:
+    """All that an error says, with everything that it came of."""
+    return "".join(traceback.format_exception(error))

@@ -1,0 +1,279 @@
+"""The other side of a provider under test: a server, or whatever it asks, told what to say."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Protocol
+
+
+class Fault(Enum):
+    """What a server may do in place of a good answer."""
+
+    ERROR_OBJECT = auto()
+    """Status 200 with an error object."""
+    EMPTY = auto()
+    """An answer without a choice, a message, a content: whatever holds it is empty."""
+    WITHOUT_CONTENT = auto()
+    """A message without content."""
+    CUT_STREAM = auto()
+    """A stream that ends before the reply does. Only for what streams."""
+    RATE_LIMITED = auto()
+    """429 with `Retry-After: 7`."""
+    UNAUTHORIZED = auto()
+    """401."""
+    NOT_FOUND = auto()
+    """404."""
+    SERVER_ERROR = auto()
+    """500; of what is no server: it raises."""
+    CUT = auto()
+    """The connection ends without a reply."""
+    SILENT = auto()
+    """Nothing comes."""
+    WRONG_MODEL = auto()
+    """A good answer of a model called `another`."""
+    NOT_JSON = auto()
+    """Status 200 with the beginning of a document; of what is no server: not text."""
+    TOO_LARGE = auto()
+    """More text than any answer has."""
+    WITHOUT_USAGE = auto()
+    """A good answer that doesn't say what it used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it came."""
+
+    method: str
+    path: str
+    """With its query."""
+    headers: dict[str, str]
+    """By lower-case name."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP reply, its body in the pieces in which it is written."""
+
+    status: int
+    pieces: Sequence[bytes]
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes:
+        """All of it."""
+        return b"".join(self.pieces)
+
+
+class OtherSide(Protocol):
+    """What a provider asks, in this process. For one event loop."""
+
+    asked: list[Asked]
+    """Every request for an answer so far, the first one first."""
+    looked: int
+    """How often the list of models was asked for."""
+    sent: bytes
+    """The body of the last reply."""
+    offered: list[str]
+    """The models that it lists."""
+    refuses_looks: bool
+    """Whether it says 401 to whoever asks for the list of models."""
+
+    async def start(self) -> None:
+        """Begin to answer."""
+
+    async def stop(self) -> None:
+        """Close everything."""
+
+    def say(self, text: str, fault: Fault | None = None) -> None:
+        """What is answered from now on."""
+
+    def call(self, name: str, arguments: dict[str, object]) -> None:
+        """Answer with a call of this tool from now on."""
+
+
+class Wire(ABC):
+    """How a provider's server writes: its real format, as its vendor documents it."""
+
+    @abstractmethod
+    def answer(
+        self,
+        asked: Asked,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: tuple[str, dict[str, object]] | None = None,
+    ) -> Reply:
+        """A good answer, streamed in several pieces where that is asked for.
+
+        Of the model that was asked, unless one is named. With 10 tokens asked and 5 answered,
+        or without a word of that.
+        """
+
+    @abstractmethod
+    def error(self, status: int, message: str) -> Reply:
+        """An error object under any status."""
+
+    @abstractmethod
+    def listing(self, names: Sequence[str]) -> Reply:
+        """The list of models."""
+
+    def empty(self, asked: Asked) -> Reply:
+        """See `Fault.EMPTY`."""
+        return Reply(200, [b"{}"])
+
+    @abstractmethod
+    def without_content(self, asked: Asked) -> Reply:
+        """See `Fault.WITHOUT_CONTENT`."""
+
+    def cut_stream(self, asked: Asked, text: str) -> Reply:
+        """See `Fault.CUT_STREAM`. All pieces of a good answer but the last ones."""
+        whole = self.answer(asked, text)
+        return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
+
+    def is_look(self, asked: Asked) -> bool:
+        """Whether that asks for the list of models."""
+        return asked.method == "GET"
+
+
+class FakeServer:
+    """An `OtherSide` on loopback that writes what a `Wire` says, faults included."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._text = ""
+        self._fault: Fault | None = None
+        self._call: tuple[str, dict[str, object]] | None = None
+        self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
+        self.asked: list[Asked] = []
+        self.looked = 0
+        self.sent = b""
+        self.offered: list[str] = []
+        self.refuses_looks = False
+        self.url = ""
+        """Where it is, without a path, once it was started."""
+
+    def say(self, text: str, fault: Fault | None = None) -> None:
+        """See `OtherSide`."""
+        self._text, self._fault, self._call = text, fault, None
+
+    def call(self, name: str, arguments: dict[str, object]) -> None:
+        """See `OtherSide`."""
+        self._text, self._fault, self._call = "", None, (name, arguments)
+
+    async def start(self) -> None:
+        """See `OtherSide`."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def stop(self) -> None:
+        """See `OtherSide`."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
+
+    def reply(self, asked: Asked) -> Reply | None:
+        """What is said to a request for an answer; `None` where there is to be no reply."""
+        wire, text = self._wire, self._text
+        match self._fault:
+            case None:
+                return wire.answer(asked, text, call=self._call)
+            case Fault.ERROR_OBJECT:
+                return wire.error(200, "this can't be answered")
+            case Fault.EMPTY:
+                return wire.empty(asked)
+            case Fault.WITHOUT_CONTENT:
+                return wire.without_content(asked)
+            case Fault.CUT_STREAM:
+                return wire.cut_stream(asked, text)
+            case Fault.RATE_LIMITED:
+                said = wire.error(429, "slow down")
+                return Reply(429, said.pieces, said.content_type, {"retry-after": "7"})
+            case Fault.UNAUTHORIZED:
+                return wire.error(401, "who are you?")
+            case Fault.NOT_FOUND:
+                return wire.error(404, "there is no such model")
+            case Fault.SERVER_ERROR:
+                return wire.error(500, "it broke")
+            case Fault.WRONG_MODEL:
+                return wire.answer(asked, text, model="another")
+            case Fault.NOT_JSON:
+                return Reply(200, [wire.answer(asked, text).body[:20]])
+            case Fault.TOO_LARGE:
+                return wire.answer(asked, "a" * 2**23)
+            case Fault.WITHOUT_USAGE:
+                return wire.answer(asked, text, usage=False)
+        return None
+
+    # -- the server ------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            while await self._exchange(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # whoever asked is gone, or `stop` was called: nobody waits for this
+        finally:
+            self._serving.discard(task)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        asked = await _read(reader)
+        if self._wire.is_look(asked):
+            self.looked += 1
+            refused = self._wire.error(401, "who are you?")
+            await _write(writer, refused if self.refuses_looks else self._listing())
+            return True
+        self.asked.append(asked)
+        reply = self.reply(asked)
+        if reply is None:
+            if self._fault is Fault.SILENT:
+                await asyncio.sleep(3600)
+            return False
+        self.sent = reply.body
+        await _write(writer, reply)
+        return True
+
+    def _listing(self) -> Reply:
+        return self._wire.listing(self.offered)
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    method, path, _ = head[0].split(" ")
+    pairs = (line.partition(":") for line in head[1:] if line)
+    headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Asked(method, path, headers, body)
+
+
+async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
+    head = {
+        "content-type": reply.content_type,
+        "transfer-encoding": "chunked",
+        "connection": "keep-alive",
+        **reply.headers,
+    }
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    writer.write(f"HTTP/1.1 {reply.status} said\r\n{lines}\r\n".encode())
+    for piece in filter(None, reply.pieces):
+        writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        await writer.drain()
+        await asyncio.sleep(0.001)  # or else pieces arrive as one
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()

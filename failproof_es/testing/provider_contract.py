@@ -1,0 +1,433 @@
+"""What every provider promises, as tests that any provider can be put through.
+
+    class TestMine(ProviderContract):
+        provider = "mine"
+
+        def other_side(self) -> OtherSide:
+            return FakeServer(MineWire())       # how the vendor's server writes
+
+        def settings(self, side: OtherSide) -> dict[str, Any]:
+            return {"model": "m-1", "base_url": side.url}
+
+The provider has to be installed: it is found under its name, as in a run. Every test runs against
+a new other side, in an event loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+from unittest import SkipTest
+from uuid import UUID
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.configuration.schema import Model
+from failproof_es.engine.attempt_events import Stamp, response_received
+from failproof_es.engine.redaction import Redactor
+from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
+from failproof_es.events import RequestSent, ResponseReceived
+from failproof_es.models import snapshot
+from failproof_es.models.answered import require_model
+from failproof_es.models.listing import Looks
+from failproof_es.models.protocol import FREE, Answer, Form, ModelError, Provider
+from failproof_es.models.provider_type import ProviderType, provider_type
+from failproof_es.models.reread import misread
+from failproof_es.problems import InvalidInput
+from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, told
+from failproof_es.testing.other_side import Fault, OtherSide
+
+PATIENCE_MS = 20_000
+
+Work = Callable[[OtherSide, Provider], Awaitable[None]]
+
+
+class ProviderContract:
+    """Subclass it, give what is abstract, and have `pytest` collect the subclass."""
+
+    provider: str
+    """Its name."""
+    unable: Collection[Fault] = ()
+    """What can't happen to it: there is no HTTP status where nothing is asked over HTTP."""
+    kinds: Mapping[Fault, Collection[str]] = {}
+    """Kinds of errors other than those of `KINDS`, which are those of what is asked over HTTP."""
+    keeps_bodies = True
+    """Whether raw bytes come: kept with an error, and read again from the record."""
+    lists_models = True
+    """Whether the other side is asked for its models before a run."""
+
+    @abstractmethod
+    def other_side(self) -> OtherSide:
+        """A new one, not yet started."""
+
+    @abstractmethod
+    def settings(self, side: OtherSide) -> dict[str, Any]:
+        """An entry of `models:` for it, without `provider` and `api_key_env`."""
+
+    def create(self, side: OtherSide, model: Model, timeout_ms: int) -> Provider:
+        """Who asks it. Override where that takes more than what the configuration says."""
+        return self.type.create(model, timeout_ms=timeout_ms, connections=2)
+
+    # -- what it is ------------------------------------------------------------------------
+
+    def test_it_is_found_under_its_name(self) -> None:
+        assert self.type.name == self.provider in PROVIDERS
+        needed = self.type.needs - self.type.takes
+        assert not needed, f"it needs {needed} and does not take it"
+
+    def test_what_is_recorded_of_it_is_the_same_each_time_and_holds_no_key(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            model = self.model(side)
+            first, second = snapshot(model, "k"), snapshot(model, "k")
+            assert first == second
+            assert KEY not in first.model_dump_json()
+            assert KEY not in self.type.destination(model)
+            for offline in (True, False):
+                assert KEY not in self.type.looked_at(model, offline=offline)
+            assert self.type.server(model)
+
+        self._with(work)
+
+    # -- preparing -------------------------------------------------------------------------
+
+    def test_preparing_is_pure_and_the_same_each_time(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            turns = ask(ODD)
+            first = provider.prepare(turns)
+            assert first == provider.prepare(turns)
+            other = self.create(side, self.model(side), PATIENCE_MS)
+            assert first == other.prepare(turns)
+            await other.close()
+            assert not side.asked
+            assert KEY.encode() not in first.body and KEY not in first.endpoint
+            first.body.decode("utf-8")
+
+        self._with(work)
+
+    def test_a_request_is_seen_to_hold_all_that_was_to_be_asked_and_nothing_less(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            turns = [
+                Turn(role="system", content="Be brief."),
+                *ask(ODD),
+                Turn(role="assistant", content="Yes?"),
+                *ask("Go on."),
+            ]
+            body = provider.prepare(turns).body
+            assert self.type.sent_whole(body, turns)
+            for number, turn in enumerate(turns):
+                longer = turn.model_copy(update={"content": f"{turn.content}!?"})
+                asked = [*turns[:number], longer, *turns[number + 1 :]]
+                assert not self.type.sent_whole(body, asked), f"turn {number}"
+            for unreadable in (b"", b"[]", b"{}", b'{"messages": 7}', b"\xff"):
+                assert not self.type.sent_whole(unreadable, turns)
+
+        self._with(work)
+
+    def test_tools_are_offered_as_far_as_it_says_that_it_can(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            prepared = provider.prepare(ask("hi"), Form(tools=("zyzzyva",)))
+            can = self.type.capabilities.tools
+            assert prepared.tools == (("zyzzyva",) if can else ())
+            assert (b"zyzzyva" in prepared.body) == can
+
+        self._with(work)
+
+    def test_a_reply_is_held_to_a_schema_as_far_as_it_says_that_it_can(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            form = Form(schema=SCHEMA)
+            assert b"zyzzyva" not in provider.prepare(ask("hi"), form).body, "nobody wants that"
+            if self.type.capabilities.schema:
+                model = self.model(side, structured_output=True)
+                held = self.create(side, model, PATIENCE_MS)
+                assert b"zyzzyva" in held.prepare(ask("hi"), form).body
+                await held.close()
+
+        self._with(work)
+
+    def test_a_seed_and_parameters_are_sent(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            seed = {"seed": 90817263} if self.type.capabilities.seed else {}
+            asked = self.model(side, **seed, max_tokens=4711, parameters={"top_p": 0.8125})
+            seeded = self.create(side, asked, PATIENCE_MS)
+            body = seeded.prepare(ask("hi")).body
+            await seeded.close()
+            assert b"4711" in body and b"0.8125" in body
+            assert (b"90817263" in body) == self.type.capabilities.seed
+
+        self._with(work)
+
+    # -- one answer ------------------------------------------------------------------------
+
+    def test_one_call_is_one_request_and_one_answer(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say(ODD)
+            request = provider.prepare(ask("What?"))
+            answer = await provider.send(request)
+            assert answer.text == ODD
+            assert answer.body == side.sent
+            assert [each.body for each in side.asked] == [request.body]
+            assert answer.latency_ms > 0
+
+        self._with(work)
+
+    def test_an_answer_says_what_it_used_or_that_it_is_not_known(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say("yes")
+            used = (await provider.send(provider.prepare(ask("hi")))).usage
+            assert used.input_tokens in (10, None) and used.output_tokens in (5, None)
+            side.say("yes", Fault.WITHOUT_USAGE)
+            answer = await provider.send(provider.prepare(ask("hi")))
+            assert answer.usage.input_tokens is None and answer.usage.output_tokens is None
+
+        self._with(work, Fault.WITHOUT_USAGE)
+
+    def test_another_model_is_seen_by_its_name(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            asked = self.model(side).model
+            side.say("yes")
+            require_model(asked, None, (await provider.send(provider.prepare(ask("hi")))).model)
+            side.say("yes", Fault.WRONG_MODEL)
+            answer = await provider.send(provider.prepare(ask("hi")))
+            try:
+                require_model(asked, None, answer.model)
+            except ModelError:
+                return
+            raise AssertionError("an answer of another model is taken")
+
+        self._with(work, Fault.WRONG_MODEL)
+
+    def test_a_tool_call_is_an_answer(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.call("zyzzyva", {"q": ODD})
+            answer = await provider.send(provider.prepare(ask("hi"), Form(tools=("zyzzyva",))))
+            [called] = answer.tool_calls
+            assert called.name == "zyzzyva" and orjson.loads(called.arguments) == {"q": ODD}
+            assert self._misread(provider, answer) is None
+
+        if not self.type.capabilities.tools:
+            raise SkipTest("it offers no tools")
+        self._with(work)
+
+    def test_an_answer_can_come_piece_by_piece(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say(ODD)
+            pieces: list[str] = []
+            answer = await provider.send(provider.prepare(ask("hi")), pieces.append)
+            assert "".join(pieces) == answer.text == ODD
+            assert len(pieces) > 1 and answer.first_token_ms is not None
+            assert answer.body == side.sent
+            assert self._misread(provider, answer) is None
+
+        if not self.type.capabilities.streaming:
+            raise SkipTest("it answers whole")
+        self._with(work, stream=True)
+
+    def test_what_is_on_record_reads_as_it_did_when_it_came(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say(ODD)
+            answer = await provider.send(provider.prepare(ask("hi")))
+            assert self._misread(provider, answer) is None
+            is_read_again = self.type.read_again(self._recorded(provider, answer)) is not None
+            assert is_read_again == self.keeps_bodies
+            if not is_read_again:
+                return
+            altered = self._recorded(provider, answer).model_copy(update={"text": "another"})
+            found = misread(self.provider, altered)
+            assert found is not None and found.field == "text"
+            broken = altered.model_copy(update={"body": "no answer"})
+            found = misread(self.provider, broken)
+            assert found is not None and found.field == "body"
+
+        self._with(work)
+
+    def test_it_has_get_completion(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say(ODD)
+            params = {"top_p": 0.8125}
+            assert await asyncio.to_thread(provider.get_completion, "hi", params) == ODD
+            [asked] = side.asked
+            assert b"0.8125" in asked.body
+
+        self._with(work)
+
+    # -- one error -------------------------------------------------------------------------
+
+    def test_an_error_object_under_status_200_is_an_error(self) -> None:
+        self._fails(Fault.ERROR_OBJECT, "provider_error")
+
+    def test_an_empty_reply_is_an_error(self) -> None:
+        self._fails(Fault.EMPTY, "empty_choices", "missing_content", "malformed_response")
+
+    def test_a_message_without_content_is_an_error(self) -> None:
+        self._fails(Fault.WITHOUT_CONTENT, "missing_content", "malformed_response")
+
+    def test_half_a_stream_is_no_answer(self) -> None:
+        if not self.type.capabilities.streaming:
+            raise SkipTest("it answers whole")
+        self._fails(Fault.CUT_STREAM, "stream_broken", stream=True)
+
+    def test_a_server_that_wants_to_be_left_alone_says_for_how_long(self) -> None:
+        error = self._fails(Fault.RATE_LIMITED, "rate_limited")
+        assert (error.disposition, error.retry_after_s) == ("deferred", 7.0)
+
+    def test_a_wrong_key_stops_the_run(self) -> None:
+        assert self._fails(Fault.UNAUTHORIZED, "authentication").disposition == "halting"
+
+    def test_a_model_that_there_is_not_stops_the_run(self) -> None:
+        assert self._fails(Fault.NOT_FOUND, "not_found").disposition == "halting"
+
+    def test_a_broken_server_may_be_asked_again(self) -> None:
+        assert self._fails(Fault.SERVER_ERROR, "server_error").disposition == "transient"
+
+    def test_a_lost_connection_may_be_tried_again(self) -> None:
+        assert self._fails(Fault.CUT, "connection").disposition == "transient"
+
+    def test_what_does_not_come_is_not_waited_for(self) -> None:
+        assert self._fails(Fault.SILENT, "timeout", timeout_ms=1_500).disposition == "transient"
+
+    def test_what_is_no_document_is_no_answer(self) -> None:
+        self._fails(Fault.NOT_JSON, "malformed_response")
+
+    def test_what_is_too_long_is_no_answer(self) -> None:
+        assert self._fails(Fault.TOO_LARGE, "malformed_response").disposition == "final"
+
+    # -- before a run, and after it --------------------------------------------------------
+
+    def test_the_check_finds_what_is_there(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            assert await provider.check() is None
+            assert await provider.check(offline=True) is None
+            assert not side.asked, "a check asks for no completion"
+            if self.lists_models:
+                side.offered = ["something-else"]
+                remark = await provider.check()
+                assert remark is not None and self.model(side).model in remark
+
+        self._with(work)
+
+    def test_many_models_look_at_their_server_once(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            others = [self.create(side, self.model(side), PATIENCE_MS) for _ in range(5)]
+            looks = Looks()
+            await asyncio.gather(*(each.check(looks=looks) for each in (provider, *others)))
+            await asyncio.gather(*(each.close() for each in others))
+            assert side.looked <= 1
+
+        self._with(work)
+
+    def test_a_check_offline_asks_nobody(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            await provider.check(offline=True)
+            assert not side.asked and side.looked == 0
+
+        self._with(work)
+
+    def test_a_key_that_is_refused_or_not_set_is_said_without_being_shown(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.refuses_looks = True
+            for offline in (False, True):
+                if offline:
+                    del os.environ[KEY_VARIABLE]
+                elif not self.lists_models:
+                    continue
+                try:
+                    await provider.check(offline=offline)
+                except InvalidInput as error:
+                    assert KEY not in told(error) and KEY_VARIABLE in str(error)
+                else:
+                    raise AssertionError("nothing is said")
+
+        if "api_key_env" not in self.type.takes:
+            raise SkipTest("it takes no key")
+        self._with(work)
+
+    def test_it_can_be_opened_and_closed_twice(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            await provider.open()
+            await provider.close()
+            await provider.close()
+
+        self._with(work)
+
+    # -- how -------------------------------------------------------------------------------
+
+    @property
+    def type(self) -> ProviderType:
+        """The provider, as a run finds it."""
+        return provider_type(self.provider)
+
+    def model(self, side: OtherSide, **more: Any) -> Model:
+        """The entry of `models:` under test."""
+        key = {"api_key_env": KEY_VARIABLE} if "api_key_env" in self.type.takes else {}
+        entry = {"provider": self.provider, **self.settings(side), **key, **more}
+        return Model.model_validate(entry)
+
+    def _fails(
+        self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
+    ) -> ModelError:
+        """The error that comes of it: one, after one request, with all that came and no key."""
+        errors: list[ModelError] = []
+
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say("This is a text of some length.", fault)
+            try:
+                await provider.send(provider.prepare(ask("hi")))
+            except ModelError as raised:
+                errors.append(raised)
+            else:
+                raise AssertionError(f"{fault.name} is taken for an answer")
+            assert len(side.asked) == 1, "one call is one attempt"
+            [error] = errors
+            assert error.kind in self.kinds.get(fault, kinds), error.kind
+            if self.keeps_bodies and side.sent:
+                assert error.body and side.sent.startswith(error.body)
+                assert error.body == side.sent or fault is Fault.TOO_LARGE
+            assert KEY not in told(error), "a key stands in the error"
+            assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
+
+        self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
+        return errors[0]
+
+    def _misread(self, provider: Provider, answer: Answer) -> object:
+        return misread(self.provider, self._recorded(provider, answer))
+
+    def _recorded(self, provider: Provider, answer: Answer) -> ResponseReceived:
+        """The answer as a run records it."""
+        stamp = Stamp(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+        prepared = provider.prepare(ask("hi"), FREE)
+        request = RequestSent(
+            **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
+            endpoint=prepared.endpoint, body=prepared.body.decode(), body_sha256="",
+        )  # fmt: skip
+        state = evolve(Evaluation(), request)
+        return response_received(stamp, state, request, answer, Redactor([]))
+
+    def _with(
+        self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
+    ) -> None:
+        """Do it with a new other side and a new provider, and a key in the environment."""
+        if fault in self.unable:
+            raise SkipTest("that can't happen to it")
+
+        async def main() -> None:
+            side = self.other_side()
+            await side.start()
+            try:
+                model = self.model(side, **more)
+                side.offered = [model.model]
+                provider = self.create(side, model, timeout_ms)
+                try:
+                    await provider.open()
+                    await work(side, provider)
+                finally:
+                    await provider.close()
+            finally:
+                await side.stop()
+
+        with key_set():
+            asyncio.run(main())

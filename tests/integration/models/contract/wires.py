@@ -1,0 +1,155 @@
+"""How the servers of the providers that ship write: the formats that their vendors document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from failproof_es.testing.other_side import Asked, Reply, Wire
+
+Call = tuple[str, dict[str, object]]
+
+
+def _json(status: int, document: Any) -> Reply:
+    return Reply(status, [orjson.dumps(document)])
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[start : start + 5] for start in range(0, len(text), 5)]
+
+
+class OpenAIWire(Wire):
+    """Chat completions, whole and as server-sent events."""
+
+    def answer(
+        self,
+        asked: Asked,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        body = orjson.loads(asked.body)
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if call is not None:
+            function = {"name": call[0], "arguments": orjson.dumps(call[1]).decode()}
+            called = [{"id": "c1", "type": "function", "function": function}]
+            message = {"role": "assistant", "content": None, "tool_calls": called}
+        head = {"id": "chatcmpl-1", "model": model or body["model"]}
+        used = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        if body.get("stream"):
+            return self._streamed(head, text, used if usage else None)
+        document = {**head, "object": "chat.completion", "created": 1, "choices": [choice]}
+        return _json(200, {**document, "usage": used} if usage else document)
+
+    def _streamed(self, head: dict[str, Any], text: str, used: dict[str, int] | None) -> Reply:
+        deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant"}, None)]
+        deltas += [({"content": piece}, None) for piece in _pieces(text)]
+        deltas.append(({}, "stop"))
+        chunks: list[dict[str, Any]] = [
+            {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            for delta, reason in deltas
+        ]
+        if used is not None:
+            chunks.append({**head, "choices": [], "usage": used})
+        events = [b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks]
+        return Reply(200, [*events, b"data: [DONE]\n\n"], "text/event-stream")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"error": {"message": message, "type": "invalid", "code": None}})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return _json(200, {"object": "list", "data": [{"id": name} for name in names]})
+
+    def empty(self, asked: Asked) -> Reply:
+        return _json(200, {"id": "c", "choices": []})
+
+    def without_content(self, asked: Asked) -> Reply:
+        return _json(200, {"id": "c", "choices": [{"message": {"content": None}}]})
+
+
+class AnthropicWire(Wire):
+    """The Messages API, whole."""
+
+    def answer(
+        self,
+        asked: Asked,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        content: dict[str, Any] = {"type": "text", "text": text}
+        if call is not None:
+            content = {"type": "tool_use", "id": "toolu_1", "name": call[0], "input": call[1]}
+        document: dict[str, Any] = {
+            "id": "msg_1", "type": "message", "role": "assistant",
+            "model": model or orjson.loads(asked.body)["model"],
+            "content": [content], "stop_reason": "end_turn" if call is None else "tool_use",
+        }  # fmt: skip
+        if usage:
+            document["usage"] = {"input_tokens": 10, "output_tokens": 5}
+        return _json(200, document)
+
+    def error(self, status: int, message: str) -> Reply:
+        said = {"type": "invalid_request_error", "message": message}
+        return _json(status, {"type": "error", "error": said})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return _json(200, {"data": [{"type": "model", "id": name} for name in names]})
+
+    def empty(self, asked: Asked) -> Reply:
+        return _json(200, {"id": "msg_1", "model": "m", "content": []})
+
+    def without_content(self, asked: Asked) -> Reply:
+        return _json(200, {"id": "msg_1", "model": "m", "content": [{"type": "text"}]})
+
+
+class OllamaWire(Wire):
+    """`/api/chat`, whole and as lines of JSON; `/api/tags`."""
+
+    def answer(
+        self,
+        asked: Asked,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        body = orjson.loads(asked.body)
+        head = {"model": model or body["model"], "created_at": "2026-11-22T00:00:00Z"}
+        end: dict[str, Any] = {"done": True, "done_reason": "stop", "total_duration": 1}
+        if usage:
+            end |= {"prompt_eval_count": 10, "eval_count": 5}
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if call is not None:
+            message["tool_calls"] = [{"function": {"name": call[0], "arguments": call[1]}}]
+        if body.get("stream") is False:
+            return _json(200, {**head, "message": message, **end})
+        lines = [
+            {**head, "message": {"role": "assistant", "content": piece}, "done": False}
+            for piece in _pieces(text)
+        ]
+        lines.append({**head, "message": {**message, "content": ""}, **end})
+        written = [orjson.dumps(line) + b"\n" for line in lines]
+        return Reply(200, written, "application/x-ndjson")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"error": message})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        models = [{"name": f"{name}:latest", "model": f"{name}:latest"} for name in names]
+        return _json(200, {"models": models})
+
+    def empty(self, asked: Asked) -> Reply:
+        ended = {"done": True, "done_reason": "load"}
+        return _json(200, {"model": "m", "message": {"role": "assistant", "content": ""}, **ended})
+
+    def without_content(self, asked: Asked) -> Reply:
+        return _json(200, {"model": "m", "message": {"role": "assistant"}, "done": True})
