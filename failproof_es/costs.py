@@ -7,7 +7,7 @@ not known is `None`, never 0: no price, no count of tokens, counts that cannot b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Context, Decimal, Inexact
 
@@ -71,33 +71,90 @@ def priced(prices: Prices, keys: Iterable[str]) -> bool:
     return all((found := prices.get(key)) is not None and found.rates for key in keys)
 
 
+def tokens_told(known: int | None, unknown: int) -> str:
+    """The known sum, and beside it how many answers it is without."""
+    if known is None:
+        return "unknown"
+    return f"{known:,}" + (f" and {unknown:,} unknown" if unknown else "")
+
+
 @dataclass(slots=True)
 class Tokens:
     """How many tokens answers took, as far as they told."""
 
-    known: int | None = None
-    """Of those that told; `None` where none did."""
+    total: int = 0
+    """Of the answers that told."""
+    told: int = 0
+    """How many answers those are."""
     unknown: int = 0
-    """How many answers did not tell: their tokens are not in `known`."""
+    """How many answers did not tell: their tokens are not in `total`."""
 
     def add(self, tokens: int | None) -> None:
         """Count one more answer in."""
         if tokens is None:
             self.unknown += 1
         else:
-            self.known = (self.known or 0) + tokens
+            self.told += 1
+            self.total += tokens
 
-    def include(self, other: Tokens) -> None:
-        """Count all of another one's answers in."""
-        if other.known is not None:
-            self.known = (self.known or 0) + other.known
-        self.unknown += other.unknown
+    def include(self, other: Tokens, times: int = 1) -> None:
+        """Count all of another one's answers in; with -1 out."""
+        self.total += times * other.total
+        self.told += times * other.told
+        self.unknown += times * other.unknown
 
-    def told(self) -> str:
-        """The known sum, and beside it how many answers it is without."""
-        if self.known is None:
-            return "unknown"
-        return f"{self.known:,}" + (f" and {self.unknown:,} unknown" if self.unknown else "")
+    @property
+    def known(self) -> int | None:
+        """The sum of those that told; `None` where none did."""
+        return self.total if self.told else None
+
+
+@dataclass(slots=True)
+class Spent:
+    """What answers of one model or judge took. Sums are of what is known."""
+
+    answers: int = 0
+    input: Tokens = field(default_factory=Tokens)
+    output: Tokens = field(default_factory=Tokens)
+    cached_input: Tokens = field(default_factory=Tokens)
+    """Those of the tokens read that came from a cache."""
+    cache_write: Tokens = field(default_factory=Tokens)
+    """Those of the tokens read that were written to a cache."""
+    cache_write_1h: Tokens = field(default_factory=Tokens)
+    """Those of `cache_write` that are kept for an hour."""
+    known_usd: Decimal = Decimal(0)
+    """US dollars, of the answers of which that is known."""
+    unpriced: int = 0
+    """Answers of which it is not known what they cost."""
+
+    def add(self, usage: Usage, cost: Decimal | None) -> None:
+        """Count one more answer in, and what it cost."""
+        self.answers += 1
+        self.input.add(usage.input_tokens)
+        self.output.add(usage.output_tokens)
+        self.cached_input.add(usage.cached_input_tokens)
+        self.cache_write.add(usage.cache_write_tokens)
+        self.cache_write_1h.add(usage.cache_write_1h_tokens)
+        if cost is None:
+            self.unpriced += 1
+        else:
+            self.known_usd = _EXACT.add(self.known_usd, cost)
+
+    def include(self, other: Spent, times: int = 1) -> None:
+        """Count all of another one's answers in; with -1 out."""
+        self.answers += times * other.answers
+        self.input.include(other.input, times)
+        self.output.include(other.output, times)
+        self.cached_input.include(other.cached_input, times)
+        self.cache_write.include(other.cache_write, times)
+        self.cache_write_1h.include(other.cache_write_1h, times)
+        self.known_usd = _EXACT.add(self.known_usd, _EXACT.multiply(other.known_usd, times))
+        self.unpriced += times * other.unpriced
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """What all of them cost; `None` where that of one is not known: a part is not the whole."""
+        return None if self.unpriced else self.known_usd
 
 
 def _rate(rates: Sequence[Rate], input_tokens: int, answered_at: datetime) -> Rate | None:

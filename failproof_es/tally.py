@@ -15,34 +15,52 @@ from failproof_es.exact import exact
 
 @dataclass(slots=True)
 class Group:
-    """Finished evaluations that have something in common."""
+    """Finished evaluations that have something in common. All of it can be added up."""
 
     finished: int = 0
-    measured: int = 0
-    """Those that have an accuracy."""
+    """`scored` and `abandoned` together."""
+    scored: int = 0
+    abandoned: int = 0
+    awaiting: int = 0
+    """Those abandoned that no judge model decides, and people have to."""
+    cases: int = 0
+    """Cases whose first repetition is finished: one that is asked three times is one case."""
+    passed: int = 0
+    """Those of the scored that pass, as their dialect says."""
     failed: int = 0
-    """Those whose accuracy is under 1."""
+    """Those of the scored that do not."""
+    measured: int = 0
+    """Those of the scored that have an accuracy."""
     accuracy_sum: Fraction = Fraction(0)
     """Exact, as they are written: no order of finishing shows in it, and ten tenths are one."""
-    awaiting: int = 0
-    """Those that no judge model decides, and people have to."""
+    classes: Counter[str] = field(default_factory=Counter)
+    """How many are of which class."""
 
-    def add(self, accuracy: float | None, *, awaiting: bool = False) -> None:
+    def add(
+        self, accuracy: float | None, *, awaiting: bool = False, passed: bool | None = None
+    ) -> None:
         """Count one more; without an accuracy it is finished and not measured."""
         self.finished += 1
         self.awaiting += awaiting
+        self.passed += passed is True
+        self.failed += passed is False
         if accuracy is not None:
             self.measured += 1
-            self.failed += accuracy < 1
             self.accuracy_sum += exact(accuracy)
 
-    def include(self, other: Group) -> None:
-        """Count all of another group in."""
-        self.finished += other.finished
-        self.measured += other.measured
-        self.failed += other.failed
-        self.accuracy_sum += other.accuracy_sum
-        self.awaiting += other.awaiting
+    def include(self, other: Group, times: int = 1) -> None:
+        """Count all of another group in; with -1 out."""
+        self.finished += times * other.finished
+        self.scored += times * other.scored
+        self.abandoned += times * other.abandoned
+        self.awaiting += times * other.awaiting
+        self.cases += times * other.cases
+        self.passed += times * other.passed
+        self.failed += times * other.failed
+        self.measured += times * other.measured
+        self.accuracy_sum += times * other.accuracy_sum
+        for name, count in other.classes.items():
+            self.classes[name] += times * count
 
     @property
     def accuracy(self) -> float | None:
@@ -53,6 +71,12 @@ class Group:
     def success_rate(self) -> float | None:
         """Accuracy summed over finished: what has none counts as 0. `None` of nothing."""
         return float(self.accuracy_sum / self.finished) if self.finished else None
+
+    @property
+    def pass_rate(self) -> float | None:
+        """Passed of those that passed or failed; `None` where none did either."""
+        of = self.passed + self.failed
+        return self.passed / of if of else None
 
 
 _REASONS = 20
@@ -86,8 +110,9 @@ class ModelTally:
         self.scored += score is not None
         self.abandoned += score is None
         accuracy = None if score is None else score.scores.get("accuracy")
+        passed = None if score is None else score.passed
         awaiting = awaits_review(evaluation)
-        self.everything.add(accuracy, awaiting=awaiting)
+        self.everything.add(accuracy, awaiting=awaiting, passed=passed)
         self._lose(evaluation)
         for groups, name in (
             (self.suites, case.suite_id),
@@ -95,7 +120,7 @@ class ModelTally:
             (self.severities, case.severity),
         ):
             if name is not None:
-                groups.setdefault(name, Group()).add(accuracy, awaiting=awaiting)
+                groups.setdefault(name, Group()).add(accuracy, awaiting=awaiting, passed=passed)
 
     def _lose(self, evaluation: Evaluation) -> None:
         ended = evaluation.abandoned

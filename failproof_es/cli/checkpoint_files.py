@@ -16,7 +16,6 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.cli.output import say
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import rows_of
 from failproof_es.cli.results_file import (
     checkpoint_path,
@@ -37,6 +36,7 @@ from failproof_es.events import (
     Event,
     Scored,
 )
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 

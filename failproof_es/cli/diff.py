@@ -19,7 +19,6 @@ from failproof_es.cli.output import (
     print_table,
 )
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import SuiteFacts, gather
 from failproof_es.engine.differences import (
     Absent,
@@ -31,6 +30,7 @@ from failproof_es.engine.differences import (
 )
 from failproof_es.engine.run_pairs import Scores, scores_of_both
 from failproof_es.exact import exact
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.experiments import runs_alike
 from failproof_es.store.reader import resolve_run
 

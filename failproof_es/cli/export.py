@@ -14,10 +14,10 @@ from psycopg import IsolationLevel
 from failproof_es.case import prompt_id
 from failproof_es.cli.output import Column, Format, format_option, print_rows, write_file
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.written_files import record_file
 from failproof_es.engine.recorded import read_chunk
 from failproof_es.problems import Problems
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.collections import COLLECTIONS, documents
 from failproof_es.store.reader import Connection, resolve_run
 from failproof_es.whole_file import Written

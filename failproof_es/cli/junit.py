@@ -20,11 +20,11 @@ from xml.sax.saxutils import quoteattr
 import click
 import orjson
 
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation, awaits_review
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.visible import lines, one_line, shortened
 

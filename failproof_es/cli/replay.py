@@ -13,12 +13,12 @@ from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.moments import parse_moment
 from failproof_es.cli.output import Column, Format, format_option, print_json, print_table
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.show import show_run
 from failproof_es.engine import Difference, ReplayReport
 from failproof_es.engine import replay as replay_run
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import Connection, max_position, position_at, resolve_run
 
 _SHOWN = 100

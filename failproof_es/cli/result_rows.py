@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.case import Case
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.costs import Prices, answer_cost, total
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
@@ -16,6 +15,7 @@ from failproof_es.engine.reviews import read_reviews
 from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.events import ResponseReceived
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.run import place_in_plan
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]

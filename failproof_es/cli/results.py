@@ -19,12 +19,12 @@ from failproof_es.cli.output import (
     say,
 )
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.engine.reviews import standing_of, standing_told
 from failproof_es.evaluation import awaits_review
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
 
 ANSWER_WIDTH = 60

@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.cli.written_files import record_file
 from failproof_es.configuration.schema import FileOutput
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.whole_file import Written, write_whole
 

@@ -15,7 +15,6 @@ from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, Group, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.review_answers import NotAnAnswer, name
 from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
@@ -35,6 +34,7 @@ from failproof_es.engine.reviews import (
 )
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.problems import InvalidInput, Problems
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import Connection, resolve_run
 from failproof_es.store.store import Store
 from projections.follower import Follower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
@@ -12,13 +12,18 @@ from statistics import fmean
 from typing import Any
 from uuid import UUID
 
+from failproof_es.case import Case
 from failproof_es.cli.progress_state import Price
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.costs import Tokens, priced
 from failproof_es.counting import counted
-from failproof_es.engine.carried_over import followed
 from failproof_es.engine.recorded import WINDOW
-from failproof_es.evaluation import Evaluation, ImpossibleHistory, evolve, left_to_people
+from failproof_es.evaluation import (
+    Evaluation,
+    EvaluationKey,
+    ImpossibleHistory,
+    evolve,
+    left_to_people,
+)
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -31,6 +36,8 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.followed import followed
 from failproof_es.tally import Group
 
 _MESSAGES = 3
@@ -190,7 +197,8 @@ def gather(run: RecordedRun, price: Price | None) -> RunFacts:
 
     Of what was carried over the outcome is counted, and no request, token or cost.
     """
-    facts = RunFacts(run.suites_by_prompt(), price)
+    suites = {key.prompt_id: case.suite_id for key, case in _planned(run)}
+    facts = RunFacts(suites, price)
     if priced(run.run.prices or {}, (model.key for model in run.started.models)):
         facts.cost = Fraction(0)
     carried_over: list[CarriedOver] = []
@@ -208,6 +216,10 @@ def gather(run: RecordedRun, price: Price | None) -> RunFacts:
                 if isinstance(event, Classified | Scored | EvaluationAbandoned):
                     facts.evolve(event)
     return facts
+
+
+def _planned(run: RecordedRun) -> Iterator[tuple[EvaluationKey, Case]]:
+    return ((each.outcome.key, each.case) for each in run.outcomes())
 
 
 @dataclass(slots=True)

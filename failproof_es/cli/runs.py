@@ -9,12 +9,12 @@ import click
 
 from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.suite_table import percent
 from failproof_es.engine.attempts import GATES, places_of
 from failproof_es.engine.gate_evidence import spent_by
 from failproof_es.engine.run_pairs import accuracies
 from failproof_es.events import RunStarted
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
 

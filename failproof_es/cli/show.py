@@ -25,14 +25,15 @@ from failproof_es.cli.output import (
 )
 from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.run_facts import RunFacts, gather, model_rows, suite_rows, told_messages
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.costs import Tokens, tokens_told
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
 from failproof_es.engine.reviews import STANDINGS, standing_of, standing_told
 from failproof_es.events import ModelSnapshot
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import version_told
 from failproof_es.store.reader import resolve_run
 
@@ -213,7 +214,7 @@ def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
         "errors": errors or "none",
         **({"error messages": said} if (said := told_messages(facts)) else {}),
-        "tokens": f"{facts.input_tokens.told()} in, {facts.output_tokens.told()} out",
+        "tokens": f"{_told(facts.input_tokens)} in, {_told(facts.output_tokens)} out",
         "cost": cost,
         "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
     }
@@ -294,3 +295,7 @@ def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
 
 def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f} ms"
+
+
+def _told(tokens: Tokens) -> str:
+    return tokens_told(tokens.known, tokens.unknown)

@@ -25,7 +25,6 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.protection import say_differences
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.results_file import write_results_file
 from failproof_es.cli.run_facts import RunFacts, gather, told_messages
 from failproof_es.cli.sanitise import one_line
@@ -40,6 +39,7 @@ from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.definitions import differences
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store

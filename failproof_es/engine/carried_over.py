@@ -7,21 +7,19 @@ follows the reference, so that nobody else has to know.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     Branch,
     CarriedOver,
     EvaluationAbandoned,
-    Event,
     RunStarted,
     Scored,
 )
-from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import decode
 from failproof_es.store.reader import Connection, RecordedEvent, portions, read_event, read_streams
 from failproof_es.store.recorder import query
@@ -148,41 +146,3 @@ def _reference(
         source_events=len(rows),
         source_sha256=stream_digest(rows),
     )
-
-
-def followed(connection: Connection, references: Sequence[CarriedOver]) -> dict[UUID, list[Event]]:
-    """What these say happened, by evaluation: as events of the run that carried them over.
-
-    Raises `ImpossibleHistory` where a stream does not hold what the reference says.
-    """
-    if not references:
-        return {}
-    streams = read_streams(connection, [each.source_evaluation_id for each in references])
-    return {
-        each.originator_id: followed_one(each, streams.get(each.source_evaluation_id, []))
-        for each in references
-    }
-
-
-def followed_one(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
-    """What these rows say happened. Raises `ImpossibleHistory` as `followed` does."""
-    found = (len(rows), stream_digest(rows))
-    if found != (reference.source_events, reference.source_sha256):
-        said = f"what it carries over is not what stream {reference.source_evaluation_id} holds"
-        raise ImpossibleHistory(said, reference)
-    own = {"originator_id": reference.originator_id, "run_id": reference.run_id}
-    history = []
-    for row in rows:
-        event = row.event()
-        if event.run_id != reference.source_run_id:
-            raise ImpossibleHistory(f"it is carried over from run {reference.source_run_id}", event)
-        history.append(event.model_copy(update=own))
-    return history
-
-
-def stream_digest(rows: Sequence[RecordedEvent]) -> str:
-    """SHA-256, in hexadecimal, of a stream's leaf hashes in version order, as a seal has it."""
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(leaf_hash(row.stream_id.bytes, row.version, row.topic.encode(), row.state))
-    return digest.hexdigest()

@@ -12,13 +12,13 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.case import Case
-from failproof_es.engine.carried_over import followed_one
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.history import require
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
+from failproof_es.store.followed import followed_one
 from failproof_es.store.reader import (
     RecordedEvent,
     portions,

@@ -96,14 +96,16 @@ def finished_evaluations(
 
 
 def read_reviews(
-    connection: Connection, evaluation_ids: Sequence[UUID]
+    connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> dict[UUID, list[Reviewed]]:
-    """Everything that was said of these evaluations, first to last."""
+    """Everything that was said of these evaluations up to a position, first to last."""
     streams = {review_id(each): each for each in evaluation_ids}
     found: dict[UUID, list[Reviewed]] = {}
     for stream, rows in read_streams(connection, list(streams)).items():
         reviews = found.setdefault(streams[stream], [])
         for row in rows:
+            if up_to is not None and row.position > up_to:
+                break
             event = row.event()
             if not isinstance(event, Reviewed) or event.evaluation_id != streams[stream]:
                 raise ImpossibleHistory("it is no review of its stream's evaluation", event)
@@ -111,7 +113,9 @@ def read_reviews(
     return found
 
 
-def standing_of(connection: Connection, evaluation_ids: Sequence[UUID]) -> Counter[str]:
+def standing_of(
+    connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
+) -> Counter[str]:
     """How evaluations that were left to people stand: how many of them are what.
 
     `awaiting` are those of which nobody said anything, `pass`, `fail` and `unclear` those of
@@ -120,7 +124,7 @@ def standing_of(connection: Connection, evaluation_ids: Sequence[UUID]) -> Count
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
         window = evaluation_ids[begin : begin + WINDOW]
-        found = read_reviews(connection, window)
+        found = read_reviews(connection, window, up_to=up_to)
         counts.update(_stands(found.get(each, ())) for each in window)
     return counts
 

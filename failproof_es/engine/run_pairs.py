@@ -10,12 +10,12 @@ from uuid import UUID
 
 from failproof_es.case import prompt_id
 from failproof_es.engine.asked_cases import question_of
-from failproof_es.engine.carried_over import followed
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.recorded import WINDOW, read_chunk, read_run
 from failproof_es.events import CarriedOver, Event, Scored
 from failproof_es.pairing import Question, Unpaired, paired
 from failproof_es.run import Run
+from failproof_es.store.followed import followed
 from failproof_es.store.reader import Connection, find
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from failproof_es.costs import Spent
 from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
-from failproof_es.engine.spending import Spending
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons, pairings
@@ -173,15 +173,15 @@ def _described(model: ModelSnapshot) -> str:
 
 def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
     """By model and judge; what was carried over cost its own run."""
-    spending = Spending(run.prices or {})
+    spending: dict[str, Spent] = {}
     for each in of:
-        spending.include(each.spending)
+        for key, spent in each.spending.items():
+            spending.setdefault(key, Spent()).include(spent)
     for model in (*run.started.models, *run.started.judges):
-        if model.key in spending.usage:
-            cost = spending.cost_usd[model.key]
-            read, written = spending.input_tokens[model.key], spending.output_tokens[model.key]
+        if (took := spending.get(model.key)) is not None:
+            cost = took.cost_usd
             yield Cost(
-                run.started.run_number, model.key, spending.answers[model.key],
-                read.known, written.known, None if cost is None else float(cost),
-                read.unknown, written.unknown,
+                run.started.run_number, model.key, took.answers,
+                took.input.known, took.output.known, None if cost is None else float(cost),
+                took.input.unknown, took.output.unknown,
             )  # fmt: skip

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from uuid import UUID
 
-from failproof_es.costs import Prices
+from failproof_es.costs import Spent
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.foregone import foregone
 from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
-from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived
+from failproof_es.outcome import spending_of
 from failproof_es.pairing import Question
 from failproof_es.run import Run
 
@@ -63,7 +63,7 @@ class Observation:
     """The mean of its turns that were streamed."""
     tokens_per_second: float | None
     """Of its turns that were streamed: tokens after the first by the time after it."""
-    spending: Spending
+    spending: Mapping[str, Spent]
     """By who was asked: the model's key, or a judge's. What was carried over cost another run."""
     model_answered: str | None
     errors: tuple[str, ...]
@@ -121,7 +121,9 @@ def _observed(
         latency_ms=None if response is None else state.latency_ms,
         first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
         tokens_per_second=speed_of(streamed),
-        spending=_spent(run.prices or {}, () if recorded.carried_over else history),
+        spending=spending_of(
+            () if recorded.carried_over else _responses(history), run.prices or {}
+        ),
         model_answered=None if response is None else response.model,
         errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
         retries=sum(_is_retry(event) for event in history),
@@ -134,6 +136,10 @@ def _answers(history: Sequence[Event]) -> Iterator[ResponseReceived]:
     for event in history:
         if isinstance(event, ResponseReceived) and event.purpose == "target":
             yield event
+
+
+def _responses(history: Sequence[Event]) -> Iterator[ResponseReceived]:
+    return (event for event in history if isinstance(event, ResponseReceived))
 
 
 def speed_of(streamed: Sequence[ResponseReceived]) -> float | None:
@@ -170,11 +176,3 @@ def _kind(error: ErrorRecorded) -> str:
 
 def _is_retry(event: Event) -> bool:
     return isinstance(event, RequestSent) and event.attempt > 1
-
-
-def _spent(prices: Prices, history: Sequence[Event]) -> Spending:
-    spending = Spending(prices)
-    for event in history:
-        if isinstance(event, ResponseReceived):
-            spending.add(event)
-    return spending

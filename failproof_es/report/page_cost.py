@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from failproof_es.costs import Tokens
+from failproof_es.costs import tokens_told
 from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.content import Cost, Distribution, Report
@@ -45,8 +45,8 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         (
             name,
             f"{cost.answers:,}",
-            Tokens(cost.input_tokens, cost.input_unknown).told(),
-            Tokens(cost.output_tokens, cost.output_unknown).told(),
+            tokens_told(cost.input_tokens, cost.input_unknown),
+            tokens_told(cost.output_tokens, cost.output_unknown),
             usd(cost.cost_usd),
             _each(cost),
         )

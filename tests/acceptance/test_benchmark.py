@@ -18,10 +18,10 @@ import pytest
 
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.opened import open_benchmark
-from failproof_es.cli.recorded_run import RecordedRun
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.engine import replay
 from failproof_es.models.weights import SMOLLM2, location
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import mock_server

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.run_facts import RunFacts, model_rows, suite_rows, told_messages, total_row
-from failproof_es.costs import Tokens
+from failproof_es.costs import Tokens, tokens_told
 from failproof_es.dialects.failproof.totals import totals
 from failproof_es.events import Event, Usage
 from tests.unit.cli.samples import (
@@ -51,17 +51,17 @@ def test_what_a_judge_answers_costs_what_the_judge_costs() -> None:
 
 def test_tokens_are_summed_and_a_cost_without_a_price_is_unknown() -> None:
     facts = after(answered(1, tokens=10), answered(2, tokens=5))
-    assert (facts.input_tokens, facts.output_tokens) == (Tokens(15), Tokens(2))
+    assert (facts.input_tokens.known, facts.output_tokens.known) == (15, 2)
     assert facts.cost_usd is None
-    assert after().input_tokens == Tokens(None, 0)
+    assert after().input_tokens == Tokens()
 
 
 def test_beside_a_known_sum_of_tokens_stands_how_many_answers_did_not_tell() -> None:
     silent = answered(3).model_copy(update={"usage": Usage(input_tokens=None, output_tokens=7)})
     facts = after(answered(1, tokens=10), answered(2, tokens=5), silent)
-    assert (facts.input_tokens, facts.output_tokens) == (Tokens(15, 1), Tokens(9))
-    assert facts.input_tokens.told() == "15 and 1 unknown"
-    assert after(silent).input_tokens.told() == "unknown"
+    assert (facts.input_tokens.known, facts.output_tokens.known) == (15, 9)
+    assert tokens_told(15, facts.input_tokens.unknown) == "15 and 1 unknown"
+    assert tokens_told(after(silent).input_tokens.known, 1) == "unknown"
 
 
 def test_of_a_run_without_a_price_nothing_is_known_to_have_cost_nothing() -> None:

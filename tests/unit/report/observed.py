@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from failproof_es.engine.spending import Spending
 from failproof_es.pairing import Question
 from failproof_es.report.observations import Observation
 
@@ -39,7 +38,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "latency_ms": None,
         "first_token_ms": None,
         "tokens_per_second": None,
-        "spending": Spending({}),
+        "spending": {},
         "model_answered": None,
         "errors": (),
         "retries": 0,

@@ -1,0 +1,286 @@
+"""What became of one evaluation: every number and word about it that is shown anywhere. Pure.
+
+`EvaluationOutcome` is defined here once. The projections store it, the log is folded into it,
+and whatever prints, compares or judges an evaluation reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+from failproof_es.costs import Prices, Spent, answer_cost, total
+from failproof_es.evaluation import (
+    Evaluation,
+    EvaluationKey,
+    ImpossibleHistory,
+    awaits_review,
+    evolve,
+)
+from failproof_es.events import (
+    AttemptLost,
+    CarriedOver,
+    ErrorRecorded,
+    Event,
+    RequestSent,
+    ResponseReceived,
+)
+from failproof_es.transcript import JudgeVerdict
+
+Status = Literal["planned", "running", "scored", "abandoned"]
+"""`planned`: nothing was recorded yet. `scored` and `abandoned` are final."""
+
+
+class ErrorSeen(NamedTuple):
+    """One attempt that failed."""
+
+    kind: str
+    judge: str | None
+    """The judge that was asked; `None` for the model under test."""
+    message: str
+    """What the server said, in one line: its HTTP status and the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOutcome:
+    """What became of one planned evaluation, as far as it is on record.
+
+    An evaluation that was carried over from another run is told as it happened there; only
+    `spending` leaves it out, because the other run paid for it.
+    """
+
+    evaluation_id: UUID
+    """The stream of its events."""
+    run_id: UUID
+    prompt_id: UUID
+    """The stream of its case."""
+    model_key: str
+    repetition: int
+    """From 1."""
+    status: Status = "planned"
+    awaiting_review: bool = False
+    """Abandoned because only people can judge the answer: no error, and not lost."""
+    lost: bool = False
+    """Abandoned because no usable answer came, of the model or of the judges that it needed."""
+    source_run_id: UUID | None = None
+    """The run that it was carried over from."""
+    source_evaluation_id: UUID | None = None
+    started_at: datetime | None = None
+    """When its first event was recorded, where it happened. UTC."""
+    finished_at: datetime | None = None
+    """When it was scored or abandoned. UTC."""
+
+    # -- asking --
+    requests: int = 0
+    """Requests sent, to the model and to judges."""
+    retries: int = 0
+    """Those of them that repeated a failed or lost one."""
+    lost_attempts: int = 0
+    """Requests whose outcome nobody recorded, because the process died."""
+    in_flight: bool = False
+    """Whether a request waits for its outcome."""
+    errors: tuple[ErrorSeen, ...] = ()
+    """Every attempt that failed, in order."""
+    error_kind: str | None = None
+    """Of the last error that no later answer made good, or of what it was abandoned for."""
+    error_message: str | None = None
+
+    # -- the answer of the model under test --
+    answer: str | None = None
+    """The text of its last reply, whole."""
+    finish_reason: str | None = None
+    """Why the last reply ended, as its server said."""
+    model_answered: str | None = None
+    """The model as the last reply named itself."""
+    latency_ms: float | None = None
+    """From request to answer, summed over all turns. `None` without an answer."""
+    first_token_ms: float | None = None
+    """The mean of the turns that were streamed."""
+    tokens_per_second: float | None = None
+    """Of the turns that were streamed: tokens after the first by the time after it."""
+    input_tokens: int | None = None
+    """Of the turns that told; `None` where none did."""
+    output_tokens: int | None = None
+    turns_without_usage: int = 0
+    """Turns that did not tell both: their tokens are missing above."""
+    cost_usd: Decimal | None = None
+    """Of all turns, at the prices of this run. `None` where the cost of one is not known."""
+
+    # -- the verdict --
+    primary: str | None = None
+    """The class of what came back, as its dialect names it."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What decided the class."""
+    judges: tuple[JudgeVerdict, ...] = ()
+    """Each judge that is done, in the order in which they were asked."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    passed: bool | None = None
+    """What its dialect says of the score. `None` without a score or a pass mark."""
+    reason: str = ""
+    """Why the score is what it is, or why there is none."""
+    ended_kind: str | None = None
+    """Why it was abandoned, in one word."""
+
+    # -- what it took --
+    response_ms: tuple[float, ...] = ()
+    """The latency of each answer of this run, judges' included, in order."""
+    spending: Mapping[str, Spent] = field(default_factory=dict)
+    """By the key of the model or judge that was asked: the answers of this run."""
+    impossible: str | None = None
+    """Why its record cannot be true or be read; the rest says what came before that."""
+
+    @property
+    def key(self) -> EvaluationKey:
+        """Which evaluation it is."""
+        return EvaluationKey(self.run_id, self.prompt_id, self.model_key, self.repetition)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has its one final result."""
+        return self.status in ("scored", "abandoned")
+
+    @property
+    def carried_over(self) -> bool:
+        """Whether it happened in another run."""
+        return self.source_run_id is not None
+
+    @property
+    def accuracy(self) -> float | None:
+        """The score of that name."""
+        return self.scores.get("accuracy")
+
+
+def outcome_of(
+    key: EvaluationKey,
+    history: Sequence[Event],
+    prices: Prices,
+    *,
+    carried_over: CarriedOver | None = None,
+    broken: Exception | None = None,
+) -> EvaluationOutcome:
+    """The outcome of what is on record of an evaluation, from its first event on.
+
+    Of one that was carried over, `history` is what it refers to, as events of this run.
+    `broken` says why the record cannot be read beyond `history`. Never raises: what cannot be
+    true is told in `impossible`.
+    """
+    state, possible, impossible = _folded(history)
+    if impossible is None and broken is not None:
+        impossible = str(broken)
+    classification, score, ended = state.classification, state.score, state.abandoned
+    answers = [each for each in possible if isinstance(each, ResponseReceived)]
+    own = () if carried_over is not None else answers
+    replies = [each for each in answers if each.purpose == "target"]
+    streamed = [each for each in replies if each.first_token_ms is not None]
+    errors = tuple(_seen(each) for each in possible if isinstance(each, ErrorRecorded))
+    error_kind, error_message = _last_error(possible, state)
+    response = state.response
+    return EvaluationOutcome(
+        evaluation_id=key.evaluation_id,
+        run_id=key.run_id,
+        prompt_id=key.prompt_id,
+        model_key=key.model_key,
+        repetition=key.repetition,
+        status=_status(state),
+        awaiting_review=awaits_review(state),
+        lost=state.lost,
+        source_run_id=None if carried_over is None else carried_over.source_run_id,
+        source_evaluation_id=None if carried_over is None else carried_over.source_evaluation_id,
+        started_at=state.started_at,
+        finished_at=state.finished_at,
+        requests=sum(isinstance(each, RequestSent) for each in possible),
+        retries=sum(isinstance(each, RequestSent) and each.attempt > 1 for each in possible),
+        lost_attempts=sum(isinstance(each, AttemptLost) for each in possible),
+        in_flight=state.in_flight is not None,
+        errors=errors,
+        error_kind=error_kind,
+        error_message=error_message,
+        answer=state.replies[-1].text if state.replies else None,
+        finish_reason=None if response is None else response.finish_reason,
+        model_answered=None if response is None else response.model,
+        latency_ms=None if response is None else state.latency_ms,
+        first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
+        tokens_per_second=speed_of(streamed),
+        input_tokens=state.usage.input_tokens,
+        output_tokens=state.usage.output_tokens,
+        turns_without_usage=sum(
+            each.usage.input_tokens is None or each.usage.output_tokens is None for each in replies
+        ),
+        cost_usd=total(answer_cost(prices, each) for each in replies) if replies else None,
+        primary=None if classification is None else classification.primary,
+        details={} if classification is None else classification.details,
+        judges=state.verdicts,
+        scores={} if score is None else score.scores,
+        passed=None if score is None else score.passed,
+        reason=score.reason if score else ended.reason if ended else "",
+        ended_kind=None if ended is None else ended.kind,
+        response_ms=tuple(each.latency_ms for each in own),
+        spending=spending_of(own, prices),
+        impossible=impossible,
+    )
+
+
+def spending_of(answers: Iterable[ResponseReceived], prices: Prices) -> dict[str, Spent]:
+    """What these answers took, by the key of the model or judge that gave them."""
+    spending: dict[str, Spent] = {}
+    for each in answers:
+        spent = spending.setdefault(each.judge or each.model_key, Spent())
+        spent.add(each.usage, answer_cost(prices, each))
+    return spending
+
+
+def speed_of(streamed: Iterable[ResponseReceived]) -> float | None:
+    """Tokens per second of the turns that told their tokens, each by its own time."""
+    tokens, ms = 0, 0.0
+    for each in streamed:
+        written, first = each.usage.output_tokens, each.first_token_ms
+        if written and written > 1 and first is not None and each.latency_ms > first:
+            tokens += written - 1
+            ms += each.latency_ms - first
+    return tokens / ms * 1000 if ms else None
+
+
+def server_message(error: ErrorRecorded) -> str:
+    """What a server said, in one line: its HTTP status and the message."""
+    said = " ".join(error.message.split()) or error.kind
+    return said if error.status is None or str(error.status) in said else f"{error.status}: {said}"
+
+
+def _folded(history: Sequence[Event]) -> tuple[Evaluation, Sequence[Event], str | None]:
+    """The state as far as it can be true, the events up to there, and why not further."""
+    state = Evaluation()
+    for place, event in enumerate(history):
+        try:
+            state = evolve(state, event)
+        except ImpossibleHistory as error:
+            return state, history[:place], str(error)
+    return state, history, None
+
+
+def _status(state: Evaluation) -> Status:
+    if state.score is not None:
+        return "scored"
+    if state.abandoned is not None:
+        return "abandoned"
+    return "running" if state.version else "planned"
+
+
+def _seen(error: ErrorRecorded) -> ErrorSeen:
+    return ErrorSeen(error.kind, error.judge, server_message(error))
+
+
+def _last_error(history: Sequence[Event], state: Evaluation) -> tuple[str | None, str | None]:
+    """What it was abandoned for, or the last error, where no answer came after it."""
+    if state.abandoned is not None:
+        return state.abandoned.kind, state.abandoned.reason
+    for event in reversed(history):
+        if isinstance(event, ErrorRecorded):
+            return event.kind, event.message
+        if isinstance(event, ResponseReceived):
+            return None, None
+    return None, None

@@ -1,0 +1,36 @@
+"""Where summaries and outcomes come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
+from uuid import UUID
+
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.run import Run
+from failproof_es.summary import RunSummary
+
+
+class Feeder(Protocol):
+    """One way to read runs. Every way gives the same."""
+
+    @property
+    def source(self) -> Literal["projections", "log"]:
+        """What is read."""
+
+    @property
+    def up_to(self) -> int | None:
+        """The position of the log that everything is told up to; `None` for all there is."""
+
+    def run(self, run_id: UUID) -> Run:
+        """What the run's own stream says. Raises `InvalidInput` where it has not begun."""
+
+    def summary(self, run: Run) -> RunSummary:
+        """How the run stands."""
+
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
+        """How every run stands, newest first, `limit` at most."""
+
+    def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
+        """What became of these evaluations of the run, in the order given."""

@@ -1,0 +1,88 @@
+"""Summaries and outcomes by a fold over the log: as of any position, by who may only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+from uuid import UUID
+
+from failproof_es.engine.recorded import (
+    WINDOW,
+    RecordedEvaluation,
+    read_evaluations,
+    recorded_evaluations,
+    with_prices,
+)
+from failproof_es.engine.reviews import standing_of
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.outcome import EvaluationOutcome, outcome_of
+from failproof_es.problems import InvalidInput
+from failproof_es.run import Run, fold_run
+from failproof_es.store.reader import Connection, find
+from failproof_es.summary import RunCounts, RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class LogFeeder:
+    """Reads events, and nothing that is made of them."""
+
+    connection: Connection
+    up_to: int | None = None
+
+    @property
+    def source(self) -> Literal["log"]:
+        """The log."""
+        return "log"
+
+    def run(self, run_id: UUID) -> Run:
+        """See `Feeder`."""
+        rows = find(self.connection, stream_id=run_id, up_to=self.up_to)
+        run = fold_run(row.event() for row in rows)
+        if run.manifest is None:
+            by_then = "" if self.up_to is None else f" by position {self.up_to}"
+            raise InvalidInput.because(
+                f"run {run_id} had not begun{by_then}",
+                remedy="`failproof-es log RUN --limit 1` shows where it begins",
+            )
+        return with_prices(self.connection, run)
+
+    def summary(self, run: Run) -> RunSummary:
+        """See `Feeder`. Reads every event of the run."""
+        counts, left_to_people = RunCounts(), list[UUID]()
+        for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
+            outcome = told(run, recorded)
+            counts.add(outcome, recorded.case)
+            if outcome.awaiting_review:
+                left_to_people.append(outcome.evaluation_id)
+        reviews = standing_of(self.connection, left_to_people, up_to=self.up_to)
+        return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
+        """See `Feeder`."""
+        listed = self.connection.execute(
+            "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC"
+        ).fetchall()
+        yield from islice((self.summary(self.run(run_id)) for (run_id,) in listed), limit)
+
+    def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
+        """See `Feeder`."""
+        return [
+            told(run, recorded)
+            for start in range(0, len(keys), WINDOW)
+            for recorded in read_evaluations(
+                self.connection, keys[start : start + WINDOW], up_to=self.up_to
+            )
+        ]
+
+
+def told(run: Run, recorded: RecordedEvaluation) -> EvaluationOutcome:
+    """The outcome of an evaluation of this run as its events tell it."""
+    return outcome_of(
+        recorded.key,
+        recorded.history,
+        run.prices or {},
+        carried_over=recorded.carried_over,
+        broken=recorded.broken,
+    )

@@ -1,0 +1,134 @@
+"""A run as it is read: its summary, its outcomes in the order of its plan, its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+from uuid import UUID
+
+from failproof_es.case import Case, prompt_id
+from failproof_es.engine.recorded import (
+    WINDOW,
+    RecordedEvaluation,
+    portions_read,
+    read_chunk,
+    stored_case,
+)
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import RunStarted
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.log import LogFeeder
+from failproof_es.run import CHUNK, Run, planned_evaluations
+from failproof_es.store.reader import Connection, RecordedEvent, find, portions, read_streams
+from failproof_es.summary import RunSummary
+
+
+class PlannedOutcome(NamedTuple):
+    """An evaluation of a run's plan."""
+
+    place: int
+    """Which of the plan it is, from 1."""
+    case: Case
+    outcome: EvaluationOutcome
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run, and the connection to read more of it from."""
+
+    connection: Connection
+    run: Run
+    feeder: Feeder
+
+    @classmethod
+    def read(cls, connection: Connection, run_id: UUID, up_to: int | None = None) -> RecordedRun:
+        """The run up to a position. Raises `InvalidInput` when it had not begun by then."""
+        feeder = feeder_for(connection, up_to)
+        return cls(connection, feeder.run(run_id), feeder)
+
+    @property
+    def started(self) -> RunStarted:
+        """What the run set out with."""
+        return self.run.started
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's id."""
+        return self.started.originator_id
+
+    @property
+    def up_to(self) -> int | None:
+        """The position of the log that it is told up to; `None` for all there is."""
+        return self.feeder.up_to
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """How the run stands."""
+        return self.feeder.summary(self.run)
+
+    def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
+        """Planned evaluations in plan order, begun or not, from the one after `after` on.
+
+        Holds a window of them in memory; what it costs depends on how many are taken alone.
+        """
+        places = islice(self.keys(after=after), limit)
+        while window := list(islice(places, WINDOW)):
+            keys = [key for _, key in window]
+            cases = self._cases(keys)
+            told = self.feeder.outcomes(self.run, keys)
+            for (place, key), outcome in zip(window, told, strict=True):
+                yield PlannedOutcome(place, cases[key.prompt_id], outcome)
+
+    def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
+        """The plan from a place on: each place, from 1, and which evaluation stands there."""
+        models = [model.key for model in self.started.models]
+        repetitions = int(self.started.configuration["execution"]["repetitions"])
+        of_a_case = len(models) * repetitions
+        cases_before = after // of_a_case
+        place = cases_before * of_a_case
+        for chunk in range(cases_before // CHUNK, self.run.chunks):
+            digests = read_chunk(self.connection, self.run_id, chunk)
+            digests = digests[max(cases_before - chunk * CHUNK, 0) :]
+            for key in planned_evaluations(self.run_id, digests, models, repetitions):
+                place += 1
+                if place > after:
+                    yield place, key
+
+    def evaluations(
+        self, *, after: int = 0, limit: int | None = None
+    ) -> Iterator[RecordedEvaluation]:
+        """The same evaluations with their events: what documents quote. Counts are outcomes'."""
+        places = islice(self.keys(after=after), limit)
+        while window := [key for _, key in islice(places, WINDOW)]:
+            yield from portions_read(self.connection, window, up_to=self.up_to)
+
+    def events(self) -> Iterator[RecordedEvent]:
+        """Every event of the run and of its evaluations, in commit order."""
+        return find(self.connection, run_id=self.run_id, up_to=self.up_to)
+
+    def places_by_prompt(self) -> dict[UUID, int]:
+        """How many cases stand before each planned prompt in the plan."""
+        digests = (
+            digest
+            for chunk in range(self.run.chunks)
+            for digest in read_chunk(self.connection, self.run_id, chunk)
+        )
+        return {prompt_id(digest): place for place, digest in enumerate(digests)}
+
+    def _cases(self, keys: Sequence[EvaluationKey]) -> dict[UUID, Case]:
+        prompts = list(dict.fromkeys(key.prompt_id for key in keys))
+        return {
+            prompt: stored_case(streams, prompt)
+            for portion in portions(self.connection, prompts)
+            for streams in (read_streams(self.connection, portion),)
+            for prompt in portion
+        }
+
+
+def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
+    """The projections, caught up; the log itself where they cannot be, or the past is asked for."""
+    return LogFeeder(connection, up_to)

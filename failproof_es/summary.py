@@ -1,0 +1,315 @@
+"""How a run stands: every count, sum and share that is shown of it anywhere. Pure.
+
+`RunSummary` is defined here once. The projections keep its counts, the log is folded into them,
+and whatever prints, compares or judges a run reads it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from statistics import fmean
+from typing import NamedTuple
+from uuid import UUID
+
+from failproof_es.case import Case
+from failproof_es.costs import Spent, priced
+from failproof_es.events import Counts
+from failproof_es.exact import exact
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.run import Run
+from failproof_es.tally import Group, ModelTally
+
+SIGNIFICANT_DIGITS = 3
+"""Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
+
+
+class GroupKey(NamedTuple):
+    """What the evaluations of a group have in common."""
+
+    model_key: str
+    suite_id: str
+    category: str | None
+    severity: str | None
+
+    @classmethod
+    def of(cls, model_key: str, case: Case) -> GroupKey:
+        """The group of an evaluation of this case by this model."""
+        return cls(model_key, case.suite_id, case.category, case.severity)
+
+
+class ErrorKey(NamedTuple):
+    """Failed attempts that said the same."""
+
+    asked: str
+    """The key of the model or judge that was asked."""
+    kind: str
+    message: str
+    """What the server said, in one line."""
+
+
+class LostKey(NamedTuple):
+    """Evaluations of one model to which no usable answer came, for the same reason."""
+
+    model_key: str
+    kind: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Asking:
+    """What was sent on behalf of one model under test: to it, and to judges of its answers.
+
+    What was carried over was sent by another run, and is no more than counted here.
+    """
+
+    requests: int = 0
+    answers: int = 0
+    errors: int = 0
+    """Attempts that failed."""
+    retries: int = 0
+    """Requests that repeated a failed or lost one."""
+    lost_attempts: int = 0
+    """Requests whose outcome nobody recorded, because the process died."""
+    in_flight: int = 0
+    """Evaluations with a request that waits for its outcome."""
+    carried_over: int = 0
+    """Evaluations of another run."""
+
+    def include(self, other: Asking, times: int = 1) -> None:
+        """Count all of another one in; with -1 out."""
+        self.requests += times * other.requests
+        self.answers += times * other.answers
+        self.errors += times * other.errors
+        self.retries += times * other.retries
+        self.lost_attempts += times * other.lost_attempts
+        self.in_flight += times * other.in_flight
+        self.carried_over += times * other.carried_over
+
+
+@dataclass(slots=True)
+class RunCounts:
+    """Everything about a run that adds up over its evaluations, in any order."""
+
+    groups: dict[GroupKey, Group] = field(default_factory=dict)
+    asking: dict[str, Asking] = field(default_factory=dict)
+    """By the key of the model under test."""
+    spending: dict[str, Spent] = field(default_factory=dict)
+    """By the key of the model or judge that answered. What was carried over is not in it."""
+    errors: Counter[ErrorKey] = field(default_factory=Counter)
+    """Failed attempts of this run."""
+    lost: Counter[LostKey] = field(default_factory=Counter)
+    """Evaluations that ended because no usable answer came."""
+    latencies: Counter[int] = field(default_factory=Counter)
+    """Answers of this run by `latency_bucket` of their time."""
+    impossible: int = 0
+    """Evaluations whose record cannot be true or be read."""
+
+    def add(self, outcome: EvaluationOutcome, case: Case, times: int = 1) -> None:
+        """Count one evaluation of this case as it stands; with -1 take it out again."""
+        self.impossible += times * (outcome.impossible is not None)
+        if outcome.status == "planned":
+            return
+        model = outcome.model_key
+        asking = self.asking.setdefault(model, Asking())
+        if outcome.carried_over:
+            asking.carried_over += times
+        else:
+            asking.include(_asking(outcome), times)
+            for key, spent in outcome.spending.items():
+                self.spending.setdefault(key, Spent()).include(spent, times)
+            for error in outcome.errors:
+                self.errors[ErrorKey(error.judge or model, error.kind, error.message)] += times
+            for each in outcome.response_ms:
+                self.latencies[latency_bucket(each)] += times
+        if outcome.finished:
+            self.groups.setdefault(GroupKey.of(model, case), Group()).include(
+                _group(outcome), times
+            )
+            if outcome.lost:
+                self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
+
+    def include(self, other: RunCounts, times: int = 1) -> None:
+        """Count all of another one in; with -1 out."""
+        for key, group in other.groups.items():
+            self.groups.setdefault(key, Group()).include(group, times)
+        for model, asking in other.asking.items():
+            self.asking.setdefault(model, Asking()).include(asking, times)
+        for asked, spent in other.spending.items():
+            self.spending.setdefault(asked, Spent()).include(spent, times)
+        for error, count in other.errors.items():
+            self.errors[error] += times * count
+        for lost, count in other.lost.items():
+            self.lost[lost] += times * count
+        for bucket, count in other.latencies.items():
+            self.latencies[bucket] += times * count
+        self.impossible += times * other.impossible
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """How one run stands, at the position of the log that it was read at."""
+
+    run: Run
+    """What its own stream says: manifest, status, gates, validation, prices, limits."""
+    counts: RunCounts
+    reviews: Mapping[str, int] = field(default_factory=dict)
+    """Evaluations that were left to people, by how they stand: `awaiting` nobody's word, `pass`,
+    `fail` or `unclear` by everybody's last word, `disputed`."""
+    as_of: int | None = None
+    """The position of the log that it is told up to; `None` for all that there is."""
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's stream."""
+        return self.run.started.originator_id
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The keys of the models under test, in the order of the configuration."""
+        return tuple(model.key for model in self.run.started.models)
+
+    @property
+    def planned(self) -> int:
+        """Evaluations of all models: cases x models x repetitions."""
+        return self.run.started.planned_evaluations
+
+    @property
+    def total(self) -> Group:
+        """Everything that is finished, of all models."""
+        return self.group()
+
+    def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
+        """What is finished of this model and suite; of all where none is named."""
+        found = Group()
+        for key, group in self.counts.groups.items():
+            if model in (None, key.model_key) and suite in (None, key.suite_id):
+                found.include(group)
+        return found
+
+    def by_suite(self) -> dict[tuple[str, str], Group]:
+        """By model key and suite id, in that order."""
+        found: dict[tuple[str, str], Group] = {}
+        for key, group in sorted(self.counts.groups.items(), key=lambda each: each[0][:2]):
+            found.setdefault((key.model_key, key.suite_id), Group()).include(group)
+        return found
+
+    def mean_of_suites(self, model: str | None = None) -> float | None:
+        """The mean of the suites' accuracies: each counts alike, however many cases it has."""
+        suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
+        found = (self.group(model=model, suite=each).accuracy for each in suites)
+        means = sorted(each for each in found if each is not None)
+        return fmean(means) if means else None
+
+    def asking(self, model: str | None = None) -> Asking:
+        """What was sent on behalf of this model; of all where none is named."""
+        found = Asking()
+        for key, each in self.counts.asking.items():
+            if model in (None, key):
+                found.include(each)
+        return found
+
+    @property
+    def spent(self) -> Spent:
+        """All answers of this run, judges' included."""
+        found = Spent()
+        for each in self.counts.spending.values():
+            found.include(each)
+        return found
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Models without a price, and models and judges with an answer whose cost is not known."""
+        prices = self.run.prices or {}
+        models = {key for key in self.models if not priced(prices, [key])}
+        return tuple(
+            sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
+        )
+
+    def model_tally(self, model: str) -> ModelTally:
+        """How the evaluations of one model stand, as gates judge it."""
+        tally = ModelTally(self.planned // len(self.models))
+        for key, group in self.counts.groups.items():
+            if key.model_key != model:
+                continue
+            tally.everything.include(group)
+            for groups, name in (
+                (tally.suites, key.suite_id),
+                (tally.categories, key.category),
+                (tally.severities, key.severity),
+            ):
+                if name is not None:
+                    groups.setdefault(name, Group()).include(group)
+        tally.scored, tally.abandoned = tally.everything.scored, tally.everything.abandoned
+        for lost, count in sorted(self.counts.lost.items()):
+            if lost.model_key == model and count:
+                tally.lost[lost.kind, lost.reason] += count
+        return tally
+
+    def standing(self) -> Counts:
+        """The counts as an event carries them."""
+        total = self.total
+        return Counts(
+            planned=self.planned,
+            finished=total.finished,
+            scored=total.scored,
+            abandoned=total.abandoned,
+        )
+
+    def latency_ms(self, percent: float) -> float | None:
+        """The time that `percent` of the answers stayed within, to three digits (nearest rank)."""
+        return percentile_ms(self.counts.latencies, percent)
+
+    def messages(self) -> Sequence[tuple[ErrorKey, int]]:
+        """What failed attempts said, the most frequent first."""
+        found = ((key, count) for key, count in self.counts.errors.items() if count)
+        return sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+def latency_bucket(ms: float) -> int:
+    """The latency as microseconds, rounded to three significant digits."""
+    micros = max(round(ms * 1000), 0)
+    return round(micros, SIGNIFICANT_DIGITS - len(str(micros)))
+
+
+def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
+    """The bucket, in milliseconds, that `percent` of what is counted stayed within."""
+    total = sum(latencies.values())
+    if not total:
+        return None
+    rank, seen = max(ceil(total * percent / 100), 1), 0
+    for bucket in sorted(latencies):
+        seen += latencies[bucket]
+        if seen >= rank:
+            return bucket / 1000
+    raise AssertionError("the counts do not add up")
+
+
+def _asking(outcome: EvaluationOutcome) -> Asking:
+    return Asking(
+        requests=outcome.requests,
+        answers=len(outcome.response_ms),
+        errors=len(outcome.errors),
+        retries=outcome.retries,
+        lost_attempts=outcome.lost_attempts,
+        in_flight=outcome.in_flight,
+    )
+
+
+def _group(outcome: EvaluationOutcome) -> Group:
+    accuracy = outcome.accuracy
+    scored = outcome.status == "scored"
+    return Group(
+        finished=1,
+        scored=int(scored),
+        abandoned=int(not scored),
+        awaiting=int(outcome.awaiting_review),
+        cases=int(outcome.repetition == 1),
+        passed=int(outcome.passed is True),
+        failed=int(outcome.passed is False),
+        measured=int(accuracy is not None),
+        accuracy_sum=exact(0.0 if accuracy is None else accuracy),
+        classes=Counter() if outcome.primary is None else Counter([outcome.primary]),
+    )
