@@ -13,6 +13,7 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.cli.error_groups import ErrorGroups
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.evaluation import left_to_people
 from failproof_es.events import (
     AttemptLost,
@@ -261,7 +262,7 @@ class ProgressState:
     def _begin(self, event: RunStarted) -> None:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
         self.phase = "evaluating"
-        self._ceiling = event.configuration.get("execution", {}).get("parallel_workers")
+        self._ceiling = recorded_configuration(event).execution.parallel_workers
         self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)

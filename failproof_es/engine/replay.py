@@ -10,6 +10,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.engine.derivation import derive
@@ -95,8 +96,8 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
     with store.connect() as connection:
         run = read_run(connection, run_id)
         manifest = run.started
-        retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
-        judging = judging_of(manifest.configuration, tuple(j.key for j in manifest.judges))
+        retry_attempts = recorded_configuration(manifest).execution.retry_attempts
+        judging = judging_of(manifest)
         dialect = dialect_named(manifest.dialect)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):

@@ -62,6 +62,8 @@ _VIEWS: tuple[LiteralString, ...] = (
 )
 _GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
 _LOGINS: LiteralString = "roles/logins"
+INSTALLED = (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS)
+"""Every file that can be run again, and is as soon as one of them changed."""
 
 
 class SchemaState(Enum):
@@ -156,7 +158,7 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 def _sha256() -> str:
     """The digest of everything here that is not a migration, to notice when it changed."""
     digest = hashlib.sha256()
-    for name in (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS):
+    for name in INSTALLED:
         digest.update(_sql(name).encode())
     return digest.hexdigest()
 
