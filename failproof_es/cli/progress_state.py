@@ -16,6 +16,7 @@ from failproof_es.cli.error_groups import ErrorGroups
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.evaluation import left_to_people
 from failproof_es.events import (
+    EVENTS,
     AttemptLost,
     CarriedOver,
     Classified,
@@ -45,23 +46,7 @@ longer time where that is too short to finish anything."""
 ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
-OBSERVED = tuple(
-    kind.__name__
-    for kind in (
-        RunStarted,
-        CarriedOver,
-        RequestSent,
-        ResponseReceived,
-        ErrorRecorded,
-        AttemptLost,
-        Classified,
-        Scored,
-        EvaluationAbandoned,
-        LimitChanged,
-        RunCompleted,
-        RunFailed,
-    )
-)
+OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
 """The topics that say something about progress."""
 
 Price = Callable[[ResponseReceived], Decimal | float | None]

@@ -17,7 +17,7 @@ from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,
     RunStarted,
-    Scored,
+    topics,
 )
 from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import decode
@@ -25,7 +25,7 @@ from failproof_es.store.reader import Connection, RecordedEvent, portions, read_
 from failproof_es.store.recorder import query
 from failproof_es.store.stamp import Stamp
 
-FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
+FINAL = topics("evaluation", ends=True)
 """What ends the stream of an evaluation."""
 
 

@@ -35,6 +35,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/refuse_old_epoch",
     "functions/leaf_of",
     "functions/perfect_root",
+    "functions/current_tree",
     "functions/tree_root",
     "functions/lock_append",
     "functions/lock_ledger",
