@@ -94,15 +94,15 @@ def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
-    ended = [each for of in series.values() for each in of if each.lost != UNFINISHED]
-    awaiting = sum(each.lost == AWAITING_REVIEW for each in ended)
+    ended = [each for of in series.values() for each in of if each.unscored != UNFINISHED]
+    awaiting = sum(each.unscored == AWAITING_REVIEW for each in ended)
     if awaiting:
         yield (
             "doubt",
             f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
             "what people said of them stands under the reviews, and is in no number here.",
         )
-    unscored = sum(each.lost is not None for each in ended) - awaiting
+    unscored = sum(each.unscored is not None for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
@@ -196,7 +196,7 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
             f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
             "more cases would tell more."
         )
-    if lost := sum(each.lost is not None for each in of):
+    if lost := sum(each.unscored is not None for each in of):
         yield f"{name}: not scored, {lost:,} of {counted(len(of), 'evaluation')}: in no rate."
     if cut := sum(each.primary == cut_off.CLASS for each in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {counted(len(of), 'evaluation')}."

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.costs import Spent
 from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report import analysis
 from failproof_es.report.comparison import comparisons, pairings
 from failproof_es.report.conclusions import limitations, verdict
@@ -26,8 +26,12 @@ from failproof_es.store.reader import find
 
 def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     """The report of these runs, as the log has them now. Raises `InvalidInput`."""
-    runs = [read_run(connection, run_id) for run_id in dict.fromkeys(run_ids)]
-    seen = [list(observations(connection, run, named=_naming(run, len(runs)))) for run in runs]
+    recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
+    runs = [each.run for each in recorded]
+    named = [_naming(run, len(runs)) for run in runs]
+    seen = [
+        list(observations(each, named=name)) for each, name in zip(recorded, named, strict=True)
+    ]
     everything = [each for of_run in seen for each in of_run]
     series = analysis.by_series(everything)
     judged = any(run.started.judges for run in runs)
@@ -55,9 +59,7 @@ def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             for each in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
-        costs=tuple(
-            cost for run, of_run in zip(runs, seen, strict=True) for cost in _costs(run, of_run)
-        ),
+        costs=tuple(cost for each in recorded for cost in _costs(each)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
         comparisons=comparisons(series),
@@ -171,12 +173,9 @@ def _described(model: ModelSnapshot) -> str:
     return f"{model.model}{version_told(model)} at {place}: {parameters}"
 
 
-def _costs(run: Run, of: Sequence[Observation]) -> Iterator[Cost]:
+def _costs(recorded: RecordedRun) -> Iterator[Cost]:
     """By model and judge; what was carried over cost its own run."""
-    spending: dict[str, Spent] = {}
-    for each in of:
-        for key, spent in each.spending.items():
-            spending.setdefault(key, Spent()).include(spent)
+    run, spending = recorded.run, recorded.summary.counts.spending
     for model in (*run.started.models, *run.started.judges):
         if (took := spending.get(model.key)) is not None:
             cost = took.cost_usd

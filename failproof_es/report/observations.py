@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from statistics import fmean
 from uuid import UUID
 
+from failproof_es.case import Case
 from failproof_es.costs import Spent
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.foregone import foregone
 from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.asked_cases import question_of
-from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
-from failproof_es.evaluation import Evaluation
-from failproof_es.events import ErrorRecorded, Event, RequestSent, ResponseReceived
-from failproof_es.outcome import spending_of
+from failproof_es.history import ImpossibleHistory
+from failproof_es.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.pairing import Question
-from failproof_es.run import Run
+from failproof_es.reading.recorded_run import RecordedRun
 
 REFUSAL_WANTED = "refusal"
 """The tag of a case to which a refusal is the right answer."""
@@ -52,11 +50,11 @@ class Observation:
     judges: tuple[tuple[str, bool], ...]
     """Each judge that is done, and whether it came to a verdict."""
     passed: bool | None
-    """`None` where it was not scored."""
+    """As its dialect says; `None` where it was not scored, or has no pass mark."""
     reason: str
     scores: dict[str, float]
-    lost: str | None
-    """Why it was not scored."""
+    unscored: str | None
+    """Why it has no score, in one word; `None` where it has one."""
     refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
@@ -72,85 +70,63 @@ class Observation:
     """What the case comes to whatever is answered."""
 
 
-def observations(
-    connection: Connection, run: Run, *, named: str = "{model}"
-) -> Iterator[Observation]:
-    """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`."""
+def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observation]:
+    """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`.
+
+    Raises `ImpossibleHistory` where the record of one cannot be true: nothing follows from it.
+    """
     dialect = dialect_named(run.started.dialect)
     questions: dict[UUID, Question] = {}
-    for recorded in recorded_evaluations(connection, run):
-        prompt = recorded.key.prompt_id
-        if prompt not in questions:
-            questions[prompt] = question_of(recorded.case)
-        question = questions[prompt]._replace(repetition=recorded.key.repetition)
-        yield _observed(recorded, run, question, named, dialect)
+    for _, case, outcome in run.outcomes():
+        if outcome.impossible is not None:
+            raise ImpossibleHistory(outcome.impossible)
+        if outcome.prompt_id not in questions:
+            questions[outcome.prompt_id] = question_of(case)
+        question = questions[outcome.prompt_id]._replace(repetition=outcome.repetition)
+        yield _observed(outcome, case, run.started.run_number, question, named, dialect)
 
 
 def _observed(
-    recorded: RecordedEvaluation, run: Run, question: Question, named: str, dialect: Dialect
+    outcome: EvaluationOutcome,
+    case: Case,
+    run_number: int,
+    question: Question,
+    named: str,
+    dialect: Dialect,
 ) -> Observation:
-    state, case = recorded.state(), recorded.case
-    history = recorded.history
-    response = state.response
-    streamed = [each for each in _answers(history) if each.first_token_ms is not None]
-    accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return Observation(
-        series=named.format(model=recorded.key.model_key),
-        run_id=recorded.key.run_id,
-        run_number=run.started.run_number,
-        evaluation_id=recorded.key.evaluation_id,
-        prompt_id=recorded.key.prompt_id,
-        model_key=recorded.key.model_key,
+        series=named.format(model=outcome.model_key),
+        run_id=outcome.run_id,
+        run_number=run_number,
+        evaluation_id=outcome.evaluation_id,
+        prompt_id=outcome.prompt_id,
+        model_key=outcome.model_key,
         suite=case.suite_id,
         case=case.case_id,
         cluster=case.family,
         category=case.category or case.suite_id,
         severity=case.severity,
         tags=case.tags,
-        repetition=recorded.key.repetition,
+        repetition=outcome.repetition,
         question=question,
-        sent=any(isinstance(event, RequestSent) for event in history),
-        answered=response is not None,
-        primary=None if state.classification is None else state.classification.primary,
-        judges=tuple((each.judge, each.verdict is not None) for each in state.verdicts),
-        passed=None if accuracy is None else accuracy >= 1,
-        reason=_reason(state),
-        scores={} if state.score is None else _of_every_case(state.score.scores),
-        lost=_lost(state),
+        sent=outcome.requests > 0,
+        answered=outcome.answer is not None,
+        primary=outcome.primary,
+        judges=tuple((each.judge, each.verdict is not None) for each in outcome.judges),
+        passed=outcome.passed,
+        reason=outcome.reason,
+        scores=_of_every_case(outcome.scores),
+        unscored=outcome.ended_kind if outcome.finished else UNFINISHED,
         refusal_wanted=REFUSAL_WANTED in case.tags,
-        latency_ms=None if response is None else state.latency_ms,
-        first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
-        tokens_per_second=speed_of(streamed),
-        spending=spending_of(
-            () if recorded.carried_over else _responses(history), run.prices or {}
-        ),
-        model_answered=None if response is None else response.model,
-        errors=tuple(_kind(event) for event in history if isinstance(event, ErrorRecorded)),
-        retries=sum(_is_retry(event) for event in history),
+        latency_ms=outcome.latency_ms,
+        first_token_ms=outcome.first_token_ms,
+        tokens_per_second=outcome.tokens_per_second,
+        spending=outcome.spending,
+        model_answered=outcome.model_answered,
+        errors=tuple(_kind(each) for each in outcome.errors),
+        retries=outcome.retries,
         foregone=foregone(dialect, case),
     )
-
-
-def _answers(history: Sequence[Event]) -> Iterator[ResponseReceived]:
-    """What the model under test answered, turn by turn."""
-    for event in history:
-        if isinstance(event, ResponseReceived) and event.purpose == "target":
-            yield event
-
-
-def _responses(history: Sequence[Event]) -> Iterator[ResponseReceived]:
-    return (event for event in history if isinstance(event, ResponseReceived))
-
-
-def speed_of(streamed: Sequence[ResponseReceived]) -> float | None:
-    """Of the turns that told their tokens, each by its own time; `None` where none did."""
-    tokens, ms = 0, 0.0
-    for each in streamed:
-        written, first = each.usage.output_tokens, each.first_token_ms
-        if written and written > 1 and first is not None and each.latency_ms > first:
-            tokens += written - 1
-            ms += each.latency_ms - first
-    return tokens / ms * 1000 if ms else None
 
 
 def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:
@@ -158,21 +134,5 @@ def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in scores.items() if "." not in name}
 
 
-def _reason(state: Evaluation) -> str:
-    if state.score is not None:
-        return state.score.reason
-    return "" if state.abandoned is None else state.abandoned.reason
-
-
-def _lost(state: Evaluation) -> str | None:
-    if state.abandoned is not None:
-        return state.abandoned.kind
-    return None if state.finished else UNFINISHED
-
-
-def _kind(error: ErrorRecorded) -> str:
+def _kind(error: ErrorSeen) -> str:
     return error.kind if error.judge is None else f"{error.kind} ({error.judge})"
-
-
-def _is_retry(event: Event) -> bool:
-    return isinstance(event, RequestSent) and event.attempt > 1

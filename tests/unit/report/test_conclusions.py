@@ -122,7 +122,7 @@ def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
 
 
 def test_what_is_still_under_way_is_not_counted_as_without_a_score() -> None:
-    going = [*FORTY, *(observed(f"d{n}", None, lost="unfinished") for n in range(90))]
+    going = [*FORTY, *(observed(f"d{n}", None, unscored="unfinished") for n in range(90))]
     assert "no score" not in of([run(status="running")], [], going).sentence
 
 
