@@ -67,7 +67,7 @@ def append_within(store: Store, connection: Connection, drafts: Sequence[Draft])
 
     Raises `psycopg.errors.UniqueViolation` where it did not, `EventsSwallowed`.
     """
-    events = in_place(drafts, stream_versions(connection, _streams(drafts)))
+    events = list(in_place(drafts, stream_versions(connection, _streams(drafts))))
     append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])
     return events
 
@@ -78,7 +78,7 @@ def _decided(store: Store, decide: Decide) -> list[Event]:
         connection.read_only = True
         with connection.transaction():
             drafts = list(decide(connection))
-            return in_place(drafts, stream_versions(connection, _streams(drafts)))
+            return list(in_place(drafts, stream_versions(connection, _streams(drafts))))
 
 
 def _streams(drafts: Sequence[Draft]) -> list[UUID]:

@@ -3,7 +3,7 @@ puts that on it: one thing for the engine, the journal's users and the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 from uuid import UUID
@@ -78,15 +78,13 @@ class Draft:
         return self.kind.model_validate({**self.fields, **self.stamp.after(version)})
 
 
-def in_place(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> list[Event]:
-    """The drafts as events in their order, each after what its stream holds.
+def in_place(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
+    """The drafts as events in their order, each after what its stream holds; one at a time.
 
     `versions` are the streams' last ones; a stream that is not among them is empty.
     """
     last = dict(versions)
-    events = []
     for draft in drafts:
         event = draft.after(last.get(draft.stamp.stream_id, 0))
         last[event.originator_id] = event.originator_version
-        events.append(event)
-    return events
+        yield event
