@@ -199,9 +199,10 @@ def planned_evaluations(
                 yield EvaluationKey(run_id, prompt, model_key, repetition)
 
 
-def place_in_plan(manifest: RunStarted, key: EvaluationKey, cases_before: int) -> int:
+def place_in_plan(
+    manifest: RunStarted, key: EvaluationKey, cases_before: int, repetitions: int
+) -> int:
     """Which of `planned_evaluations` this one is, from 1, after so many cases."""
     models = [model.key for model in manifest.models]
-    repetitions = int(manifest.configuration["execution"]["repetitions"])
     before = cases_before * repetitions + key.repetition - 1
     return before * len(models) + models.index(key.model_key) + 1

@@ -12,19 +12,10 @@ from typing import Any, LiteralString, NamedTuple
 
 import orjson
 
+from failproof_es.events import AUDITED, EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
 
-_WHOLE = frozenset(
-    {
-        "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
-        "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
-        "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
-        "EvaluationAbandoned", "Reviewed", "Judged",
-    }
-)  # fmt: skip
 _COMMON = frozenset({"run_id", "about", "timestamp"})
-_LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
-"""Kept whole in the log, where `position` leads."""
 
 
 class AuditTrail:
@@ -33,7 +24,7 @@ class AuditTrail:
     name: LiteralString = "audit_trail"
     version: int = 5
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
-    topics: frozenset[str] = _WHOLE | {"ErrorRecorded", "RequestSent"}
+    topics: frozenset[str] = frozenset(kind.__name__ for kind in AUDITED.values())
 
     def __init__(self) -> None:
         self._append = sql_file("audit_trail_append")
@@ -62,15 +53,11 @@ class AuditRecord(NamedTuple):
 
 def audit_record(fact: Fact) -> AuditRecord | None:
     """What the trail says of an event; `None` where all went as planned."""
-    payload = fact.payload
-    event = fact.topic
-    if event == "RequestSent":
-        if payload["attempt"] == 1:
-            return None
-        event = "RetrySent"
-    if event == "Judged" and payload["grader"] != payload["judge"]:
-        return None  # by one of the run's judges, through the dialect's grader
-    left_out = _COMMON if fact.topic in _WHOLE else _COMMON | _LONG
+    payload, kind = fact.payload, EVENTS[fact.topic]
+    event = kind.audit_name()
+    if event is None or not kind.is_audited(payload):
+        return None
+    left_out = _COMMON | kind.not_in_trail
     details = {key: value for key, value in payload.items() if key not in left_out}
     details["stream_id"] = fact.stream_id
     run_id = fact.run_id or payload.get("about")

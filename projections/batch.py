@@ -35,7 +35,7 @@ def read_batch(
 ) -> Batch | None:
     """What follows `position`, none at the end of the log.
 
-    Raises `MapperDeserialisationError` for an event that this program cannot read.
+    Raises `UnreadableState` for an event that this program cannot read.
     """
     limits = {"events": BATCH_EVENTS, "bytes": BATCH_BYTES}
     with connection.cursor(binary=True) as cursor:
@@ -54,7 +54,7 @@ def read_batch(
 
 
 def payload_of(topic: str, state: bytes, stream_id: str, version: int) -> dict[str, Any]:
-    """What the bytes say, in today's schema. Raises `MapperDeserialisationError`."""
+    """What the bytes say, in today's schema. Raises `UnreadableState`."""
     payload: dict[str, Any] = orjson.loads(state)
     if payload.pop("schema_version", None) == _CURRENT.get(topic):
         return payload

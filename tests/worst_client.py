@@ -17,15 +17,16 @@ import orjson
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
-from failproof_es.engine.attempt_events import Stamp, error_recorded, response_received
+from failproof_es.engine.attempt_events import error_recorded, response_received
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived
 from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.store.mapper import decode, encode
+from failproof_es.store.stamp import Stamp
 
 KEY = "sk-worst-0123456789-worst-key/+="
-STAMP = Stamp(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+STAMP = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 
 
 def peak_mib() -> float:

@@ -128,7 +128,7 @@ class DataManager:
             return
         benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
         started = benchmark.run.started
-        judging = judging_of(started.configuration, tuple(j.key for j in started.judges))
+        judging = judging_of(started)
         if len(judging.judges) > 1:
             reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
             raise InvalidInput.because(reason, remedy="resume the run: it asks them")

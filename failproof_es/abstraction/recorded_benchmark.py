@@ -10,6 +10,7 @@ from failproof_es.abstraction.dataset_loader import task_of
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.case import Case, prompt_id
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.recorded import (
@@ -82,14 +83,14 @@ class RecordedBenchmark:
     def configuration(self) -> BenchmarkConfig:
         """What the run was set out with, in the specification's words."""
         started = self.run.started
-        execution = started.configuration["execution"]
-        path = started.configuration["prompts"]["path"]
+        recorded = recorded_configuration(started)
+        execution, path = recorded.execution, recorded.prompts.path
         return BenchmarkConfig(
             run_id=self.number,
             model_names=self.model_names,
             judge_model_name=", ".join(judge.model for judge in started.judges),
-            concurrency=execution["parallel_workers"],
-            timeout_sec=execution["timeout_per_request_ms"] // 1000,
+            concurrency=execution.parallel_workers,
+            timeout_sec=execution.timeout_per_request_ms // 1000,
             dataset_path=path if isinstance(path, str) else ", ".join(path or ()),
         )
 
@@ -121,7 +122,9 @@ class RecordedBenchmark:
 
     def result_id(self, key: EvaluationKey, task_id: str) -> int:
         """The place of an evaluation in the plan, from 1: its result's id within the run."""
-        return place_in_plan(self.run.started, key, self.tasks[task_id].place)
+        started = self.run.started
+        repetitions = recorded_configuration(started).execution.repetitions
+        return place_in_plan(started, key, self.tasks[task_id].place, repetitions)
 
 
 def result_of(

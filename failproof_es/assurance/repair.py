@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import uuid4
 
 from failproof_es.assurance.findings import Finding, Verification
@@ -35,8 +34,9 @@ from failproof_es.ledger.merkle import EMPTY_ROOT
 from failproof_es.ledger.note import ED25519, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
+from failproof_es.store.appending import append_within
 from failproof_es.store.ledger import Connection, LogTree, checked_leaf
-from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
+from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
 
 
@@ -153,12 +153,9 @@ def _begin(
                 remedy="run `failproof-es verify`",
             )
         newest = ledger.newest_checkpoint(connection)
-        before = sum(1 for _ in ledger.stream_rows(connection, [ledger_id()]))
-        event = LedgerRepaired(
-            originator_id=ledger_id(),
-            originator_version=before + 1,
-            run_id=None,
-            timestamp=datetime.now(UTC),
+        draft = Draft(
+            LedgerRepaired,
+            Stamp(ledger_id(), None),
             reason=reason.text,
             who=reason.who,
             where=reason.where,
@@ -178,9 +175,8 @@ def _begin(
             ),
             more_findings=found.more,
         )
-        entry = store.log.mapper.to_stored_event(event)
-        appended = connection.execute(query("append"), append_parameters([entry])).fetchall()
-        refuse_swallowed(1, len(appended))
+        [event] = append_within(store, connection, [draft])
+        assert isinstance(event, LedgerRepaired)
         ledger.begin_tree(connection, ledger_id(), event.originator_version)
         # Signed while it is empty: so nobody elsewhere makes another key for a log without one.
         empty = Checkpoint(new_key.name, 0, EMPTY_ROOT).signed(new_key)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from eventsourcing.persistence import MapperDeserialisationError
-
 from failproof_es.assurance.signing_key import own_public_key
 from failproof_es.assurance.trusted import Forked, read_kept
 from failproof_es.case import ledger_id
@@ -17,6 +15,7 @@ from failproof_es.ledger.handover import successor
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
+from failproof_es.store.errors import UnreadableState
 from failproof_es.store.ledger import Connection, LogTree
 from failproof_es.store.mapper import decode
 
@@ -96,7 +95,7 @@ def read_trees(connection: Connection) -> Trees:
             event = decode(LedgerRepaired.__name__, row.state, stream, row.version)
             assert isinstance(event, LedgerRepaired)
             repairs.append(event)
-        except MapperDeserialisationError as error:
+        except UnreadableState as error:
             problems.append(f"a repair on record cannot be read: {error}")
     if [tree.number for tree in trees] != list(range(len(trees))):
         problems.append("the trees of the log are not numbered one after the other")

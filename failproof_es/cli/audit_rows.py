@@ -10,33 +10,10 @@ from uuid import UUID
 
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.engine.recorded import UNREADABLE, stored_case
+from failproof_es.events.line import line_of
 from failproof_es.store.reader import Connection, read_event, read_streams
 
 _WIDTH = 100
-_SAYS = {
-    "ConfigurationResolved": "{path}",
-    "ValidationPassed": "evaluations: {estimate[evaluations]}, requests: {estimate[requests]}",
-    "ValidationFailed": "{problems}",
-    "RunStarted": "run {run_number} {name}, evaluations: {planned_evaluations}",
-    "CaseSkipped": "{place}: {why}",
-    "PricesRecorded": "{priced}",
-    "RunPaused": "{reason}",
-    "LimitChanged": "{reason}: {limit_before} to {limit_after} at {server}",
-    "RunCompleted": "scored: {counts[scored]}, without a score: {counts[abandoned]}",
-    "RunFailed": "{reason}",
-    "RunValidated": "passed: {passed}",
-    "RunSealed": "streams: {streams}, events: {events}",
-    "FileWritten": "{kind}: {path}",
-    "ErrorRecorded": "{kind}: {message}",
-    "RetrySent": "attempt {attempt}",
-    "AttemptLost": "{reason}",
-    "EvaluationAbandoned": "{kind}: {reason}",
-    "Reviewed": "{reviewer} says {verdict}: {notes}",
-    "Judged": "{judge} says {verdict} {problem}",
-}
-"""What the table says of an event: fields of its details. The JSON has all of them."""
-_PLACE = ("path", "line", "field")
-"""Where a defect stands, as far as it is known: `place`, in one."""
 
 
 class AuditRows:
@@ -77,34 +54,6 @@ class AuditRows:
         return self._cases[prompt]
 
 
-class _Fields(dict[str, Any]):
-    """What is not there says nothing."""
-
-    def __missing__(self, _: str) -> str:
-        return ""
-
-
 def says(event: str, details: Mapping[str, Any]) -> str:
     """The most telling of an event, in one line that is safe to show; empty where it is nothing."""
-    fields = _Fields({name: _told(value) for name, value in details.items()})
-    fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
-    if event == "PricesRecorded":
-        fields["priced"] = "; ".join(
-            f"{each['model_key']} by {each['source'] or 'nobody'}" for each in details["models"]
-        )
-    text = _SAYS.get(event, "").format_map(fields)
-    return shortened(one_line(" ".join(text.split()).rstrip(":")), _WIDTH)
-
-
-def _told(value: Any) -> Any:
-    match value:
-        case None:
-            return ""
-        case dict():
-            return _Fields(value)
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return "; ".join(map(str, value))
-        case _:
-            return value
+    return shortened(one_line(line_of(event, details)), _WIDTH)

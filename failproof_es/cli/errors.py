@@ -10,22 +10,19 @@ from enum import IntEnum
 
 import click
 import psycopg
-from eventsourcing.persistence import MapperDeserialisationError
 
 from failproof_es.assurance.integrator import LedgerBroken
 from failproof_es.assurance.trusted import Forked
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
-from failproof_es.engine.operations import ReadOnly
 from failproof_es.engine.outcome import Outcome
 from failproof_es.history import ImpossibleHistory
 from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.journal import JournalError
+from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
-from failproof_es.store.reader import UnreadableEvent
 
 _RUN = "failproof_es_run"
 
@@ -64,6 +61,12 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case RunBusy():
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
+        case ImpossibleHistory() | UnreadableState():
+            say(
+                f"error: the record is not as the engine writes it: {_text(error)}. Nothing more "
+                "was sent. `failproof-es verify` says whether it was changed."
+            )
+            return ExitCode.FAILED
         case LedgerBroken() | Forked() | NoteError() | UnreadableEvent() if command == "verify":
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
@@ -76,19 +79,13 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case UnreadableEvent():
             say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
             return ExitCode.FAILED
-        case ImpossibleHistory() | MapperDeserialisationError():
-            say(
-                f"error: the record is not as the engine writes it: {_text(error)}. Nothing more "
-                "was sent. `failproof-es verify` says whether it was changed."
-            )
-            return ExitCode.FAILED
         case JournalError() | LogUnavailable():
             say(
                 f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
                 f"What is recorded stays. When the database is back, {_take_up(error)}."
             )
             return ExitCode.FAILED
-        case psycopg.errors.ReadOnlySqlTransaction():
+        case psycopg.errors.ReadOnlySqlTransaction() | ReadOnlyLog(whole=True):
             say(
                 "error: the database takes no writes: it is a standby, or the sessions of this "
                 "user or database are set to be read-only (`failproof-es db status` names such a "
@@ -133,7 +130,7 @@ def _take_up(error: BaseException) -> str:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    return isinstance(error, ReadOnly | psycopg.errors.InsufficientPrivilege)
+    return isinstance(error, ReadOnlyLog | psycopg.errors.InsufficientPrivilege)
 
 
 def _say_problems(error: InvalidInput) -> None:

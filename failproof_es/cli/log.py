@@ -18,18 +18,11 @@ from failproof_es.cli.output import Format, format_option
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
+from failproof_es.events.line import line_of
 from failproof_es.store.reader import Connection, RecordedEvent, find, max_position, resolve_run
 
 _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96
-_TOLD = (
-    *("run_number", "name", "collection", "chunk", "digest"),
-    *("primary", "scores", "kind", "text", "message", "reason", "why", "problem"),
-    *("finish_reason", "purpose", "turn", "attempt", "model_key"),
-    *("about", "path", "problems"),
-)
-"""What the table tells of a payload, most telling first."""
-
 _LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
 _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
 
@@ -161,12 +154,4 @@ def _summary_width() -> int:
 
 def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
     """What the event says in a few words, for the table only."""
-    payload = row.payload()
-    facts = [(name, payload.get(name)) for name in _TOLD]
-    told = [f"{name}={_told(value)[:width]}" for name, value in facts if value not in (None, "")]
-    return shortened(one_line(", ".join(told)), width)
-
-
-def _told(value: Any) -> str:
-    """A text as it is, everything else as the JSON that it is."""
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+    return shortened(one_line(line_of(row.topic, row.payload())), width)

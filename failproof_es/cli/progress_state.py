@@ -13,8 +13,10 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.cli.error_groups import ErrorGroups
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.evaluation import left_to_people
 from failproof_es.events import (
+    EVENTS,
     AttemptLost,
     CarriedOver,
     Classified,
@@ -44,23 +46,7 @@ longer time where that is too short to finish anything."""
 ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
-OBSERVED = tuple(
-    kind.__name__
-    for kind in (
-        RunStarted,
-        CarriedOver,
-        RequestSent,
-        ResponseReceived,
-        ErrorRecorded,
-        AttemptLost,
-        Classified,
-        Scored,
-        EvaluationAbandoned,
-        LimitChanged,
-        RunCompleted,
-        RunFailed,
-    )
-)
+OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
 """The topics that say something about progress."""
 
 Price = Callable[[ResponseReceived], Decimal | float | None]
@@ -261,7 +247,7 @@ class ProgressState:
     def _begin(self, event: RunStarted) -> None:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
         self.phase = "evaluating"
-        self._ceiling = event.configuration.get("execution", {}).get("parallel_workers")
+        self._ceiling = recorded_configuration(event).execution.parallel_workers
         self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.costs import Prices, answer_cost, total
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
@@ -85,7 +86,9 @@ def rows_of(
             if row.get("result_id", "") is None:
                 places = places or run.places_by_prompt()
                 before = places[recorded.key.prompt_id]
-                row["result_id"] = place_in_plan(run.started, recorded.key, before)
+                repetitions = recorded_configuration(run.started).execution.repetitions
+                place = place_in_plan(run.started, recorded.key, before, repetitions)
+                row["result_id"] = place
             if row.get("reviews", "") is None and awaits_review(state):
                 row["reviews"] = _reviews(run, recorded.key.evaluation_id)
             yield row

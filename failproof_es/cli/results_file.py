@@ -6,7 +6,7 @@ A projection of the log like every other: written anew after a crash it says the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 
 from failproof_es.cli.result_rows import result_rows
 from failproof_es.cli.written_files import record_file
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
@@ -41,8 +42,7 @@ def write_results_file(store: Store, run: RecordedRun) -> Path | None:
 
 def file_output(run: RecordedRun) -> FileOutput | None:
     """What the run's configuration says of files; `None` when it wants none."""
-    wanted = (run.started.configuration.get("output") or {}).get("file")
-    output = FileOutput.model_validate(wanted) if wanted else None
+    output = recorded_configuration(run.started).output.file
     return output if output is not None and output.enabled else None
 
 
@@ -52,8 +52,8 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
     Where a run of the same name and second has its file already, the run's number is added.
     """
-    configured = (run.started.configuration.get("test_run") or {}).get("timestamp")
-    moment = datetime.fromisoformat(configured) if configured else run.started.timestamp
+    configured = recorded_configuration(run.started).test_run.timestamp
+    moment = configured or run.started.timestamp
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
     path = Path(named).expanduser()

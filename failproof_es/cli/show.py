@@ -27,6 +27,7 @@ from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.run_facts import RunFacts, gather, model_rows, suite_rows, told_messages
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.costs import Tokens, tokens_told
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
@@ -134,7 +135,7 @@ def _other_row(other: Other) -> dict[str, Any]:
 
 def _id_for_people(run: RecordedRun) -> str:
     """The run's UUID, after the text that it was made of, where there is one."""
-    given = run.started.configuration["test_run"].get("id")
+    given = recorded_configuration(run.started).test_run.id
     made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
     return f"{given} ({run.run_id})" if made else str(run.run_id)
 

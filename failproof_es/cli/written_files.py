@@ -7,8 +7,9 @@ from pathlib import Path
 from uuid import UUID
 
 from failproof_es.cli.output import say, write_file
-from failproof_es.engine.operations import ReadOnly, record_operations
+from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileKind, FileWritten
+from failproof_es.store.errors import ReadOnlyLog
 from failproof_es.store.store import Store
 from failproof_es.whole_file import Written
 
@@ -33,5 +34,5 @@ def record_file(
     try:
         for run_id in run_ids:
             record_operations(store, run_id, [(FileWritten, file)])
-    except ReadOnly:
+    except ReadOnlyLog:
         say(f"not on record: this database user may only read, so no audit trail names {path}")

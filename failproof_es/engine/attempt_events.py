@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
 
 from failproof_es.body import (
     MOST_OF_AN_ERROR,
@@ -17,7 +15,7 @@ from failproof_es.body import (
     without_unsearchable,
 )
 from failproof_es.engine.redaction import Redactor, Scrubbing
-from failproof_es.evaluation import Evaluation, EvaluationKey
+from failproof_es.evaluation import Evaluation
 from failproof_es.events import (
     AttemptLost,
     ErrorRecorded,
@@ -26,26 +24,7 @@ from failproof_es.events import (
     ToolCall,
 )
 from failproof_es.models.protocol import Answer, ModelError
-
-
-class Stamp:
-    """What every event of one evaluation says about itself."""
-
-    def __init__(self, key: EvaluationKey) -> None:
-        self._key = key
-        self._evaluation_id: UUID = key.evaluation_id
-
-    def __call__(self, state: Evaluation) -> dict[str, Any]:
-        """The fields of the event that follows `state`."""
-        return {
-            "originator_id": self._evaluation_id,
-            "originator_version": state.version + 1,
-            "run_id": self._key.run_id,
-            "timestamp": datetime.now(UTC),
-            "prompt_id": self._key.prompt_id,
-            "model_key": self._key.model_key,
-            "repetition": self._key.repetition,
-        }
+from failproof_es.store.stamp import Stamp
 
 
 def response_received(

@@ -42,7 +42,6 @@ from failproof_es.events import (
     Branch,
     CaseSkipped,
     CasesPlanned,
-    Event,
     ModelPrices,
     ModelSnapshot,
     PricesRecorded,
@@ -52,6 +51,7 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
+from failproof_es.store.stamp import Draft, Stamp, in_place
 from failproof_es.store.store import Store
 
 
@@ -250,7 +250,9 @@ def _begin(
             "branched_from": branched,
         }
     )
-    planned = _plan(store, of.originator_id, asked, own, prices)
+    planned = in_place(
+        _plan(store, of.originator_id, asked, Stamp.of_run(run_id), prices), {run_id: 1}
+    )
     return store.begin_run(draft, planned, asked.plan)
 
 
@@ -272,20 +274,18 @@ def _plan(
     store: Store,
     source_id: UUID,
     asked: AskedCases,
-    own: dict[str, Any],
+    stamp: Stamp,
     prices: tuple[ModelPrices, ...],
-) -> Iterator[Event]:
+) -> Iterator[Draft]:
     """What was planned and what was left out, event by event, as the new run's own; its prices."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
     questions = asked.questions()
-    version = 1
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
-            version = row.version
             event = row.event()
             if isinstance(event, CasesPlanned):  # older versions recorded no questions
-                said = {"questions": tuple(islice(questions, len(event.digests)))}
-                yield event.model_copy(update={**own, **said})
+                said = tuple(islice(questions, len(event.digests)))
+                yield Draft.again(event, stamp, questions=said)
             else:
-                yield event.model_copy(update=own)
-    yield PricesRecorded(**own, originator_version=version + 1, models=prices)
+                yield Draft.again(event, stamp)
+    yield Draft(PricesRecorded, stamp, models=prices)

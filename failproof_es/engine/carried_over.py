@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import Any
 from uuid import UUID
 
 from failproof_es.evaluation import EvaluationKey
@@ -19,14 +17,15 @@ from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,
     RunStarted,
-    Scored,
+    topics,
 )
 from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import decode
 from failproof_es.store.reader import Connection, RecordedEvent, portions, read_event, read_streams
 from failproof_es.store.recorder import query
+from failproof_es.store.stamp import Stamp
 
-FINAL = (Scored.__name__, EvaluationAbandoned.__name__, CarriedOver.__name__)
+FINAL = topics("evaluation", ends=True)
 """What ends the stream of an evaluation."""
 
 
@@ -136,20 +135,12 @@ def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
 def _reference(
     key: EvaluationKey, ending: Ending, streams: dict[UUID, list[RecordedEvent]]
 ) -> CarriedOver:
-    head: dict[str, Any] = {
-        "originator_id": key.evaluation_id,
-        "originator_version": 1,
-        "run_id": key.run_id,
-        "timestamp": datetime.now(UTC),
-    }
+    stamp = Stamp.of_evaluation(key)
     if ending.reference is not None:
-        return ending.reference.model_copy(update=head)
+        return ending.reference.model_copy(update=stamp.after(0))
     rows = streams[ending.stream_id]
     return CarriedOver(
-        **head,
-        prompt_id=key.prompt_id,
-        model_key=key.model_key,
-        repetition=key.repetition,
+        **stamp.after(0),
         source_run_id=ending.happened_in,
         source_evaluation_id=ending.stream_id,
         source_events=len(rows),

@@ -7,12 +7,9 @@ two with the same id the one imported last counts, in the place of the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-
-from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, collection_id, prompt_id
 from failproof_es.dialects.protocol import Dialect, Reasking
@@ -22,7 +19,9 @@ from failproof_es.engine.recorded import stored_case
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.run import chunked
+from failproof_es.store.appending import append_drafts
 from failproof_es.store.reader import Connection, find, portions, read_streams
+from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
 
 _WINDOW = 500
@@ -48,13 +47,8 @@ def import_prompts(
             )
         imports.append((file, sha256, digests))
     require_unchanged(files, before)
-    while True:
-        events = _imported(store, dialect, name, imports)
-        try:
-            store.log.events.put(events)
-        except IntegrityError:
-            continue  # another process imported meanwhile: ours comes after it
-        return sum(len(digests) for _, _, digests in imports), warnings
+    append_drafts(store, _imported(dialect, name, imports))
+    return sum(len(digests) for _, _, digests in imports), warnings
 
 
 def _require_fitting(store: Store, dialect: Dialect, name: str) -> None:
@@ -123,30 +117,19 @@ def _imports(connection: Connection, name: str) -> list[PromptsImported]:
 
 
 def _imported(
-    store: Store, dialect: Dialect, name: str, imports: Sequence[tuple[Path, str, list[str]]]
-) -> list[PromptsImported]:
-    """The events of one import, numbered to follow what the collection's stream holds."""
-    stream = collection_id(name)
-    with store.connect() as connection:
-        before = len(read_streams(connection, [stream]).get(stream, []))
-    parts = [
-        (file, sha256, digests)
+    dialect: Dialect, name: str, imports: Sequence[tuple[Path, str, list[str]]]
+) -> list[Draft]:
+    """The events of one import."""
+    stamp = Stamp(
+        collection_id(name),
+        None,
+        collection=name,
+        dialect=dialect.name,
+        who=who(),
+        where=where(),
+    )
+    return [
+        Draft(PromptsImported, stamp, path=str(file), sha256=sha256, digests=digests)
         for file, sha256, all_digests in imports
         for digests in chunked(all_digests)
-    ]
-    return [
-        PromptsImported(
-            originator_id=stream,
-            originator_version=version,
-            run_id=None,
-            timestamp=datetime.now(UTC),
-            collection=name,
-            dialect=dialect.name,
-            path=str(file),
-            sha256=sha256,
-            digests=digests,
-            who=who(),
-            where=where(),
-        )
-        for version, (file, sha256, digests) in enumerate(parts, start=before + 1)
     ]

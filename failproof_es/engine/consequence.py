@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from failproof_es.case import Case
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.attempt_events import Stamp, attempt_lost
-from failproof_es.engine.judging import read_judgement
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.engine.attempt_events import attempt_lost
+from failproof_es.engine.derivation import derive
 from failproof_es.evaluation import (
+    Classification,
     Classify,
     DeclareLost,
     Evaluation,
     Failure,
     GiveUp,
     ReadJudgement,
+    Score,
     ScoreReply,
 )
 from failproof_es.events import (
@@ -22,8 +24,11 @@ from failproof_es.events import (
     Judged,
     Scored,
 )
+from failproof_es.store.stamp import Stamp
 
 Unasked = DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp
+
+_LOST = "sent by a process that ended before it recorded an outcome"
 
 
 def consequence(
@@ -32,22 +37,16 @@ def consequence(
     """What the action comes to, as the event that follows `state`."""
     match action:
         case DeclareLost(request):
-            reason = "sent by a process that ended before it recorded an outcome"
-            return attempt_lost(stamp, state, request, reason)
+            return attempt_lost(stamp, state, request, _LOST)
         case Classify():
-            return _classified(dialect, stamp, state, case, action)
+            return _classified(stamp, state, derive(dialect, case, action))
         case ReadJudgement():
-            return _judged(dialect, stamp, state, case, action)
-        case ScoreReply():
-            return _scored(dialect, stamp, state, case, action)
-        case GiveUp(failure):
-            return _abandoned(stamp, state, failure)
+            return _judged(stamp, state, action, derive(dialect, case, action))
+        case ScoreReply() | GiveUp():
+            return _ended(stamp, state, derive(dialect, case, action))
 
 
-def _classified(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: Classify
-) -> Classified:
-    classification = dialect.classify(case, action.transcript)
+def _classified(stamp: Stamp, state: Evaluation, classification: Classification) -> Classified:
     return Classified(
         **stamp(state),
         primary=classification.primary,
@@ -58,9 +57,8 @@ def _classified(
 
 
 def _judged(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: ReadJudgement
+    stamp: Stamp, state: Evaluation, action: ReadJudgement, reading: JudgeReading
 ) -> Judged:
-    reading = read_judgement(dialect, case, action)
     return Judged(
         **stamp(state),
         judge=action.judge,
@@ -72,22 +70,15 @@ def _judged(
     )
 
 
-def _scored(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: ScoreReply
-) -> Scored | EvaluationAbandoned:
-    score = dialect.score(case, action.classification, action.judgement)
-    if isinstance(score, Failure):
-        return _abandoned(stamp, state, score)
+def _ended(stamp: Stamp, state: Evaluation, end: Score | Failure) -> Scored | EvaluationAbandoned:
+    if isinstance(end, Failure):
+        return EvaluationAbandoned(**stamp(state), kind=end.kind, reason=end.message)
     return Scored(
         **stamp(state),
-        scores=score.scores,
-        passed=score.passed,
-        graders=score.graders,
-        reason=score.reason,
-        scorer=score.scorer,
-        scorer_version=score.version,
+        scores=end.scores,
+        passed=end.passed,
+        graders=end.graders,
+        reason=end.reason,
+        scorer=end.scorer,
+        scorer_version=end.version,
     )
-
-
-def _abandoned(stamp: Stamp, state: Evaluation, failure: Failure) -> EvaluationAbandoned:
-    return EvaluationAbandoned(**stamp(state), kind=failure.kind, reason=failure.message)

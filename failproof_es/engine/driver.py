@@ -150,9 +150,7 @@ class Driver:
             dialect=dialect_named(manifest.dialect),
             targets=self._targets.models,
             judges=self._targets.judges,
-            judging=judging_of(
-                manifest.configuration, tuple(judge.key for judge in manifest.judges)
-            ),
+            judging=judging_of(manifest),
             journal=journal,
             redactor=self._targets.redactor(),
             observe=self._observe,

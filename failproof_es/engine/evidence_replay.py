@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.replay import rederive, retries_made
@@ -16,7 +17,7 @@ from failproof_es.store.mapper import decode
 def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
     """How many evaluations come out as they were recorded, and which do not.
 
-    The bundle must have been verified. Raises `MapperDeserialisationError` for events that
+    The bundle must have been verified. Raises `UnreadableState` for events that
     this version cannot read.
     """
     run_id = UUID(bundle.manifest["run_id"])
@@ -33,8 +34,8 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
             histories.setdefault(proven.stream_id, []).append(event)
     assert started is not None
     dialect = dialect_named(started.dialect)
-    retry_attempts = int(started.configuration["execution"]["retry_attempts"])
-    judging = judging_of(started.configuration, tuple(judge.key for judge in started.judges))
+    retry_attempts = recorded_configuration(started).execution.retry_attempts
+    judging = judging_of(started)
     agree, differing = 0, []
     for history in histories.values():
         first = history[0]

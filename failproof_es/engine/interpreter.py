@@ -17,7 +17,6 @@ from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
 from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools, StructuresJudgement
 from failproof_es.engine.attempt_events import (
-    Stamp,
     attempt_lost,
     error_recorded,
     response_received,
@@ -57,6 +56,7 @@ from failproof_es.models.protocol import (
 )
 from failproof_es.models.waiting import wait_s
 from failproof_es.store.journal import Journal
+from failproof_es.store.stamp import Stamp
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.
@@ -109,7 +109,7 @@ class Interpreter:
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
-        stamp = Stamp(key)
+        stamp = Stamp.of_evaluation(key)
         patience: Patience | None = None
         """Begins with the first request: what happened in another drive tries nobody's."""
         state = fold(history)

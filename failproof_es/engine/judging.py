@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect, JudgedByPeople, JudgeReading, ReadsJudges
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
+from failproof_es.events import RunStarted
 from failproof_es.models import provider_type
 from failproof_es.problems import Problem
 
@@ -25,10 +26,10 @@ def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> Judge
     return dialect.read_judgement(case, action.transcript, action.answer)
 
 
-def judging_of(configuration: dict[str, Any], judges: tuple[str, ...]) -> Judging:
-    """How a run judges, by its recorded configuration; before there were several, as one."""
-    judging = configuration.get("judging") or {}
-    return Judging(judges, judging.get("rule", "majority"), int(judging.get("attempts", 1)))
+def judging_of(started: RunStarted) -> Judging:
+    """How a run judges, by its recorded configuration."""
+    judging = recorded_configuration(started).judging
+    return Judging(tuple(judge.key for judge in started.judges), judging.rule, judging.attempts)
 
 
 def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[Problem]:

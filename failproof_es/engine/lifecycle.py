@@ -36,7 +36,6 @@ from failproof_es.engine.targets import Targets
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
-    Event,
     ModelPrices,
     ModelSnapshot,
     PricesRecorded,
@@ -46,6 +45,7 @@ from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
+from failproof_es.store.stamp import Draft, Stamp, in_place
 from failproof_es.store.store import Store
 
 
@@ -230,45 +230,25 @@ def _begin(
         who=who(),
         where=where(),
     )
-    return store.begin_run(draft, _planned(run_id, now, plan, prices), plan.asked.plan)
+    planned = in_place(_planned(Stamp.of_run(run_id), plan, prices), {run_id: 1})
+    return store.begin_run(draft, planned, plan.asked.plan)
 
 
-def _planned(
-    run_id: UUID, now: datetime, plan: Plan, prices: tuple[ModelPrices, ...]
-) -> Iterator[Event]:
+def _planned(stamp: Stamp, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
     """The plan, what was left out of it, and what is paid for."""
-    version = 1
     questions = chunked(plan.asked.questions())
     for chunk, digests in enumerate(chunked(plan.asked.digests())):
-        version += 1
-        yield CasesPlanned(
-            originator_id=run_id,
-            originator_version=version,
-            run_id=run_id,
-            timestamp=now,
-            chunk=chunk,
-            digests=digests,
-            questions=next(questions),
-        )
+        yield Draft(CasesPlanned, stamp, chunk=chunk, digests=digests, questions=next(questions))
     for defect in plan.skipped:
-        version += 1
-        yield CaseSkipped(
-            originator_id=run_id,
-            originator_version=version,
-            run_id=run_id,
-            timestamp=now,
+        yield Draft(
+            CaseSkipped,
+            stamp,
             path=str(defect.path),
             line=defect.line,
             field=defect.field,
             why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
         )
-    yield PricesRecorded(
-        originator_id=run_id,
-        originator_version=version + 1,
-        run_id=run_id,
-        timestamp=now,
-        models=prices,
-    )
+    yield Draft(PricesRecorded, stamp, models=prices)
 
 
 def prices_of(

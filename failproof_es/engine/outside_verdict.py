@@ -7,31 +7,29 @@ for what it is: given, not decided.
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.attempt_events import attempt_lost
+from failproof_es.engine.consequence import consequence
 from failproof_es.engine.identity import holder
 from failproof_es.engine.recorded import RecordedEvaluation, read_evaluations
 from failproof_es.evaluation import (
-    Evaluation,
+    JUDGE_FAILED,
     EvaluationKey,
     Failure,
+    GiveUp,
     Judgement,
     JudgeVerdict,
     Rule,
+    ScoreReply,
     evolve,
 )
-from failproof_es.events import (
-    AttemptLost,
-    EvaluationAbandoned,
-    EvaluationEvent,
-    Judged,
-    Scored,
-)
+from failproof_es.events import EvaluationEvent, Judged
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease
+from failproof_es.store.stamp import Stamp
 from failproof_es.store.store import Store
 
 VERSION = "1"
@@ -80,12 +78,14 @@ def _events(
     recorded: RecordedEvaluation, dialect: Dialect, judgement: Judgement
 ) -> list[EvaluationEvent]:
     state = recorded.state()
-    if state.finished or state.classification is None or state.verdicts:
+    classification = state.classification
+    if state.finished or classification is None or state.verdicts:
         raise InvalidInput.because(
             f"the answer of {recorded.key.model_key} to {recorded.case.case_id} does not wait "
             "for a judge",
             remedy="load it again: the record says how it stands",
         )
+    stamp = Stamp.of_evaluation(recorded.key)
     events: list[EvaluationEvent] = []
 
     def add(event: EvaluationEvent) -> None:
@@ -94,47 +94,18 @@ def _events(
         state = evolve(state, event)
 
     if (asked := state.in_flight) is not None:
-        add(
-            AttemptLost(
-                **_stamp(recorded.key, state), purpose=asked.purpose, judge=asked.judge,
-                turn=asked.turn, attempt=asked.attempt,
-                reason="a verdict from outside came before its outcome",
-            )
-        )  # fmt: skip
+        add(attempt_lost(stamp, state, asked, "a verdict from outside came before its outcome"))
     given = judgement.verdicts[0]
     add(
         Judged(
-            **_stamp(recorded.key, state), judge=given.judge, verdict=given.verdict,
-            problem=given.problem, final=True, grader=given.judge, grader_version=VERSION,
+            **stamp(state), judge=given.judge, verdict=given.verdict, problem=given.problem,
+            final=True, grader=given.judge, grader_version=VERSION,
         )
     )  # fmt: skip
-    classification = state.classification
-    assert classification is not None
-    score = (
-        Failure("judge_failed", f"{given.judge}: {given.problem}")
+    ending = (
+        GiveUp(Failure(JUDGE_FAILED, f"{given.judge}: {given.problem}"))
         if given.verdict is None
-        else dialect.score(recorded.case, classification, judgement)
+        else ScoreReply(classification, judgement)
     )
-    stamp = _stamp(recorded.key, state)
-    if isinstance(score, Failure):
-        add(EvaluationAbandoned(**stamp, kind=score.kind, reason=score.message))
-    else:
-        add(
-            Scored(
-                **stamp, scores=score.scores, passed=score.passed, graders=score.graders,
-                reason=score.reason, scorer=score.scorer, scorer_version=score.version,
-            )
-        )  # fmt: skip
+    add(consequence(dialect, stamp, state, recorded.case, ending))
     return events
-
-
-def _stamp(key: EvaluationKey, state: Evaluation) -> dict[str, Any]:
-    return {
-        "originator_id": key.evaluation_id,
-        "originator_version": state.version + 1,
-        "run_id": key.run_id,
-        "timestamp": datetime.now(UTC),
-        "prompt_id": key.prompt_id,
-        "model_key": key.model_key,
-        "repetition": key.repetition,
-    }

@@ -8,13 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
-from uuid import UUID
-
-from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, prompt_id
 from failproof_es.counting import counted
@@ -23,7 +19,9 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.events import PromptStored, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.store.reader import existing_streams
+from failproof_es.store.appending import append
+from failproof_es.store.reader import Connection, existing_streams
+from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
 
 _BATCH = 500
@@ -144,30 +142,17 @@ def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
         digest = case.digest()
         digests.append(digest)
         by_stream[prompt_id(digest)] = (digest, case)
-    while missing := _missing(store, list(by_stream)):
-        try:
-            store.log.events.put([_prompt_stored(*by_stream[stream]) for stream in missing])
-        except IntegrityError:
-            continue  # another process stored one of them meanwhile: look again
-        break
+
+    def missing(connection: Connection) -> list[Draft]:
+        existing = existing_streams(connection, list(by_stream))
+        return [
+            Draft(PromptStored, Stamp(stream, None), digest=digest, case=case)
+            for stream, (digest, case) in by_stream.items()
+            if stream not in existing
+        ]
+
+    append(store, missing)
     return digests
-
-
-def _missing(store: Store, streams: Sequence[UUID]) -> list[UUID]:
-    with store.connect() as connection:
-        existing = existing_streams(connection, streams)
-    return [stream for stream in streams if stream not in existing]
-
-
-def _prompt_stored(digest: str, case: Case) -> PromptStored:
-    return PromptStored(
-        originator_id=prompt_id(digest),
-        originator_version=1,
-        run_id=None,
-        timestamp=datetime.now(UTC),
-        digest=digest,
-        case=case,
-    )
 
 
 def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:

@@ -10,18 +10,18 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from eventsourcing.persistence import MapperDeserialisationError
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.history import require
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, evolve_run, fold_run, planned_evaluations
+from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.followed import followed_one
 from failproof_es.store.reader import (
     RecordedEvent,
-    UnreadableEvent,
     portions,
     read_beginnings,
     read_event,
@@ -30,7 +30,7 @@ from failproof_es.store.reader import (
 
 Connection = psycopg.Connection[Any]
 
-UNREADABLE = (ImpossibleHistory, MapperDeserialisationError, UnreadableEvent)
+UNREADABLE = (ImpossibleHistory, UnreadableEvent)
 """What is raised of a record that is not as the engine wrote it."""
 
 WINDOW = 200
@@ -167,7 +167,7 @@ def portioned(
     by_id = {key.evaluation_id: key for key in keys}
     beside = {key.evaluation_id: [key.prompt_id] for key in keys}
     for row in read_beginnings(connection, list(by_id), CarriedOver.__name__):
-        with suppress(MapperDeserialisationError):  # reading it says what is wrong
+        with suppress(UnreadableState):  # reading it says what is wrong
             event = row.event()
             assert isinstance(event, CarriedOver)
             beside[row.stream_id].append(event.source_evaluation_id)
@@ -192,7 +192,7 @@ def planned_windows(
         manifest.originator_id,
         digests,
         models,
-        int(manifest.configuration["execution"]["repetitions"]),
+        recorded_configuration(manifest).execution.repetitions,
     )
     while window := list(islice(planned, WINDOW)):
         yield window

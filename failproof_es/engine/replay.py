@@ -10,9 +10,11 @@ from uuid import UUID
 import orjson
 
 from failproof_es.case import Case
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
-from failproof_es.engine.judging import judging_of, read_judgement
+from failproof_es.engine.derivation import derive
+from failproof_es.engine.judging import judging_of
 from failproof_es.engine.recorded import (
     UNREADABLE,
     RecordedEvaluation,
@@ -94,8 +96,8 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
     with store.connect() as connection:
         run = read_run(connection, run_id)
         manifest = run.started
-        retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
-        judging = judging_of(manifest.configuration, tuple(j.key for j in manifest.judges))
+        retry_attempts = recorded_configuration(manifest).execution.retry_attempts
+        judging = judging_of(manifest)
         dialect = dialect_named(manifest.dialect)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):
@@ -160,23 +162,23 @@ def rederive(
     for event in history:
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
         match event, action:
-            case Classified(), Classify(transcript):
-                derived = dialect.classify(case, transcript)
+            case Classified(), Classify():
+                derived = derive(dialect, case, action)
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(found, "classification", then, now)
             case Judged(), _ if event.judge not in judging.judges:  # given by somebody outside
                 readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
             case Judged(), ReadJudgement():
-                reading = read_judgement(dialect, case, action)
+                reading = derive(dialect, case, action)
                 readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))
                 what = f"judgement of {event.judge}"
                 _compare(found, what, _said(event), _said(reading))
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 if judgement is not None:
                     judgement = replace(judgement, verdicts=_latest(readings))
-                score = dialect.score(case, derived or classification, judgement)
-                _compare(found, "scores", _ending(event), _ending(score))
+                again = ScoreReply(derived or classification, judgement)
+                _compare(found, "scores", _ending(event), _ending(derive(dialect, case, again)))
             case EvaluationAbandoned(), GiveUp(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():

@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal
 from uuid import UUID
-
-from eventsourcing.persistence import IntegrityError
 
 from failproof_es.case import Case, review_id
 from failproof_es.dialects.judging import Item, checklist
@@ -23,8 +20,10 @@ from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
 from failproof_es.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
+from failproof_es.store.appending import append
 from failproof_es.store.reader import RecordedEvent, read_streams
 from failproof_es.store.recorder import query
+from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
 
 Only = Literal["all", "failures", "unscored"]
@@ -162,21 +161,16 @@ def record_reviews(
     Out of a file only what it says anew is appended: not what this reviewer said last, nor
     what the same file brought before. Somebody else may review at the same time.
     """
-    while True:
-        with store.connect() as connection:
-            before = read_reviews(connection, list(opinions))
-        events = [
-            _reviewed(reviewing, evaluation_id, opinion, len(before.get(evaluation_id, ())) + 1)
+
+    def new(connection: Connection) -> list[Draft]:
+        before = read_reviews(connection, list(opinions))
+        return [
+            _reviewed(reviewing, evaluation_id, opinion)
             for evaluation_id, opinion in opinions.items()
             if not _said(reviewing, opinion, before.get(evaluation_id, ()))
         ]
-        if not events:
-            return []
-        try:
-            store.log.events.put(events)
-        except IntegrityError:
-            continue  # somebody reviewed meanwhile: ours comes after it
-        return events
+
+    return [event for event in append(store, new) if isinstance(event, Reviewed)]
 
 
 def _wanted(state: Evaluation, only: Only) -> bool:
@@ -199,17 +193,11 @@ def _said(reviewing: Reviewing, opinion: Opinion, before: Sequence[Reviewed]) ->
     return same_file or Opinion.of(own[-1]) == opinion
 
 
-def _reviewed(
-    reviewing: Reviewing, evaluation_id: UUID, opinion: Opinion, version: int
-) -> Reviewed:
-    return Reviewed(
-        originator_id=review_id(evaluation_id),
-        originator_version=version,
-        run_id=None,
-        timestamp=datetime.now(UTC),
-        about=reviewing.run_id,
-        who=who(),
-        where=where(),
+def _reviewed(reviewing: Reviewing, evaluation_id: UUID, opinion: Opinion) -> Draft:
+    stamp = Stamp(review_id(evaluation_id), None, about=reviewing.run_id, who=who(), where=where())
+    return Draft(
+        Reviewed,
+        stamp,
         evaluation_id=evaluation_id,
         reviewer=reviewing.reviewer,
         items=opinion.items,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any
 
 from failproof_es.engine.gate import LimitChange
 from failproof_es.events import Event, LimitChanged
 from failproof_es.run import Run, evolve_run
 from failproof_es.store.journal import Journal
+from failproof_es.store.stamp import Draft, Stamp
 
 Observe = Callable[[Event], None]
 
@@ -26,14 +26,8 @@ class RunStream:
 
     async def record(self, kind: type[Event], **fields: Any) -> None:
         """Append the next event; it is durable on return. Raises a `JournalError`."""
-        run_id = self.run.started.originator_id
-        event = kind(
-            originator_id=run_id,
-            originator_version=self.run.version + 1,
-            run_id=run_id,
-            timestamp=datetime.now(UTC),
-            **fields,
-        )
+        stamp = Stamp.of_run(self.run.started.originator_id)
+        event = Draft(kind, stamp, **fields).after(self.run.version)
         await self._journal.append(event)
         self.run = evolve_run(self.run, event)
         self._observe(event)

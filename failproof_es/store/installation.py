@@ -35,6 +35,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/refuse_old_epoch",
     "functions/leaf_of",
     "functions/perfect_root",
+    "functions/current_tree",
     "functions/tree_root",
     "functions/lock_append",
     "functions/lock_ledger",
@@ -62,6 +63,8 @@ _VIEWS: tuple[LiteralString, ...] = (
 )
 _GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
 _LOGINS: LiteralString = "roles/logins"
+INSTALLED = (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS)
+"""Every file that can be run again, and is as soon as one of them changed."""
 
 
 class SchemaState(Enum):
@@ -156,7 +159,7 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 def _sha256() -> str:
     """The digest of everything here that is not a migration, to notice when it changed."""
     digest = hashlib.sha256()
-    for name in (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS):
+    for name in INSTALLED:
         digest.update(_sql(name).encode())
     return digest.hexdigest()
 

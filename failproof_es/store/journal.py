@@ -16,27 +16,13 @@ from functools import partial
 from typing import cast
 from uuid import UUID
 
-from eventsourcing.persistence import (
-    IntegrityError,
-    InterfaceError,
-    OperationalError,
-)
-
 from failproof_es.events import Event
 from failproof_es.store.application import EventLog
+from failproof_es.store.errors import JournalError as JournalError
+from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.outage import Outage
-from failproof_es.store.recorder import EventRecorder
-
-_AWAY = (InterfaceError, OperationalError)
-
-
-class JournalError(Exception):
-    """An append did not happen."""
-
-
-class Conflict(JournalError):
-    """A stream already holds another event at one of the versions."""
+from failproof_es.store.recorder import AWAY, EventRecorder
 
 
 class JournalClosed(JournalError):
@@ -96,7 +82,7 @@ class Journal:
     async def append(self, *events: Event) -> Sequence[int]:
         """Record `events` together; return their positions once they are durable.
 
-        Raises `Conflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then none of
+        Raises `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then none of
         them was recorded by this call.
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
@@ -181,7 +167,7 @@ class Journal:
     # -- in the journal's own thread ---------------------------------------------------
 
     def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
-        outcomes = self._outage.wait_out(partial(self._insert, batch), _AWAY)
+        outcomes = self._outage.wait_out(partial(self._insert, batch), AWAY)
         self._notify(outcomes)
         return outcomes
 
@@ -189,30 +175,20 @@ class Journal:
         """One transaction for the batch; on a conflict halve it until the guilty stand alone."""
         entries = [entry for append in batch for entry in append.entries]
         try:
+            if len(batch) == 1:
+                found = self._recorder.insert_or_find(entries, lease=self._lease, notify=False)
+                return [found]
             positions = self._recorder.insert_events(entries, lease=self._lease, notify=False) or []
-        except IntegrityError as error:
-            if len(batch) > 1:
-                middle = len(batch) // 2
-                return self._insert(batch[:middle]) + self._insert(batch[middle:])
-            return [self._read_back(batch[0].entries) or Conflict(str(error))]
+        except StreamConflict as conflict:
+            if len(batch) == 1:
+                return [conflict]
+            middle = len(batch) // 2
+            return self._insert(batch[:middle]) + self._insert(batch[middle:])
         outcomes: list[Sequence[int] | BaseException] = []
         for append in batch:
             outcomes.append(positions[: len(append.entries)])
             positions = positions[len(append.entries) :]
         return outcomes
-
-    def _read_back(self, entries: Sequence[LogEntry]) -> Sequence[int] | None:
-        """The positions of `entries` if they are, byte for byte, what the log holds.
-
-        A commit whose acknowledgement was lost is tried again and then meets itself.
-        """
-        positions = []
-        for entry in entries:
-            found = self._recorder.position_of(entry)
-            if found is None:
-                return None
-            positions.append(found)
-        return positions
 
     def _notify(self, outcomes: Sequence[Sequence[int] | BaseException]) -> None:
         now = time.monotonic()

@@ -14,10 +14,11 @@ from uuid import UUID
 
 import orjson
 from eventsourcing.domain import DomainEventProtocol
-from eventsourcing.persistence import Mapper, MapperDeserialisationError, StoredEvent
+from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
 from failproof_es.events import EVENTS, ONLY_JUDGE, Event
+from failproof_es.store.errors import UnreadableState
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -106,9 +107,9 @@ class EventMapper(Mapper[UUID]):
         )
 
     def to_domain_event(self, stored_event: StoredEvent) -> Event:
-        """The event that was stored. Raises `MapperDeserialisationError`."""
+        """The event that was stored. Raises `UnreadableState`."""
         if not isinstance(stored_event.originator_id, UUID):
-            raise MapperDeserialisationError(f"{stored_event.originator_id!r} is not a UUID")
+            raise UnreadableState(f"{stored_event.originator_id!r} is not a UUID")
         return decode(
             stored_event.topic,
             stored_event.state,
@@ -129,24 +130,24 @@ def upcast(
 ) -> tuple[type[Event], dict[str, Any]]:
     """The event's class and its payload in today's schema.
 
-    Raises `MapperDeserialisationError` for an unknown topic, a newer schema version, or
+    Raises `UnreadableState` for an unknown topic, a newer schema version, or
     bytes that are not such a payload.
     """
     place = f"stream {stream_id} version {version} ({topic})"
     event_class = EVENTS.get(topic)
     if event_class is None:
-        raise MapperDeserialisationError(f"{place}: the topic is not in the vocabulary")
+        raise UnreadableState(f"{place}: the topic is not in the vocabulary")
     try:
         payload: dict[str, Any] = orjson.loads(state)
         written = payload.pop("schema_version")
         if written > event_class.schema_version:
-            raise MapperDeserialisationError(
+            raise UnreadableState(
                 f"{place}: schema version {written} is newer than this version of failproof-es"
             )
         for old in range(written, event_class.schema_version):
             payload = UPCASTERS[topic, old](payload)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise MapperDeserialisationError(f"{place}: {error}") from error
+        raise UnreadableState(f"{place}: {error}") from error
     return event_class, payload
 
 
@@ -158,6 +159,4 @@ def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
             {**payload, "originator_id": stream_id, "originator_version": version}
         )
     except (TypeError, ValidationError) as error:
-        raise MapperDeserialisationError(
-            f"stream {stream_id} version {version} ({topic}): {error}"
-        ) from error
+        raise UnreadableState(f"stream {stream_id} version {version} ({topic}): {error}") from error

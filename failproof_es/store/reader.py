@@ -19,6 +19,7 @@ from psycopg.rows import class_row
 from failproof_es.case import run_id as run_id_of
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
+from failproof_es.store.errors import UnreadableEvent as UnreadableEvent
 from failproof_es.store.mapper import decode, upcast
 from failproof_es.visible import shortened
 
@@ -44,6 +45,11 @@ _READ_STREAMS = sql.SQL(
     "SELECT {} FROM failproof.stored_events WHERE originator_id = ANY (%b) "
     "ORDER BY originator_id, originator_version"
 ).format(_COLUMNS)
+VERSIONS = (
+    "SELECT originator_id, max(originator_version) FROM failproof.stored_events "
+    "WHERE originator_id = ANY (%b) GROUP BY originator_id"
+)
+"""How many events each of these streams has."""
 _READ_EVENT = sql.SQL(
     "SELECT {} FROM failproof.stored_events "
     "WHERE originator_id = %b AND originator_version = %b::bigint"
@@ -64,10 +70,6 @@ _STREAM_BYTES = sql.SQL(
 _MOST_BYTES = 2**23
 """Of events at a time. In memory they take several times that."""
 _MOST_ROWS = 500
-
-
-class UnreadableEvent(Exception):
-    """A row that the engine did not write: what every event has is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,11 @@ class RecordedEvent:
         )
 
     def upcast_payload(self) -> dict[str, Any]:
-        """The state as JSON, upcast to today's schema. Raises `MapperDeserialisationError`."""
+        """The state as JSON, upcast to today's schema. Raises `UnreadableState`."""
         return upcast(self.topic, self.state, self.stream_id, self.version)[1]
 
     def event(self) -> Event:
-        """The event, upcast to today's schema. Raises `MapperDeserialisationError`."""
+        """The event, upcast to today's schema. Raises `UnreadableState`."""
         return decode(self.topic, self.state, self.stream_id, self.version)
 
 
@@ -176,6 +178,11 @@ def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[
         (list(stream_ids),),
     )
     return {row[0] for row in rows}
+
+
+def stream_versions(connection: Connection, stream_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The last version of each of these streams. Absent streams are absent."""
+    return dict(connection.execute(VERSIONS, (list(stream_ids),)).fetchall())
 
 
 def find(

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import psycopg
 from eventsourcing.persistence import (
-    IntegrityError,
     InterfaceError,
     OperationalError,
     PersistenceError,
@@ -24,9 +23,13 @@ from eventsourcing.persistence import (
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
 
 from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.store.errors import StreamConflict
 from failproof_es.store.installation import install
 from failproof_es.store.mapper import LogEntry
-from failproof_es.store.reader import CHANNEL
+from failproof_es.store.reader import CHANNEL, VERSIONS
+
+AWAY = (InterfaceError, OperationalError)
+"""What the recorder raises while the server is away."""
 
 
 class LeaseLost(PersistenceError):
@@ -39,6 +42,10 @@ class EventsSwallowed(PersistenceError):
 
 class LeafRefused(PersistenceError):
     """The database computes another leaf than the writer did: the event would stop the ledger."""
+
+
+class _Taken(PersistenceError):
+    """A stream has an event at one of the versions already."""
 
 
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
@@ -54,6 +61,12 @@ def query(name: str) -> LiteralString:
     """The SQL in `queries/<name>.sql`."""
     file = resources.files("failproof_es.store").joinpath("queries", f"{name}.sql")
     return file.read_text("utf-8")
+
+
+def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredEvent]) -> None:
+    """Append in the transaction of `connection`. Raises `EventsSwallowed`."""
+    rows = connection.execute(query("append"), append_parameters(events)).fetchall()
+    refuse_swallowed(len(events), len(rows))
 
 
 def append_parameters(
@@ -115,19 +128,53 @@ class EventRecorder(PostgresApplicationRecorder):
         """Append all or nothing, in order, and return the positions.
 
         `lease` is a run id and the epoch this process holds; `notify` wakes readers after
-        the commit. Raises `IntegrityError` when a stream already has one of the versions,
+        the commit. Raises `StreamConflict` when a stream already has one of the versions,
         `LeaseLost` when the epoch is not the run's current one, `EventsSwallowed` when fewer
         rows came back, `OperationalError` or `InterfaceError` when the server is away, or
         takes no writes since another one took over.
         """
         if not stored_events:
             return None
+        try:
+            positions = self._inserted(stored_events, lease)
+        except _Taken as error:
+            raise self._conflict(stored_events) from error
+        refuse_swallowed(len(stored_events), len(positions))
+        if notify:
+            self.try_notify(positions[-1])
+        return positions
+
+    def insert_or_find(
+        self,
+        stored_events: Sequence[StoredEvent],
+        *,
+        lease: tuple[UUID, int] | None = None,
+        notify: bool = True,
+    ) -> Sequence[int]:
+        """As `insert_events`; where exactly these events are in the log already, their positions.
+
+        A commit whose acknowledgement was lost is tried again and then meets itself.
+        """
+        try:
+            return self.insert_events(stored_events, lease=lease, notify=notify) or []
+        except StreamConflict:
+            positions = []
+            for event in stored_events:
+                found = self.position_of(event)
+                if found is None:
+                    raise
+                positions.append(found)
+            return positions
+
+    def _inserted(
+        self, stored_events: Sequence[StoredEvent], lease: tuple[UUID, int] | None
+    ) -> list[int]:
         parameters = append_parameters(stored_events, lease)
         with self.datastore.get_connection() as connection, connection.cursor() as cursor:
             try:
                 cursor.execute(self._append, parameters, prepare=True)
             except psycopg.errors.UniqueViolation as error:
-                raise IntegrityError(str(error)) from error
+                raise _Taken(str(error)) from error
             except psycopg.errors.ReadOnlySqlTransaction as error:
                 # A standby now: a new connection may find the server that took over.
                 connection.close()
@@ -136,11 +183,22 @@ class EventRecorder(PostgresApplicationRecorder):
                 if refusal := _REFUSALS.get(error.sqlstate):
                     raise refusal(str(error.diag.message_primary)) from error
                 raise
-            positions = [cast("int", row["append"]) for row in cursor.fetchall()]
-        refuse_swallowed(len(stored_events), len(positions))
-        if notify:
-            self.try_notify(positions[-1])
-        return positions
+            return [cast("int", row["append"]) for row in cursor.fetchall()]
+
+    def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
+        """Which stream is not where the append takes it to be."""
+        expected: dict[UUID, int] = {}
+        for event in stored_events:
+            stream_id = cast("UUID", event.originator_id)
+            expected.setdefault(stream_id, event.originator_version - 1)
+        with self.datastore.get_connection() as connection:
+            rows = connection.execute(VERSIONS, (list(expected),)).fetchall()
+        actual = {row["originator_id"]: cast("int", row["max"]) for row in rows}
+        stream_id = next(
+            (each for each, version in expected.items() if actual.get(each, 0) > version),
+            next(iter(expected)),
+        )
+        return StreamConflict(stream_id, expected[stream_id], actual.get(stream_id, 0))
 
     def position_of(self, event: StoredEvent) -> int | None:
         """Where exactly this event stands in the log, byte for byte, if it does."""

@@ -31,7 +31,7 @@ from failproof_es.store.installation import (
 )
 from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
-from failproof_es.store.recorder import append_parameters, query, refuse_swallowed
+from failproof_es.store.recorder import append_entries
 
 DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
@@ -159,11 +159,8 @@ class Store:
             new = NewRun(connection, draft, read_plan)
             with connection.transaction():
                 started = new.numbered(self._number(connection, draft.originator_id))
-                append = query("append")
-                for event in chain([started], planned):
-                    entry = self.log.mapper.to_stored_event(event)
-                    appended = connection.execute(append, append_parameters([entry])).fetchall()
-                    refuse_swallowed(1, len(appended))
+                for event in chain([started], planned):  # one at a time: a plan can be long
+                    append_entries(connection, [self.log.mapper.to_stored_event(event)])
         return started
 
     @staticmethod

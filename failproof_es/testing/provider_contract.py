@@ -28,7 +28,7 @@ import orjson
 from failproof_es.case import Turn
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.engine.attempt_events import Stamp, response_received
+from failproof_es.engine.attempt_events import response_received
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.events import RequestSent, ResponseReceived
@@ -39,6 +39,7 @@ from failproof_es.models.protocol import FREE, Answer, Form, ModelError, Provide
 from failproof_es.models.provider_type import ProviderType, provider_type
 from failproof_es.models.reread import misread
 from failproof_es.problems import InvalidInput
+from failproof_es.store.stamp import Stamp
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, told
 from failproof_es.testing.other_side import Fault, OtherSide
 
@@ -398,7 +399,7 @@ class ProviderContract:
 
     def _recorded(self, provider: Provider, answer: Answer) -> ResponseReceived:
         """The answer as a run records it."""
-        stamp = Stamp(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+        stamp = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
         prepared = provider.prepare(ask("hi"), FREE)
         request = RequestSent(
             **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},

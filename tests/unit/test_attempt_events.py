@@ -14,15 +14,16 @@ from uuid import UUID
 import pytest
 
 from failproof_es.body import MOST_OF_AN_ERROR, raw_body
-from failproof_es.engine.attempt_events import Stamp, error_recorded, response_received
+from failproof_es.engine.attempt_events import error_recorded, response_received
 from failproof_es.engine.redaction import Redactor
 from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Withheld
 from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
+from failproof_es.store.stamp import Stamp
 
-STAMP = Stamp(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+STAMP = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 REQUEST = RequestSent(
     **STAMP(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
     endpoint="python:x:Y", body="", body_sha256="",

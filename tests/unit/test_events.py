@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import orjson
 import pytest
-from eventsourcing.persistence import MapperDeserialisationError
 from pydantic import ValidationError
 
 from failproof_es.case import digest_uuid, prompt_id
 from failproof_es.events import EVENTS, Event, Scored
 from failproof_es.store import mapper
+from failproof_es.store.errors import UnreadableState
 from tests.unit.event_samples import CASE, GOLDEN, OF_EVALUATION, SAMPLES, STREAM, golden_file
 
 
@@ -40,7 +40,7 @@ def test_events_cannot_be_changed() -> None:
 
 
 def test_a_topic_that_is_not_in_the_vocabulary_is_never_imported() -> None:
-    with pytest.raises(MapperDeserialisationError, match="not in the vocabulary"):
+    with pytest.raises(UnreadableState, match="not in the vocabulary"):
         mapper.decode("os:system", b"{}", uuid4(), 1)
 
 
@@ -50,7 +50,7 @@ def test_a_topic_that_is_not_in_the_vocabulary_is_never_imported() -> None:
      b'{"schema_version": "1"}'],
 )  # fmt: skip
 def test_bytes_that_hold_no_such_event_are_a_clear_error(state: bytes) -> None:
-    with pytest.raises(MapperDeserialisationError, match="Scored"):
+    with pytest.raises(UnreadableState, match="Scored"):
         mapper.decode("Scored", state, uuid4(), 1)
 
 

@@ -127,8 +127,8 @@ class Author:
                 classifier="c", classifier_version="1",
             )  # fmt: skip
             self.add(
-                Scored, stream, run, **of, scores={"accuracy": accuracy}, reason="",
-                scorer="s", scorer_version="1",
+                Scored, stream, run, **of, scores={"accuracy": accuracy}, passed=accuracy >= 1,
+                reason="", scorer="s", scorer_version="1",
             )  # fmt: skip
 
     def end(self, run: UUID, kind: type[Event], accuracy: float) -> None:

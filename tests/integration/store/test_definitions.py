@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import LiteralString
+
+import pytest
 
 import failproof_es
+from failproof_es.store import installation
 from failproof_es.store.connecting import connect
 from failproof_es.store.definitions import SCHEMAS, as_file, differences, expected, installed
-from failproof_es.store.installation import PROJECTOR, install
+from failproof_es.store.installation import (
+    INSTALLED,
+    PROJECTOR,
+    SchemaState,
+    install,
+    schema_state,
+)
+from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.definitions import expected as read_models
 from projections.definitions import read_model_differences
@@ -46,6 +57,54 @@ def test_functions_and_views_that_were_changed_are_put_back_by_the_next_installa
         connection.execute("SET event_triggers = on")
         install(connection)
         assert differences(connection) == []
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_every_file_that_is_installed_again_is_noticed_when_it_changed(
+    name: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the embedded server the roles log in themselves: `roles/logins.sql` is one of them."""
+    written = installation._sql
+
+    def changed(asked: LiteralString) -> LiteralString:
+        return written(asked) + ("-- changed" if asked == name else "")
+
+    with store.connect() as connection:
+        assert schema_state(connection) is SchemaState.CURRENT
+        monkeypatch.setattr(installation, "_sql", changed)
+        installation._sha256.cache_clear()
+        try:
+            assert schema_state(connection) is SchemaState.OUTDATED
+        finally:
+            installation._sha256.cache_clear()
+
+
+def test_every_file_that_ships_is_a_migration_or_installed_again() -> None:
+    root = Path(failproof_es.__file__).parent / "store"
+    shipped = {
+        file.relative_to(root).with_suffix("").as_posix()
+        for file in root.rglob("*.sql")
+        if file.parent.name not in ("migrations", "queries")
+    }
+    assert shipped == set(INSTALLED)
+    assert len(INSTALLED) == len(shipped)
+
+
+def test_each_function_is_made_in_a_file_of_its_name_and_nowhere_twice() -> None:
+    """A function is one readable file. Migrations made some before: the file makes it last."""
+    root = Path(failproof_es.__file__).parent / "store"
+    making = re.compile(r"CREATE (?:OR REPLACE )?FUNCTION failproof\.(\w+)")
+    made = {
+        file.stem: making.findall(file.read_text("utf-8"))
+        for file in sorted((root / "functions").glob("*.sql"))
+    }
+    assert {name: found for name, found in made.items() if found not in ([name], [])} == {}
+    ours = {
+        thing.split("failproof.")[1].split("(")[0]
+        for thing in expected()
+        if thing.startswith("function failproof.")
+    }
+    assert ours == {name for name, found in made.items() if found}
 
 
 def test_the_read_models_in_the_package_are_those_that_this_version_makes(

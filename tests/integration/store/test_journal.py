@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from failproof_es.events import Counts, ErrorRecorded, Event, RunFailed
-from failproof_es.store.journal import Conflict, Journal, JournalClosed, JournalLimits
+from failproof_es.store.errors import StreamConflict
+from failproof_es.store.journal import Journal, JournalClosed, JournalLimits
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import max_position, read_after, read_streams
 from failproof_es.store.recorder import LeaseLost
@@ -80,8 +81,8 @@ def test_of_a_group_only_the_append_that_conflicts_fails(store: Store) -> None:
             *(journal.append(e) for e in [*others[:11], rival, *others[11:]]),
             return_exceptions=True,
         )
-        assert [type(o) for o in outcomes].count(Conflict) == 1
-        assert isinstance(outcomes[11], Conflict)
+        assert [type(o) for o in outcomes].count(StreamConflict) == 1
+        assert isinstance(outcomes[11], StreamConflict)
 
     with_journal(store, work)
     with store.connect() as connection:
@@ -103,7 +104,7 @@ def test_an_append_of_several_events_is_all_or_nothing(store: Store) -> None:
 
     async def work(journal: Journal) -> None:
         await journal.append(taken)
-        with pytest.raises(Conflict):
+        with pytest.raises(StreamConflict):
             await journal.append(fresh, an_event(stream=taken.originator_id, message="rival"))
 
     with_journal(store, work)

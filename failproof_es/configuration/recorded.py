@@ -1,0 +1,137 @@
+"""The configuration that a run recorded, read through its types, whichever version wrote it.
+
+`RunStarted` holds it as the JSON that it was. What is needed of it is read section by section: a
+section that nobody asks for is not looked at, so a run can be shown without what it was driven
+with. To take a run up again, `failproof_es.configuration.loading` holds all of it to the rules of
+today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import ValidationError
+
+from failproof_es.configuration.schema import (
+    Execution,
+    Gates,
+    Judging,
+    Output,
+    Prompts,
+    Section,
+    TestRun,
+)
+from failproof_es.events import RunStarted
+from failproof_es.history import ImpossibleHistory
+
+S = TypeVar("S", bound=Section)
+
+_GONE = "extra_forbidden"
+"""A key that this version does not know: it says nothing about what it does know."""
+_LIMITS = frozenset(
+    {
+        "greater_than_equal", "greater_than", "less_than_equal", "less_than", "too_short",
+        "too_long", "string_pattern_mismatch", "string_too_short", "string_too_long",
+    }
+)  # fmt: skip
+"""A value that today's rules refuse, and that was allowed when the run began: it stays."""
+_OLDER: Mapping[type[Section], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    # Before judges were asked again they were asked once.
+    Judging: lambda written: {"attempts": 1, **written},
+}
+
+
+class RecordedConfiguration:
+    """What a run was set out with. Each section raises `ImpossibleHistory` where it is none."""
+
+    def __init__(self, written: Mapping[str, Any]) -> None:
+        self._written = written
+
+    @cached_property
+    def test_run(self) -> TestRun:
+        """What the run is called."""
+        return self._section("test_run", TestRun)
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """Which cases were asked."""
+        return self._section("prompts", Prompts)
+
+    @cached_property
+    def execution(self) -> Execution:
+        """How it is carried out."""
+        return self._section("execution", Execution)
+
+    @cached_property
+    def judging(self) -> Judging:
+        """How the judges' verdicts are come by."""
+        return self._section("judging", Judging)
+
+    @cached_property
+    def output(self) -> Output:
+        """Where results go beside the log."""
+        return self._section("output", Output)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """When it is good enough."""
+        return self._section("gates", Gates)
+
+    def _section(self, name: str, kind: type[S]) -> S:
+        written = self._written.get(name)
+        written = {} if written is None else written
+        try:
+            if isinstance(written, dict) and (older := _OLDER.get(kind)):
+                written = older(written)
+            return _lenient(kind, written)
+        except ValidationError as error:
+            found = error.errors(include_url=False)[0]
+            where = ".".join(map(str, (name, *found["loc"])))
+            raise ImpossibleHistory(
+                f"the run's configuration is none: {where}: {found['msg']}"
+            ) from None
+
+
+def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
+    """The configuration of a run, each section read once: cheap enough to ask for at every use."""
+    return _read(orjson.dumps(started.configuration))
+
+
+@lru_cache(maxsize=256)
+def _read(written: bytes) -> RecordedConfiguration:
+    return RecordedConfiguration(orjson.loads(written))
+
+
+def _lenient(kind: type[S], written: Any) -> S:
+    """The section, with values that only today's limits refuse, without keys of other versions."""
+    try:
+        return kind.model_validate(written)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        if any(each["type"] != _GONE and each["type"] not in _LIMITS for each in found):
+            raise
+    kept = orjson.loads(orjson.dumps(written))
+    for each in found:
+        _without(kept, each["loc"])
+    section = kind.model_validate(kept)
+    for each in found:
+        if each["type"] in _LIMITS:
+            section = _with(section, each["loc"], each["input"])
+    return section
+
+
+def _without(written: Any, place: tuple[int | str, ...]) -> None:
+    *above, last = place
+    for name in above:
+        written = written[name]
+    del written[last]
+
+
+def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:
+    """The section with a value deep in it as it was written."""
+    name, *rest = place
+    inner = _with(getattr(section, str(name)), tuple(rest), value) if rest else value
+    return section.model_copy(update={str(name): inner})

@@ -1,0 +1,190 @@
+"""The vocabulary: everything that can happen, as immutable events.
+
+An event is written before its consequence. Its topic is the class name below, for ever:
+topics are resolved through `EVENTS`, never by importing what a database row names.
+A change of a released event's fields raises its `schema_version` and adds an upcaster
+to `failproof_es.store.mapper`; `tests/golden/` holds one file for each version released.
+"""
+
+from __future__ import annotations
+
+from failproof_es.events.base import (
+    Event,
+    Record,
+    Stream,
+)
+from failproof_es.events.beside import (
+    ConfigurationResolved,
+    FileKind,
+    FileWritten,
+    ItemVerdict,
+    LedgerFinding,
+    LedgerRepaired,
+    OperationEvent,
+    Reviewed,
+    ReviewedItem,
+    ReviewVerdict,
+    Severity,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
+)
+from failproof_es.events.evaluations import (
+    ONLY_JUDGE,
+    VOIDS_ANSWER,
+    AttemptLost,
+    CarriedOver,
+    Classified,
+    Disposition,
+    Encoding,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Judged,
+    Purpose,
+    Redaction,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+    ToolCall,
+    Withheld,
+)
+from failproof_es.events.prompts import (
+    PromptsImported,
+    PromptStored,
+)
+from failproof_es.events.runs import (
+    Branch,
+    CaseSkipped,
+    CasesPlanned,
+    Counts,
+    Experiment,
+    Finding,
+    LimitChanged,
+    ModelPrices,
+    ModelSnapshot,
+    PricesRecorded,
+    Rate,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
+    RunStarted,
+    RunValidated,
+    SuiteSnapshot,
+    Usage,
+)
+
+__all__ = [
+    "AUDITED",
+    "EVENTS",
+    "ONLY_JUDGE",
+    "VOIDS_ANSWER",
+    "AttemptLost",
+    "Branch",
+    "CarriedOver",
+    "CaseSkipped",
+    "CasesPlanned",
+    "Classified",
+    "ConfigurationResolved",
+    "Counts",
+    "Disposition",
+    "Encoding",
+    "ErrorRecorded",
+    "EvaluationAbandoned",
+    "EvaluationEvent",
+    "Event",
+    "Experiment",
+    "FileKind",
+    "FileWritten",
+    "Finding",
+    "ItemVerdict",
+    "Judged",
+    "LedgerFinding",
+    "LedgerRepaired",
+    "LimitChanged",
+    "ModelPrices",
+    "ModelSnapshot",
+    "OperationEvent",
+    "PricesRecorded",
+    "PromptStored",
+    "PromptsImported",
+    "Purpose",
+    "Rate",
+    "Record",
+    "Redaction",
+    "RequestSent",
+    "ResponseReceived",
+    "ReviewVerdict",
+    "Reviewed",
+    "ReviewedItem",
+    "RunCompleted",
+    "RunFailed",
+    "RunPaused",
+    "RunResumed",
+    "RunSealed",
+    "RunStarted",
+    "RunValidated",
+    "Scored",
+    "Severity",
+    "Stream",
+    "SuiteSnapshot",
+    "ToolCall",
+    "Usage",
+    "ValidationFailed",
+    "ValidationPassed",
+    "ValidationStarted",
+    "Withheld",
+    "topics",
+]
+
+EVENTS: dict[str, type[Event]] = {
+    kind.__name__: kind
+    for kind in (
+        PromptStored,
+        PromptsImported,
+        LedgerRepaired,
+        ConfigurationResolved,
+        ValidationStarted,
+        ValidationPassed,
+        ValidationFailed,
+        FileWritten,
+        Reviewed,
+        RunStarted,
+        CasesPlanned,
+        CaseSkipped,
+        PricesRecorded,
+        RunPaused,
+        RunResumed,
+        RunCompleted,
+        RunFailed,
+        RunSealed,
+        RunValidated,
+        LimitChanged,
+        CarriedOver,
+        RequestSent,
+        ResponseReceived,
+        ErrorRecorded,
+        AttemptLost,
+        Classified,
+        Judged,
+        Scored,
+        EvaluationAbandoned,
+    )
+}
+"""Every event by its topic. A topic is never renamed and never reused."""
+
+AUDITED: dict[str, type[Event]] = {
+    name: kind for kind in EVENTS.values() if (name := kind.audit_name()) is not None
+}
+"""Every event of the audit trail by the name that it has there."""
+
+
+def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:
+    """The topics of the events of such streams; with `ends` those that end one, or do not."""
+    return tuple(
+        topic
+        for topic, kind in EVENTS.items()
+        if kind.stream == stream and ends in (None, kind.ends_stream)
+    )

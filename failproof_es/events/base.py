@@ -1,0 +1,65 @@
+"""What every event is, and what it is to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+Stream = Literal["prompt", "collection", "ledger", "operations", "review", "run", "evaluation"]
+"""The kinds of streams. `docs/architecture.md` says how each one's id is made."""
+
+
+RunStatus = Literal["running", "paused", "completed", "failed"]
+
+LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
+"""Fields that can be very long: the audit trail leaves them to the log."""
+
+
+class Record(BaseModel):
+    """A frozen value inside an event."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Event(Record):
+    """What every event carries: its stream, its version there, its run, its time (UTC).
+
+    The class says what the event is to others; who asks that keeps no list of topics.
+    """
+
+    schema_version: ClassVar[int] = 1
+    stream: ClassVar[Stream]
+    """The kind of stream that it stands in."""
+    ends_stream: ClassVar[bool] = False
+    """Whether nothing follows it in its stream."""
+    audited: ClassVar[bool] = False
+    """Whether it belongs in the audit trail of a run (specification 001 § 8.2)."""
+    audited_as: ClassVar[str | None] = None
+    """What the trail calls it, where that is not its topic."""
+    not_in_trail: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the trail leaves to the log, because they are long."""
+    tells_progress: ClassVar[bool] = False
+    """Whether it says how far a run has come."""
+    run_status: ClassVar[RunStatus | None] = None
+    """How a run stands after it, where that is decided by it."""
+    says: ClassVar[str]
+    """What it says in one line: a format over its fields (`failproof_es.events.line`)."""
+
+    originator_id: UUID
+    originator_version: int
+    run_id: UUID | None
+    timestamp: datetime
+
+    @classmethod
+    def audit_name(cls) -> str | None:
+        """What the audit trail calls it; `None` where it is not in there."""
+        return (cls.audited_as or cls.__name__) if cls.audited else None
+
+    @classmethod
+    def is_audited(cls, payload: Mapping[str, Any]) -> bool:
+        """Whether this one, told by its payload in today's schema, belongs in the trail."""
+        return cls.audited

@@ -1,0 +1,143 @@
+"""Events beside the runs: of the ledger, of what is done about runs, of what people say."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+from failproof_es.events.base import Event, Record, Stream
+
+ReviewVerdict = Literal["pass", "fail", "unclear"]
+ItemVerdict = Literal["met", "not_met"]
+Severity = Literal["S0", "S1", "S2", "S3"]
+FileKind = Literal["results", "checkpoint", "report", "export", "evidence", "review_sheet"]
+
+
+class LedgerFinding(Record):
+    """Something that `verify` found. `index` counts the tree's events from 0."""
+
+    kind: str
+    message: str
+    index: int | None
+    position: int | None
+
+
+class LedgerRepaired(Event):
+    """The log's tree was replaced by a new one, made of the log's rows; the old one is kept.
+
+    `old_tree_size`, `old_checkpoint` (the newest, as signed) and the findings say how the old
+    tree stood. The old key is `None` where nothing was signed, or it was lost; `handover` is the
+    note in which it names the new key (`failproof_es.ledger.handover`). `forced`: somebody
+    insisted, though the old tree was fine, or a new one would not heal the log.
+    """
+
+    stream: ClassVar[Stream] = "ledger"
+    says: ClassVar[str] = "{reason}"
+
+    reason: str
+    who: str
+    where: str
+    old_origin: str
+    old_key: str | None
+    old_tree_size: int
+    old_checkpoint: str | None
+    new_origin: str
+    new_key: str
+    handover: str | None
+    forced: bool
+    findings: tuple[LedgerFinding, ...]
+    more_findings: dict[str, int]
+    """How many findings of a kind there were beyond those named."""
+
+
+class OperationEvent(Event):
+    """Something was done about a run beside driving it (specification 001 § 8.2)."""
+
+    stream: ClassVar[Stream] = "operations"
+    audited: ClassVar[bool] = True
+
+    about: UUID
+    """The run. Its own stream may not have begun yet, or be sealed."""
+    who: str
+    where: str
+
+
+class ConfigurationResolved(OperationEvent):
+    """A configuration was read, defaults filled in; secrets stand in it by name only.
+
+    `path` is its file; of a run that is branched, the run and the position that it is taken from.
+    """
+
+    says: ClassVar[str] = "{path}"
+
+    path: str
+    configuration: dict[str, Any]
+    configuration_digest: str
+
+
+class ValidationStarted(OperationEvent):
+    """What `start` needs is being looked at; nothing has been sent (§ 10.1)."""
+
+    says: ClassVar[str] = ""
+
+
+class ValidationPassed(OperationEvent):
+    """Nothing stands against the run. `estimate` is what it would ask, counted by nobody else."""
+
+    says: ClassVar[str] = "evaluations: {estimate[evaluations]}, requests: {estimate[requests]}"
+
+    warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
+    estimate: dict[str, Any]
+
+
+class ValidationFailed(OperationEvent):
+    """These problems stand against the run: it is not begun, or not taken up again."""
+
+    says: ClassVar[str] = "{problems}"
+
+    problems: tuple[str, ...]
+
+
+class FileWritten(OperationEvent):
+    """A file was put where people look for it, whole."""
+
+    schema_version: ClassVar[int] = 2
+    says: ClassVar[str] = "{kind}: {path}"
+
+    kind: FileKind
+    path: str
+    bytes: int
+    sha256: str
+
+
+class ReviewedItem(Record):
+    """A person's verdict on an item of the checklist: whether what the case wants of it holds.
+
+    `must_not_do.1` is `met` where it did not happen. An item that was left out has no entry.
+    """
+
+    item: str
+    verdict: ItemVerdict
+
+
+class Reviewed(OperationEvent):
+    """A person's verdict on a finished evaluation (specification 002).
+
+    Nothing replaces it: of one reviewer the last one counts, the others stay. `blind` says
+    that the engine's own verdict was not shown before; `file_sha256` (hexadecimal) is that of
+    the spreadsheet it came in, `None` where it was given at a terminal.
+    """
+
+    stream: ClassVar[Stream] = "review"
+    says: ClassVar[str] = "{reviewer} says {verdict}: {notes}"
+
+    evaluation_id: UUID
+    reviewer: str
+    items: tuple[ReviewedItem, ...]
+    verdict: ReviewVerdict
+    severity: Severity | None
+    tags: tuple[str, ...]
+    notes: str
+    blind: bool
+    file_sha256: str | None

@@ -1,0 +1,255 @@
+"""Events of an evaluation: what was asked, what came back, what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+from failproof_es.events.base import LONG, Event, Record, Stream
+from failproof_es.events.runs import Usage
+
+Purpose = Literal["target", "judge"]
+Encoding = Literal["utf-8", "base64"]
+Disposition = Literal["transient", "deferred", "final", "halting"]
+
+
+class EvaluationEvent(Event):
+    """Every event of an evaluation says which one it is: run x case x model x repetition."""
+
+    stream: ClassVar[Stream] = "evaluation"
+
+    prompt_id: UUID
+    model_key: str
+    repetition: int
+
+
+class CarriedOver(EvaluationEvent):
+    """The run was branched from one that had finished this evaluation; nothing follows.
+
+    What happened is told by the `source_events` events of the stream `source_evaluation_id`,
+    never by another `CarriedOver`. `source_sha256` (hexadecimal) is over their leaf hashes,
+    in version order, as in a run's seal.
+    """
+
+    ends_stream: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "from run {source_run_id}"
+
+    source_run_id: UUID
+    source_evaluation_id: UUID
+    source_events: int
+    source_sha256: str
+
+
+class RequestSent(EvaluationEvent):
+    """Committed before the socket opens: what is about to be asked, in full.
+
+    `judge` is the key of the judge that is asked, `None` for the model under test. `tools`
+    are the names of the tools that the request offers.
+    """
+
+    schema_version: ClassVar[int] = 2
+    audited: ClassVar[bool] = True
+    audited_as: ClassVar[str | None] = "RetrySent"
+    not_in_trail: ClassVar[frozenset[str]] = LONG
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "attempt {attempt}"
+
+    purpose: Purpose
+    judge: str | None = None
+    turn: int
+    attempt: int
+    model: str
+    parameters: dict[str, Any]
+    tools: tuple[str, ...] = ()
+    endpoint: str
+    body: str
+    body_sha256: str
+
+    @classmethod
+    def is_audited(cls, payload: Mapping[str, Any]) -> bool:
+        """Only what is asked again: that did not go as planned."""
+        return bool(payload["attempt"] != 1)
+
+
+class Redaction(Record):
+    """In which field how many echoes of a variable's secret value were replaced by its name."""
+
+    field: str
+    variable: str
+    count: int
+
+
+class Withheld(Record):
+    """Not all of a reply's body is recorded. How long it was, and its SHA-256 (hexadecimal).
+
+    `long`: `body` holds its beginning. `secret`: a key stands in it, and `body` says whose.
+    `unsearchable`: it is no text in which the run's keys can be looked for, and `body` says so.
+    """
+
+    why: Literal["long", "secret", "unsearchable"]
+    length: int
+    sha256: str
+
+
+class ToolCall(Record):
+    """A call that a model wants made. `arguments` is the JSON text that the model wrote."""
+
+    id: str | None
+    name: str
+    arguments: str
+
+
+class ResponseReceived(EvaluationEvent):
+    """The complete raw response as received, and what was read from it.
+
+    `failproof_es.body` writes and reads the body.
+    """
+
+    schema_version: ClassVar[int] = 4
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{text}"
+
+    purpose: Purpose
+    judge: str | None = None
+    turn: int
+    attempt: int
+    status: int | None
+    headers: dict[str, str]
+    body: str
+    body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    refusal: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    provider_request_id: str | None = None
+    usage: Usage = Usage()
+    latency_ms: float
+    first_token_ms: float | None = None
+    redactions: tuple[Redaction, ...] = ()
+
+
+class ErrorRecorded(EvaluationEvent):
+    """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
+    server turned the request away for now) however often, `final` is not, and `halting`
+    (a wrong key, an unknown model) stops the run, which can be resumed.
+
+    Of a body, a message or a stack trace that is long, the beginning is recorded, and that
+    it is the beginning."""
+
+    schema_version: ClassVar[int] = 4
+    audited: ClassVar[bool] = True
+    not_in_trail: ClassVar[frozenset[str]] = LONG
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{kind}: {message}"
+
+    purpose: Purpose
+    judge: str | None = None
+    turn: int
+    attempt: int
+    kind: str
+    message: str
+    disposition: Disposition
+    stack_trace: str
+    status: int | None = None
+    headers: dict[str, str] = {}
+    body: str | None = None
+    body_encoding: Encoding = "utf-8"
+    withheld: Withheld | None = None
+    retry_after_s: float | None = None
+    latency_ms: float | None = None
+    redactions: tuple[Redaction, ...] = ()
+
+
+VOIDS_ANSWER = "model_mismatch"
+"""The kind of error that follows an answer to the same request, and voids it: another model
+gave it. Any other error is what came in place of an answer."""
+
+
+ONLY_JUDGE = "judge"
+"""The key of the one judge that a run could have, where older versions named none. What was read
+from its reply was no event of its own then."""
+
+
+class AttemptLost(EvaluationEvent):
+    """A request was sent and no outcome is on record: the process died in between."""
+
+    schema_version: ClassVar[int] = 2
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}"
+
+    purpose: Purpose
+    judge: str | None = None
+    turn: int
+    attempt: int
+    reason: str
+
+
+class Classified(EvaluationEvent):
+    """The deterministic class of the reply (specification 000 § 2)."""
+
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{primary}"
+
+    primary: str
+    details: dict[str, Any]
+    classifier: str
+    classifier_version: str
+
+
+class Judged(EvaluationEvent):
+    """What was read from a judge's reply, or why nothing could be: a verdict or a problem.
+
+    `final` says that this judge is not asked about this evaluation any more.
+    """
+
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "{judge} says {verdict} {problem}"
+
+    judge: str
+    verdict: dict[str, Any] | None
+    problem: str | None
+    final: bool
+    grader: str
+    grader_version: str
+
+    @classmethod
+    def is_audited(cls, payload: Mapping[str, Any]) -> bool:
+        """Only what was given from outside, not by one of the run's judges through a grader."""
+        return bool(payload["grader"] == payload["judge"])
+
+
+class Scored(EvaluationEvent):
+    """The evaluation's scores, and whether it passed; nothing follows.
+
+    `passed` is what its dialect says, `None` where it says neither: whoever counts passes counts
+    this. `graders` holds the version of each installed scorer by the name of the score it added.
+    """
+
+    schema_version: ClassVar[int] = 2
+    ends_stream: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{scores}: {reason}"
+
+    scores: dict[str, float]
+    passed: bool | None
+    graders: dict[str, str] = {}
+    reason: str
+    scorer: str
+    scorer_version: str
+
+
+class EvaluationAbandoned(EvaluationEvent):
+    """The evaluation ends without a score; nothing follows."""
+
+    ends_stream: ClassVar[bool] = True
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{kind}: {reason}"
+
+    kind: str
+    reason: str

@@ -1,0 +1,316 @@
+"""Events of a run's own stream: its life, and nothing of a single evaluation."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, ClassVar, Literal
+from uuid import UUID
+
+from failproof_es.events.base import Event, Record, RunStatus, Stream
+
+
+class ModelSnapshot(Record):
+    """A model's configuration as it was when the run began; secrets by name only."""
+
+    key: str
+    provider: str
+    model: str
+    version: str | None = None
+    parameters: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+
+
+class SuiteSnapshot(Record):
+    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases it gave."""
+
+    path: str
+    sha256: str
+    dialect: str
+    cases: int
+
+
+class Counts(Record):
+    """How a run's planned evaluations stand. `finished` = scored + abandoned."""
+
+    planned: int
+    finished: int
+    scored: int
+    abandoned: int
+
+
+class Branch(Record):
+    """The run that another was branched from, up to which position, and why.
+
+    What was finished by then is carried over (specification 001 § 9), except what is asked
+    `again`: `abandoned` are the evaluations that had ended without a score. `settings` are
+    those of the configuration that the branch changed, by their path: how to reach its models.
+    """
+
+    run_id: UUID
+    position: int
+    again: Literal["abandoned"] | None = None
+    settings: dict[str, Any] = {}
+
+
+class Experiment(Record):
+    """What a run asked, so that attempts of the same can be told (`failproof_es.experiment`).
+
+    `questions` is the digest of what is sent alone. `overlapping` counts the runs before it
+    that are no attempts of the same and share a model and much of the cases.
+    """
+
+    digest: str
+    questions: str
+    overlapping: int = 0
+
+
+class RunStarted(Event):
+    """A run exists: all that is needed to repeat it, and who began it where.
+
+    `attempt` counts the runs of this experiment from 1, whatever became of them. Where
+    `experiment` is `None` (older versions), it counts those of the configuration's digest.
+    """
+
+    schema_version: ClassVar[int] = 4
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "running"
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "run {run_number} {name}, evaluations: {planned_evaluations}"
+
+    name: str
+    run_number: int
+    attempt: int | None
+    experiment: Experiment | None = None
+    configuration: dict[str, Any]
+    configuration_digest: str
+    models: tuple[ModelSnapshot, ...]
+    judges: tuple[ModelSnapshot, ...] = ()
+    suites: tuple[SuiteSnapshot, ...]
+    dialect: str
+    seeds: dict[str, int] = {}
+    planned_cases: int
+    planned_evaluations: int
+    code_version: str
+    packages: dict[str, str]
+    who: str
+    where: str
+    branched_from: Branch | None = None
+
+
+class Rate(Record):
+    """What tokens cost: US dollars per million, `None` where that is not known.
+
+    It holds for answers on `since` (a day, UTC) and after, from `daily_from` until before
+    `daily_until` of each day (UTC), of requests with more than `over_input_tokens`. What is
+    `None` of these four is no condition.
+    """
+
+    since: date | None = None
+    daily_from: time | None = None
+    daily_until: time | None = None
+    over_input_tokens: int | None = None
+    input: Decimal | None = None
+    """Tokens that were read, but for those of the next three."""
+    cached_input: Decimal | None = None
+    cache_write: Decimal | None = None
+    """Tokens that were written to a cache, but for those of the next one."""
+    cache_write_1h: Decimal | None = None
+    """Tokens that were written to a cache that keeps them for an hour."""
+    output: Decimal | None = None
+    request: Decimal = Decimal(0)
+    """US dollars for the request itself, however many tokens it has."""
+
+
+class ModelPrices(Record):
+    """The prices of one model or judge. Of the rates that hold for an answer the last counts.
+
+    `source` is the price data and its version or day, `listed_as` its entry. No rates, and no
+    source: the price is not known.
+    """
+
+    model_key: str
+    source: str | None = None
+    listed_as: str | None = None
+    rates: tuple[Rate, ...] = ()
+
+
+class PricesRecorded(Event):
+    """The prices of all models and judges of the run, appended together with the plan.
+
+    What an answer of this run cost follows from them and from nothing else
+    (`failproof_es.costs`, and in SQL `failproof.cost_usd`).
+    """
+
+    stream: ClassVar[Stream] = "run"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "{priced}"
+
+    models: tuple[ModelPrices, ...]
+
+
+class CasesPlanned(Event):
+    """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
+
+    `questions` says what is sent of each (`experiment.question_digest`); older versions did not.
+    """
+
+    schema_version: ClassVar[int] = 2
+    stream: ClassVar[Stream] = "run"
+    says: ClassVar[str] = "chunk {chunk}"
+
+    chunk: int
+    digests: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+
+
+class CaseSkipped(Event):
+    """A defect that kept a case out of the plan, where the configuration says to go on without.
+
+    One for each defect, appended together with the plan: `path` and `line` (from 1) say where,
+    `field` in what, `why` what is wrong and what to do about it.
+    """
+
+    stream: ClassVar[Stream] = "run"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "{place}: {why}"
+
+    path: str
+    line: int | None
+    field: str | None
+    why: str
+
+
+class RunPaused(Event):
+    """The run stopped before its end and can be resumed."""
+
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "paused"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}"
+
+    reason: str
+    counts: Counts
+
+
+class RunResumed(Event):
+    """A process took the run up again."""
+
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "running"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = ""
+
+    who: str
+    where: str
+    code_version: str
+
+
+class RunCompleted(Event):
+    """Every planned evaluation is finished."""
+
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "completed"
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "scored: {counts[scored]}, without a score: {counts[abandoned]}"
+
+    counts: Counts
+    gates: dict[str, Any] = {}
+
+
+class RunFailed(Event):
+    """The run came to an end without a result that could be used."""
+
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "failed"
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}"
+
+    reason: str
+    counts: Counts
+
+
+class RunSealed(Event):
+    """The run has ended and this is all of it: how many streams and events, and their seal.
+
+    `root` (hexadecimal) is that of `failproof_es.ledger.seal` over the run's own stream up to
+    the event before this one, and over every evaluation.
+    """
+
+    stream: ClassVar[Stream] = "run"
+    ends_stream: ClassVar[bool] = True
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "streams: {streams}, events: {events}"
+
+    streams: int
+    events: int
+    root: str
+
+
+class LimitChanged(Event):
+    """How many requests may go to a server at once, or from when, is not what it was.
+
+    `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
+    when to come back) hold back or slow down all that the server serves; `released` and
+    `recovered` undo it.
+    """
+
+    stream: ClassVar[Stream] = "run"
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}: {limit_before} to {limit_after} at {server}"
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit_after: int
+    reason: Literal["rate_limited", "retry_after", "released", "recovered"]
+    retry_after_s: float | None
+    held_until: datetime | None
+
+
+class Usage(Record):
+    """Tokens as the provider counted them; `None` where it did not say."""
+
+    input_tokens: int | None = None
+    """All that was read, from a cache or into one, too."""
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    """Those of `input_tokens` that came from a cache."""
+    cache_write_tokens: int | None = None
+    """Those of `input_tokens` that were written to a cache."""
+    cache_write_1h_tokens: int | None = None
+    """Those of `cache_write_tokens` that are kept for an hour; the rest for a shorter time."""
+
+
+class Finding(Record):
+    """Something that checking a run came upon. `integrity`: the record is not what it must be."""
+
+    kind: str
+    integrity: bool
+    message: str
+    evaluation_id: UUID | None = None
+
+
+class RunValidated(Event):
+    """What checking the ended run found (specification 001 § 10.2).
+
+    `checked` counts what was looked at, `more` the findings of a kind beyond those named.
+    `usage` is counted anew by model and judge; `cost_usd` is a decimal number, `None` where a
+    price or a token count is unknown.
+    """
+
+    schema_version: ClassVar[int] = 3
+    stream: ClassVar[Stream] = "run"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "passed: {passed}"
+
+    passed: bool
+    checked: dict[str, int] = {}
+    findings: tuple[Finding, ...]
+    more: dict[str, int] = {}
+    usage: dict[str, Usage] = {}
+    cost_usd: dict[str, str | None] = {}

@@ -1,0 +1,103 @@
+"""The one call that appends to streams beside a run's drive, whoever else writes there.
+
+It numbers and stamps, and begins again where another writer was first. The journal is the way
+in while a run goes: there each stream has one writer, and a conflict is an error.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.events import Event
+from failproof_es.store.errors import ReadOnlyLog, StreamConflict
+from failproof_es.store.reader import Connection, stream_versions
+from failproof_es.store.recorder import AWAY, EventRecorder, append_entries
+from failproof_es.store.stamp import Draft, in_place
+from failproof_es.store.store import Store
+
+T = TypeVar("T")
+Decide = Callable[[Connection], Iterable[Draft]]
+
+MOST_TRIES = 100
+"""A stream that other writers lengthen each time is given up after so many of ours."""
+_LONGEST_PAUSE_S = 0.05
+_STANDBY = psycopg.errors.ReadOnlySqlTransaction
+_READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)
+
+
+def append(store: Store, decide: Decide) -> list[Event]:
+    """Append what `decide` says, all of it or nothing; return the events as they are recorded.
+
+    `decide` reads what it needs from the connection it is given, and is asked again when a stream
+    grew meanwhile: what it read and where its events go are of one state of the log. No draft: no
+    append. A commit whose acknowledgement was lost is recognised as one's own by its bytes.
+
+    Raises `StreamConflict` after `MOST_TRIES` conflicts in a row, `ReadOnlyLog` where this user or
+    this database only reads, `LogUnavailable` where the server stays away.
+    """
+    for tries in range(MOST_TRIES):
+        events = _decided(store, decide)
+        if not events:
+            return []
+        try:
+            _insert(store, events)
+        except StreamConflict:
+            if tries + 1 == MOST_TRIES:
+                raise
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311
+            continue
+        return events
+    raise AssertionError("unreachable")
+
+
+def append_drafts(store: Store, drafts: Sequence[Draft]) -> list[Event]:
+    """Append these after whatever their streams hold. As `append`."""
+    return append(store, lambda _: drafts)
+
+
+def append_within(store: Store, connection: Connection, drafts: Sequence[Draft]) -> list[Event]:
+    """Append these in a transaction of the caller's own, who keeps other writers away by a lock.
+
+    Raises `psycopg.errors.UniqueViolation` where it did not, `EventsSwallowed`.
+    """
+    events = list(in_place(drafts, stream_versions(connection, _streams(drafts))))
+    append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])
+    return events
+
+
+def _decided(store: Store, decide: Decide) -> list[Event]:
+    with store.connect() as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+        with connection.transaction():
+            drafts = list(decide(connection))
+            return list(in_place(drafts, stream_versions(connection, _streams(drafts))))
+
+
+def _streams(drafts: Sequence[Draft]) -> list[UUID]:
+    return list(dict.fromkeys(draft.stamp.stream_id for draft in drafts))
+
+
+def _insert(store: Store, events: Sequence[Event]) -> None:
+    entries = [store.log.mapper.to_stored_event(event) for event in events]
+    recorder = store.log.recorder
+    assert isinstance(recorder, EventRecorder)
+    store.outage.wait_out(partial(_told, partial(recorder.insert_or_find, entries)), AWAY)
+
+
+def _told(insert: Callable[[], T]) -> T:
+    """What `insert` returns. Raises `ReadOnlyLog` at once: waiting gives nobody the right."""
+    try:
+        return insert()
+    except Exception as error:
+        why = error.__cause__ or error
+        if isinstance(why, _READ_ONLY):
+            raise ReadOnlyLog(str(error), whole=isinstance(why, _STANDBY)) from error
+        raise

@@ -1,0 +1,46 @@
+"""What the store raises, in our own types: nobody outside needs to know what it is made of."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from eventsourcing.persistence import IntegrityError
+
+
+class JournalError(Exception):
+    """An append did not happen."""
+
+
+class StreamConflict(JournalError, IntegrityError):
+    """Another writer was first: the stream holds another event at a version of this append.
+
+    Nothing of the append was recorded. `expected_version` is the stream's last version as the
+    writer knew it, 0 of a stream that it began; `actual_version` the one that the log holds.
+    """
+
+    def __init__(self, stream_id: UUID, expected_version: int, actual_version: int) -> None:
+        self.stream_id = stream_id
+        self.expected_version = expected_version
+        self.actual_version = actual_version
+        super().__init__(
+            f"stream {stream_id} is at version {actual_version}, and this append was made to "
+            f"follow version {expected_version}"
+        )
+
+
+class ReadOnlyLog(Exception):
+    """This user of the database, or (`whole`) the database itself, may only read; nothing was
+    recorded."""
+
+    def __init__(self, message: str, *, whole: bool = False) -> None:
+        self.whole = whole
+        super().__init__(message)
+
+
+class UnreadableEvent(Exception):
+    """A row that the engine did not write: what every event has is not there."""
+
+
+class UnreadableState(UnreadableEvent):
+    """A row whose state is no event that this version knows: an unknown topic, a newer schema
+    version, or bytes that are not such a payload."""

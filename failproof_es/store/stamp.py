@@ -1,0 +1,90 @@
+"""What every event says about itself - its stream, its place there, its run, its time - and who
+puts that on it: one thing for the engine, the journal's users and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol, Self
+from uuid import UUID
+
+from failproof_es.events import Event
+from failproof_es.evolution import EvaluationKey
+
+
+class Versioned(Protocol):
+    """A stream, folded: an evaluation or a run."""
+
+    @property
+    def version(self) -> int:
+        """That of its last event, 0 where it has none."""
+
+
+class Stamp:
+    """Marks the events of one stream. `shared` are fields that all of them have alike."""
+
+    def __init__(self, stream_id: UUID, run_id: UUID | None, **shared: Any) -> None:
+        self.stream_id = stream_id
+        self.run_id = run_id
+        self._shared = shared
+
+    @classmethod
+    def of_evaluation(cls, key: EvaluationKey) -> Self:
+        """For the events of an evaluation."""
+        return cls(
+            key.evaluation_id,
+            key.run_id,
+            prompt_id=key.prompt_id,
+            model_key=key.model_key,
+            repetition=key.repetition,
+        )
+
+    @classmethod
+    def of_run(cls, run_id: UUID) -> Self:
+        """For the events of a run's own stream."""
+        return cls(run_id, run_id)
+
+    def __call__(self, state: Versioned) -> dict[str, Any]:
+        """The fields of the event that follows `state`, now."""
+        return self.after(state.version)
+
+    def after(self, version: int) -> dict[str, Any]:
+        """The fields of the event that follows the stream's `version`, now."""
+        return {
+            "originator_id": self.stream_id,
+            "originator_version": version + 1,
+            "run_id": self.run_id,
+            "timestamp": datetime.now(UTC),
+            **self._shared,
+        }
+
+
+class Draft:
+    """An event that has no place in its stream yet: whoever appends it gives it one."""
+
+    def __init__(self, kind: type[Event], stamp: Stamp, /, **fields: Any) -> None:
+        self.kind = kind
+        self.stamp = stamp
+        self.fields = fields
+
+    @classmethod
+    def again(cls, event: Event, stamp: Stamp, /, **changed: Any) -> Self:
+        """What `event` says but for `changed`, as an event of another stream."""
+        own = {name: getattr(event, name) for name in type(event).model_fields}
+        return cls(type(event), stamp, **{**own, **changed})
+
+    def after(self, version: int) -> Event:
+        """The event at the place after `version`, stamped now."""
+        return self.kind.model_validate({**self.fields, **self.stamp.after(version)})
+
+
+def in_place(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
+    """The drafts as events in their order, each after what its stream holds; one at a time.
+
+    `versions` are the streams' last ones; a stream that is not among them is empty.
+    """
+    last = dict(versions)
+    for draft in drafts:
+        event = draft.after(last.get(draft.stamp.stream_id, 0))
+        last[event.originator_id] = event.originator_version
+        yield event

@@ -1,0 +1,131 @@
+"""A database of each released version, upgraded: it is a fresh one, with its log in it.
+
+Each has a server of its own, because roles and their rights belong to a server.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from failproof_es.engine.replay import replay
+from failproof_es.store.definitions import differences
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import WRITER, SchemaState, install, schema_state
+from failproof_es.store.layers import missing_layers
+from failproof_es.store.migration import migrations
+from failproof_es.store.reader import read_after, resolve_run
+from failproof_es.store.store import Store
+from tests.released.catalog import catalog
+from tests.released.record import FOLDER, SQL, a_run, command
+
+STATES = sorted(file.stem for file in FOLDER.glob("*.json"))
+
+
+@contextmanager
+def own_server() -> Iterator[EmbeddedServer]:
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-released-"))
+    home.chmod(0o755)
+    server = EmbeddedServer(home)
+    try:
+        server.ensure_running()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def make_as_then(url: str, name: str) -> None:
+    """Make the database that this version made, with its run."""
+    state = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        with connection.transaction():
+            for statement in state["statements"]:
+                connection.execute((SQL / f"{statement}.sql").read_bytes())
+        for table, content in state["tables"].items():
+            columns = ", ".join(content["columns"])
+            copying = f"COPY failproof.{table} ({columns}) FROM STDIN".encode()
+            with connection.cursor() as cursor, cursor.copy(copying) as copy:
+                copy.write("".join(f"{row}\n" for row in content["rows"]).encode())
+        connection.execute(
+            "SELECT setval(pg_get_serial_sequence('failproof.events', 'notification_id'), "
+            "max(notification_id)) FROM failproof.events"
+        )
+
+
+@pytest.fixture(scope="module")
+def fresh_catalog() -> list[str]:
+    with own_server() as server, psycopg.connect(server.url, autocommit=True) as connection:
+        install(connection, logins=True)
+        return catalog(connection)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "COMMENT ON TABLE failproof.events IS 'ours'",
+        "GRANT SELECT ON failproof.events TO failproof_auditor",
+        "ALTER TABLE failproof.events ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE failproof.leases ADD CONSTRAINT own CHECK (epoch < 9)",
+        "ALTER FUNCTION failproof.number_run(uuid) COST 7",
+        "ALTER ROLE failproof_auditor SET search_path = public",
+    ],
+)
+def test_a_catalog_tells_what_was_changed(change: str, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        install(connection)
+        before = catalog(connection)
+        assert catalog(connection) == before
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET LOCAL event_triggers = off")
+            connection.execute(change.encode())
+            assert catalog(connection) != before
+
+
+def test_every_state_of_the_schema_that_was_released_is_tried() -> None:
+    """The newest state has every migration that ships: record one with each that is added."""
+    state = json.loads((FOLDER / f"{STATES[-1]}.json").read_text("utf-8"))
+    then = [(SQL / f"{each}.sql").read_text("utf-8") for each in state["statements"]]
+    missing = [each.name for each in migrations() if each.sql not in then]
+    assert missing == [], "run `python -m tests.released.record DATE` before the release"
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
+    name: str, fresh_catalog: list[str], tmp_path: Path
+) -> None:
+    with own_server() as server:
+        make_as_then(server.url, name)
+        with psycopg.connect(server.url, autocommit=True) as administrator:
+            before = administrator.execute(
+                "SELECT notification_id, originator_id, originator_version, topic, state, run_id, "
+                "recorded_at FROM failproof.events ORDER BY 1"
+            ).fetchall()
+            assert install(administrator, logins=True).problems == []
+            assert schema_state(administrator) is SchemaState.CURRENT
+            assert catalog(administrator) == fresh_catalog
+            assert differences(administrator) == []
+        with Store.open(server.url_as(WRITER)) as store:
+            with store.connect() as connection:
+                assert missing_layers(connection) == []
+                after = read_after(connection, 0, 1000)
+                assert [
+                    (e.position, e.stream_id, e.version, e.topic, e.state, e.run_id, e.recorded_at)
+                    for e in after
+                ] == before
+                assert len([each.event() for each in after]) == len(before) >= 30
+                [run_id] = {resolve_run(connection, "1")}
+            report = replay(store, run_id)
+            assert (report.evaluations, report.agree, report.differences) == (6, 6, [])
+            a_run(store.url, tmp_path)
+            with store.connect() as connection:
+                assert resolve_run(connection, "latest") == resolve_run(connection, "2")
+            verified = json.loads(command(store.url, tmp_path, "verify", "--format", "json"))
+            assert verified["genuine"], verified

@@ -1,0 +1,10 @@
+-- One integrator at a time until its transaction ends. The mode: see lock_append.sql.
+CREATE OR REPLACE FUNCTION failproof.lock_ledger() RETURNS void
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    LOCK TABLE failproof.ledger_lock IN SHARE UPDATE EXCLUSIVE MODE;
+END;
+$$;

@@ -1,0 +1,111 @@
+"""Configurations as runs recorded them: read through their types, whatever version wrote them."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.schema import Judging
+from failproof_es.engine.judging import judging_of
+from failproof_es.events import RunStarted
+from failproof_es.history import ImpossibleHistory
+from failproof_es.shipped import configuration_names
+from failproof_es.store.mapper import upcast
+from tests.released.record import FOLDER
+from tests.unit.event_samples import RUN, SAMPLES
+
+SECTIONS = ("test_run", "prompts", "execution", "judging", "output", "gates")
+
+
+def started(configuration: dict[str, Any]) -> RunStarted:
+    [example] = [each for each in SAMPLES if isinstance(each, RunStarted)]
+    return example.model_copy(update={"configuration": configuration})
+
+
+@pytest.mark.parametrize("name", sorted(configuration_names()))
+def test_every_section_of_a_configuration_that_ships_comes_back(name: str) -> None:
+    loaded = load_configuration(Path(name))
+    recorded = recorded_configuration(started(loaded.resolved()))
+    for section in SECTIONS:
+        assert getattr(recorded, section) == getattr(loaded.configuration, section)
+
+
+@pytest.mark.parametrize("state", sorted(file.stem for file in FOLDER.glob("*.json")))
+def test_what_each_released_version_recorded_is_read(state: str) -> None:
+    events = json.loads((FOLDER / f"{state}.json").read_text("utf-8"))["tables"]["events"]
+    rows = [dict(zip(events["columns"], row.split("\t"), strict=True)) for row in events["rows"]]
+    [written] = [bytes.fromhex(row["state"][3:]) for row in rows if row["topic"] == "RunStarted"]
+    _, payload = upcast("RunStarted", written, RUN, 1)
+    recorded = recorded_configuration(started(payload["configuration"]))
+    assert (recorded.execution.repetitions, recorded.execution.retry_attempts) == (2, 1)
+    assert recorded.execution.parallel_workers == 2
+    assert (recorded.test_run.name, recorded.prompts.dialect) == ("released", "failproof")
+    for section in SECTIONS:
+        getattr(recorded, section)
+
+
+def test_before_judges_were_asked_again_they_were_asked_once() -> None:
+    assert judging_of(started({})).attempts == 1
+    assert judging_of(started({"judging": {"rule": "unanimous"}})).attempts == 1
+    assert judging_of(started({"judging": {"attempts": 2}})).attempts == Judging().attempts == 2
+
+
+def test_a_value_that_only_the_limits_of_today_refuse_stays_as_it_was() -> None:
+    recorded = recorded_configuration(
+        started(
+            {
+                "execution": {"repetitions": 20_000, "retry_delay_ms": 10**9, "retry_attempts": 2},
+                "output": {"file": {"path": "x", "checkpoint_every": 2**63}},
+            }
+        )
+    )
+    assert recorded.execution.repetitions == 20_000
+    assert recorded.execution.retry_delay_ms == 10**9
+    assert recorded.execution.retry_attempts == 2
+    assert recorded.output.file is not None
+    assert (recorded.output.file.path, recorded.output.file.checkpoint_every) == ("x", 2**63)
+
+
+def test_a_key_of_another_version_says_nothing() -> None:
+    written = {"execution": {"repetitions": 3, "warp": 9}, "output": {"file": {"ink": "blue"}}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.execution.repetitions == 3
+    assert recorded.output.file is not None
+
+
+def test_the_time_of_a_run_is_a_time() -> None:
+    written = {"test_run": {"name": "a", "timestamp": "2026-01-02T03:04:05Z"}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.test_run.timestamp == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ({"execution": {"repetitions": "many"}}, "execution.repetitions"),
+        ({"execution": []}, "execution"),
+        ({"execution": {"repetitions": None, "warp": 1}}, "execution.repetitions"),
+    ],
+)
+def test_what_is_no_configuration_is_told_with_its_place(
+    written: dict[str, Any], place: str
+) -> None:
+    recorded = recorded_configuration(started(written))
+    with pytest.raises(ImpossibleHistory, match=place):
+        _ = recorded.execution
+    assert recorded.judging.rule == "majority", "a section that is not asked for is not in the way"
+
+
+def test_it_is_cheap_enough_to_be_asked_for_at_every_use() -> None:
+    run = started(load_configuration(Path("quickstart")).resolved())
+    begin = time.perf_counter()
+    for _ in range(1000):
+        assert recorded_configuration(run).execution.repetitions == 1
+    assert time.perf_counter() - begin < 0.5

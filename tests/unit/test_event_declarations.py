@@ -1,0 +1,123 @@
+"""What an event is to others stands with the event; lists of topics elsewhere say the same."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from string import Formatter
+
+import orjson
+import pytest
+
+import failproof_es
+from failproof_es.cli.progress_state import OBSERVED
+from failproof_es.engine.carried_over import FINAL
+from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
+from failproof_es.events.line import line_of
+from failproof_es.ledger import contents
+from failproof_es.store.mapper import encode
+from projections.audit_trail import AuditTrail
+from tests.unit.event_samples import SAMPLES
+
+ROOT = Path(failproof_es.__file__).parent.parent
+SQL = sorted(
+    file
+    for folder in ("failproof_es/store/views", "failproof_es/store/queries",
+                   "failproof_es/store/functions", "failproof_es/store/roles", "projections/sql")
+    for file in (ROOT / folder).glob("*.sql")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+def test_every_event_says_what_it_is_to_others(kind: type[Event]) -> None:
+    assert kind.stream
+    assert issubclass(kind, EvaluationEvent) == (kind.stream == "evaluation")
+    assert issubclass(kind, OperationEvent) == (kind.stream in ("operations", "review"))
+    assert kind.run_status is None or kind.stream == "run"
+    named = {name.split("[")[0] for _, name, _, _ in Formatter().parse(kind.says) if name}
+    assert named - {"place", "priced"} <= set(kind.model_fields), "it tells fields that it has"
+    assert kind.not_in_trail <= {"body", "body_encoding", "headers", "stack_trace", "parameters"}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: type(each).__name__)
+def test_every_event_is_told_in_one_line(sample: Event) -> None:
+    told = line_of(type(sample).__name__, orjson.loads(encode(sample)))
+    assert "\n" not in told and "{" not in told.replace("{{x}}", "")
+    assert bool(told) == bool(sample.says)
+
+
+@pytest.mark.parametrize("payload", [{}, {"counts": 3}, {"case": []}, {"models": [1, {}]}])
+def test_a_payload_that_no_engine_wrote_is_told_as_far_as_it_goes(
+    payload: dict[str, object],
+) -> None:
+    for topic in (*EVENTS, "RetrySent", "Unheard"):
+        assert isinstance(line_of(topic, payload), str)
+
+
+def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
+    assert set(OBSERVED) == {
+        "RunStarted", "CarriedOver", "RequestSent", "ResponseReceived", "ErrorRecorded",
+        "AttemptLost", "Classified", "Scored", "EvaluationAbandoned", "LimitChanged",
+        "RunCompleted", "RunFailed",
+    }  # fmt: skip
+    assert set(FINAL) == {"Scored", "EvaluationAbandoned", "CarriedOver"}
+    assert AuditTrail.topics == {kind.__name__ for kind in AUDITED.values()}
+    assert set(AUDITED) == {
+        "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
+        "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
+        "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
+        "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent",
+    }  # fmt: skip
+    assert topics("prompt") == ("PromptStored",)
+
+
+def test_the_evidence_bundle_which_imports_no_event_names_the_same_topics() -> None:
+    ended = {name for name, kind in EVENTS.items() if kind.run_status in ("completed", "failed")}
+    assert set(topics("run")) == contents.RUN_TOPICS
+    assert set(contents._ENDINGS) == ended
+    assert {*contents._FINAL, "CarriedOver"} == set(topics("evaluation", ends=True))
+    assert set(topics("review")) == {contents._REVIEW}
+
+
+def _named(text: str) -> list[str]:
+    return re.findall(r"'([A-Z][a-z]+(?:[A-Z][a-z]+)*)'", text)
+
+
+@pytest.mark.parametrize("file", SQL, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) -> None:
+    text = re.sub(r"--.*", "", file.read_text("utf-8"))
+    said = re.findall(r"topic\s*(?:=|IN)\s*(\([^)]*\)|'[^']*')", text)
+    assert {name for each in said for name in _named(each)} <= set(EVENTS)
+    lists = [frozenset(_named(each)) for each in said if each.startswith("(")]
+    status = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
+    groups = {
+        frozenset(status),
+        frozenset(name for name, stands in status.items() if stands in ("completed", "failed")),
+        frozenset(topics("evaluation", ends=True)) - {"CarriedOver"},
+        frozenset(topics("evaluation", ends=True)),
+        frozenset({"RequestSent", "CarriedOver"}),  # what an evaluation's stream can begin with
+    }
+    assert {each for each in lists if each} <= groups
+
+
+def test_what_a_view_makes_of_the_last_event_is_how_the_run_stands() -> None:
+    text = (ROOT / "failproof_es/store/views/test_runs.sql").read_text("utf-8")
+    told = dict(re.findall(r"WHEN '(Run\w+)' THEN '(\w+)'", text))
+    stands = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
+    assert told and told == {name: stands[name] for name in told}
+
+
+def test_no_module_lists_topics_beside_the_declarations() -> None:
+    """A tuple or set of four topics or more is a list that somebody would have to keep."""
+    quoted = re.compile(r'"(' + "|".join(EVENTS) + r')"')
+    found = []
+    for file in sorted((ROOT / "failproof_es").rglob("*.py")):
+        where = file.relative_to(ROOT / "failproof_es").as_posix()
+        if where.startswith(("events/", "ledger/")) or where == "store/mapper.py":
+            continue  # the ledger imports none of ours: see the test above
+        places = [match.start() for match in quoted.finditer(file.read_text("utf-8"))]
+        close = [b - a < 60 for a, b in pairwise(places)]
+        if any(all(close[n : n + 3]) for n in range(len(close) - 2)):
+            found.append(where)
+    assert found == []
