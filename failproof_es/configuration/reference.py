@@ -44,6 +44,8 @@ _SECTIONS = {
     "TestRun": "test_run",
     "Model": "models, judge, judges",
     "Judging": "judging",
+    "Grading": "grading",
+    "ChosenScorer": "grading.scorers",
     "Prompts": "prompts",
     "Filters": "prompts.filters",
     "Execution": "execution",

@@ -155,6 +155,23 @@ class Judging(Section):
     """When the judges are asked: as answers come, or once every model has answered everything."""
 
 
+class ChosenScorer(Section):
+    """A scorer that is told more than to score."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Its name."""
+    options: dict[str, Any] = {}
+    """What it lets one choose; its documentation says what that is."""
+
+
+class Grading(Section):
+    """Which numbers an evaluation gets beside those of its dialect."""
+
+    scorers: list[Annotated[str, Field(min_length=1)] | ChosenScorer] = []
+    """Installed scorers, each by its name or with options; `docs/extending.md` says how one is
+    made. They decide nothing about passing."""
+
+
 class Execution(Section):
     """How the run is carried out."""
 
@@ -312,6 +329,8 @@ class Configuration(Section):
     """How the judges' verdicts are come by."""
     prompts: Prompts
     """Which cases are asked."""
+    grading: Grading = Grading()
+    """Which numbers an evaluation gets beside those of its dialect."""
     execution: Execution = Execution()
     """How the run is carried out."""
     output: Output = Output()

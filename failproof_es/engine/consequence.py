@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from failproof_es.case import Case
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import Scorer, grade
 from failproof_es.engine.attempt_events import Stamp, attempt_lost
 from failproof_es.engine.judging import read_judgement
 from failproof_es.evaluation import (
@@ -14,6 +17,7 @@ from failproof_es.evaluation import (
     GiveUp,
     ReadJudgement,
     ScoreReply,
+    Transcript,
 )
 from failproof_es.events import (
     Classified,
@@ -27,7 +31,12 @@ Unasked = DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp
 
 
 def consequence(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
+    dialect: Dialect,
+    stamp: Stamp,
+    state: Evaluation,
+    case: Case,
+    action: Unasked,
+    scorers: Sequence[Scorer] = (),
 ) -> EvaluationEvent:
     """What the action comes to, as the event that follows `state`."""
     match action:
@@ -39,7 +48,7 @@ def consequence(
         case ReadJudgement():
             return _judged(dialect, stamp, state, case, action)
         case ScoreReply():
-            return _scored(dialect, stamp, state, case, action)
+            return _scored(dialect, scorers, stamp, state, case, action)
         case GiveUp(failure):
             return _abandoned(stamp, state, failure)
 
@@ -73,9 +82,15 @@ def _judged(
 
 
 def _scored(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: ScoreReply
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    stamp: Stamp,
+    state: Evaluation,
+    case: Case,
+    action: ScoreReply,
 ) -> Scored | EvaluationAbandoned:
-    score = dialect.score(case, action.classification, action.judgement)
+    transcript = Transcript(state.replies)
+    score = grade(dialect, scorers, case, transcript, action.classification, action.judgement)
     if isinstance(score, Failure):
         return _abandoned(stamp, state, score)
     return Scored(

@@ -10,6 +10,7 @@ from importlib import metadata
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import package_of_dialect
+from failproof_es.dialects.scorers import packages_of_scorers
 from failproof_es.models import package_of
 
 _PACKAGES = (
@@ -26,7 +27,7 @@ def code_version() -> str:
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
     """The versions of Python and of the packages that a result can depend on.
 
-    Among them those that the run's classes and its dialect are of, where they are of one.
+    Among them those that the run's classes, its dialect and its scorers are of, if of one.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -37,7 +38,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
     models = [*configuration.models, *configuration.asked_judges]
     plugins = [package_of(model.class_) for model in models if model.class_ is not None]
     versions.update(found for found in (*plugins, package_of_dialect(dialect)) if found)
-    return versions
+    return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
 
 
 def who() -> str:

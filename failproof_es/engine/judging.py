@@ -7,7 +7,12 @@ from typing import Any
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.dialects.protocol import Dialect, JudgedByPeople, JudgeReading, ReadsJudges
+from failproof_es.dialects.protocol import (
+    Dialect,
+    JudgeReading,
+    ReadsJudges,
+    people_can_judge,
+)
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
 from failproof_es.models.weights import INSTALLABLE
 from failproof_es.problems import Problem
@@ -47,7 +52,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
             )
     if configuration.asked_judges:
         return
-    if isinstance(dialect, JudgedByPeople):
+    if people_can_judge(dialect):
         yield Problem(
             "no model judges: what the checks do not decide waits for people",
             field="judge",

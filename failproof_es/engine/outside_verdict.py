@@ -7,10 +7,12 @@ for what it is: given, not decided.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import Scorer, grade
 from failproof_es.engine.identity import holder
 from failproof_es.engine.recorded import RecordedEvaluation, read_evaluations
 from failproof_es.evaluation import (
@@ -20,6 +22,7 @@ from failproof_es.evaluation import (
     Judgement,
     JudgeVerdict,
     Rule,
+    Transcript,
     evolve,
 )
 from failproof_es.events import (
@@ -47,28 +50,34 @@ async def record_outside_verdict(
     verdict: dict[str, Any] | None,
     problem: str | None,
     epoch: int | None = None,
+    scorers: Sequence[Scorer] = (),
 ) -> None:
     """Judge an evaluation that waits for its judge: by a verdict, or by why there is none.
 
     `epoch` is that of the lease under which this process drives the run; it must not be asking
-    judges. Raises `RunBusy` while another one drives it, `InvalidInput` when the evaluation
-    does not wait for a judge.
+    judges. `scorers` are the run's. Raises `RunBusy` while another one drives it, `InvalidInput`
+    when the evaluation does not wait for a judge.
     """
     given = JudgeVerdict(judge, verdict, problem)
     if epoch is not None:
-        await _record(store, key, epoch, dialect, Judgement(rule, (given,)))
+        await _record(store, key, epoch, dialect, scorers, Judgement(rule, (given,)))
         return
     with Lease(store.url, key.run_id, holder()) as lease:
         await asyncio.to_thread(lease.acquire)
-        await _record(store, key, lease.epoch, dialect, Judgement(rule, (given,)))
+        await _record(store, key, lease.epoch, dialect, scorers, Judgement(rule, (given,)))
 
 
 async def _record(
-    store: Store, key: EvaluationKey, epoch: int, dialect: Dialect, judgement: Judgement
+    store: Store,
+    key: EvaluationKey,
+    epoch: int,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
 ) -> None:
     with store.connect() as connection:
         recorded = read_evaluations(connection, [key])[0]
-    events = _events(recorded, dialect, judgement)
+    events = _events(recorded, dialect, scorers, judgement)
     journal = Journal(store.log, lease=(key.run_id, epoch), outage=store.outage)
     try:
         await journal.append(*events)
@@ -77,7 +86,10 @@ async def _record(
 
 
 def _events(
-    recorded: RecordedEvaluation, dialect: Dialect, judgement: Judgement
+    recorded: RecordedEvaluation,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
 ) -> list[EvaluationEvent]:
     state = recorded.state()
     if state.finished or state.classification is None or state.verdicts:
@@ -113,7 +125,9 @@ def _events(
     score = (
         Failure("judge_failed", f"{given.judge}: {given.problem}")
         if given.verdict is None
-        else dialect.score(recorded.case, classification, judgement)
+        else grade(
+            dialect, scorers, recorded.case, Transcript(state.replies), classification, judgement
+        )
     )
     stamp = _stamp(recorded.key, state)
     if isinstance(score, Failure):

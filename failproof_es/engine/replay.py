@@ -12,6 +12,7 @@ import orjson
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer, grade, scorers_of
 from failproof_es.engine.judging import judging_of, read_judgement
 from failproof_es.engine.recorded import (
     UNREADABLE,
@@ -34,6 +35,7 @@ from failproof_es.evaluation import (
     Score,
     ScoreReply,
     Send,
+    Transcript,
     evolve,
     next_action,
 )
@@ -97,9 +99,10 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
         retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
         judging = judging_of(manifest.configuration, tuple(j.key for j in manifest.judges))
         dialect = dialect_named(manifest.dialect)
+        scorers = scorers_of(manifest.configuration)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):
-            _add(report, recorded, dialect, retry_attempts, judging)
+            _add(report, recorded, dialect, retry_attempts, judging, scorers)
     return report
 
 
@@ -109,6 +112,7 @@ def _add(
     dialect: Dialect,
     retry_attempts: int,
     judging: Judging,
+    scorers: Sequence[Scorer],
 ) -> None:
     try:
         if recorded.broken is not None:
@@ -116,7 +120,12 @@ def _add(
         if recorded.carried_over is not None:
             retry_attempts = retries_made(recorded.history)
         state, disagreements = rederive(
-            recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
+            recorded.case,
+            recorded.history,
+            dialect,
+            retry_attempts=retry_attempts,
+            judging=judging,
+            scorers=scorers,
         )
     except UNREADABLE as error:
         state, disagreements = Evaluation(), [_impossible(error)]
@@ -147,6 +156,7 @@ def rederive(
     *,
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
+    scorers: Sequence[Scorer] = (),
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide anew and compare.
 
@@ -175,7 +185,8 @@ def rederive(
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 if judgement is not None:
                     judgement = replace(judgement, verdicts=_latest(readings))
-                score = dialect.score(case, derived or classification, judgement)
+                said = Transcript(state.replies)
+                score = grade(dialect, scorers, case, said, derived or classification, judgement)
                 _compare(found, "scores", _ending(event), _ending(score))
             case EvaluationAbandoned(), GiveUp(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})

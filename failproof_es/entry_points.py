@@ -1,0 +1,128 @@
+"""What installed packages offer under a name: found without being imported, loaded when named.
+
+One group of entry points holds one kind of thing. This program registers its own as any other
+package does, so a name stands for the same whoever offers it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar
+
+from failproof_es.problems import InvalidInput
+
+T = TypeVar("T")
+_OURS = "failproof-es"
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    package: str
+    version: str
+    point: EntryPoint
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.version}"
+
+
+class EntryPoints(Generic[T]):
+    """The things of one group.
+
+    `noun` is what one is called in a sentence. `fault` says what is wrong with one that was
+    loaded under a name, or `None`; `remedy` is where its author finds what it has to be.
+    """
+
+    def __init__(
+        self, group: str, noun: str, fault: Callable[[T, str], str | None], remedy: str
+    ) -> None:
+        self.group = group
+        self._noun = noun
+        self._fault = fault
+        self._remedy = remedy
+        self._offers: dict[str, list[_Offer]] | None = None
+        self._loaded: dict[str, T] = {}
+
+    def names(self) -> list[str]:
+        """Every name that is offered, sorted; this program's own first."""
+        offers = self._found()
+        return sorted(offers, key=lambda name: (not _is_ours(offers[name]), name))
+
+    def __contains__(self, name: str) -> bool:
+        """Whether somebody offers it. Nothing is imported."""
+        return name in self._found()
+
+    def package_of(self, name: str) -> tuple[str, str] | None:
+        """Name and version of the package that offers it; `None` for this program's own."""
+        offers = self._found().get(name, [])
+        if len(offers) != 1 or _is_ours(offers):
+            return None
+        return offers[0].package, offers[0].version
+
+    def load(self, name: str) -> T:
+        """What is offered under that name, imported once.
+
+        Raises `InvalidInput` when nobody offers it, when two packages do, when it can't be
+        imported and when it is not what it has to be.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def forget(self) -> None:
+        """Look again the next time: something was installed meanwhile."""
+        self._offers = None
+        self._loaded.clear()
+
+    def _found(self) -> dict[str, list[_Offer]]:
+        if self._offers is None:
+            self._offers = {}
+            for point in entry_points(group=self.group):
+                dist = point.dist
+                package = (point.value, "") if dist is None else (dist.name, dist.version)
+                self._offers.setdefault(point.name, []).append(_Offer(*package, point))
+        return self._offers
+
+    def _load(self, name: str) -> T:
+        offers = self._found().get(name, [])
+        if not offers:
+            raise self._unknown(name)
+        if len(offers) > 1:
+            raise InvalidInput.because(
+                f"the {self._noun} {name!r} is offered by {_listed(map(str, offers), ' and by ')}",
+                remedy="uninstall one of them: which is meant, nobody could say",
+            )
+        offer = offers[0]
+        try:
+            loaded: T = offer.point.load()
+        except Exception as error:  # whatever the import of a foreign package may raise
+            raise InvalidInput.because(
+                f"the {self._noun} {name!r} of the package {offer} can't be loaded: "
+                f"{type(error).__name__}: {error}",
+                remedy="update or remove the package",
+            ) from error
+        if fault := self._fault(loaded, name):
+            raise InvalidInput.because(
+                f"the {self._noun} {name!r} of the package {offer} {fault}", remedy=self._remedy
+            )
+        return loaded
+
+    def _unknown(self, name: str) -> InvalidInput:
+        known = self.names()
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        return InvalidInput.because(
+            f"there is no {self._noun} {name!r}",
+            remedy=f"{hint}known: {_listed(known) or 'none'}; for another one install the package "
+            f"that offers it (entry point group {self.group})",
+        )
+
+
+def _is_ours(offers: list[_Offer]) -> bool:
+    return any(offer.package == _OURS for offer in offers)
+
+
+def _listed(words: Iterable[str], between: str = ", ") -> str:
+    return between.join(words)
