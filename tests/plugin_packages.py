@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import registry, scorers
 
 Offered = Mapping[str, Mapping[str, str]]
@@ -42,3 +43,4 @@ def look_again() -> None:
     importlib.invalidate_caches()
     registry.forget()
     scorers.SCORERS.forget()
+    DECLARED.forget()

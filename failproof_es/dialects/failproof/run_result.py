@@ -13,7 +13,8 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation as far as it has come: fields that nothing is known of are left out.
 
     `raw_response` is the reply's text, unmodified; absent when no reply came. `error` is
-    null unless the evaluation failed. Numbers of installed scorers stand beside the accuracy. Raises `ValueError` for one that has not begun.
+    null unless the evaluation failed. The numbers of installed scorers stand beside the
+    accuracy. Raises `ValueError` for one that has not begun.
     """
     if evaluation.started_at is None:
         raise ValueError("an evaluation without events has no result")
