@@ -10,6 +10,7 @@ import pytest
 
 from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import registry, scorers
+from projections.installed import OFFERED
 
 Offered = Mapping[str, Mapping[str, str]]
 """By entry-point group: name and value."""
@@ -44,3 +45,4 @@ def look_again() -> None:
     registry.forget()
     scorers.SCORERS.forget()
     DECLARED.forget()
+    OFFERED.forget()

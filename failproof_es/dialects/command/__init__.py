@@ -1,11 +1,22 @@
 """Shell commands: specification 004, judged by real parsers. Nothing here runs a command.
 
-`equivalent`, `posix` and `safe` are the three checkers; each verdict names its versions.
+The dialect and its parsers are imported when they are asked for: the gates and the projection
+beside them need neither.
 """
 
-from failproof_es.dialects.command.dialect import Command
-from failproof_es.dialects.command.equivalence import equivalent
-from failproof_es.dialects.command.posix import posix
-from failproof_es.dialects.command.safety import safe
+from __future__ import annotations
 
-__all__ = ["Command", "equivalent", "posix", "safe"]
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from failproof_es.dialects.command.dialect import Command
+
+__all__ = ["Command"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Command":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from failproof_es.dialects.command.dialect import Command
+
+    return Command

@@ -20,7 +20,7 @@ from failproof_es.declared_gates import DeclaredGate
 from failproof_es.tally import Group
 
 GATE = DeclaredGate(
-    "min_haiku", "How many are haikus.", lambda tally: tally.suites.get("haiku", Group()), "accuracy"
+    "min_haiku", "Haikus.", lambda tally: tally.suites.get("haiku", Group()), "accuracy"
 )
 """
 
