@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.dialects.discovery import case_files
-from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_table
+from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_table
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.entry_points import EntryPoints
 from failproof_es.plugins import instance, plugin_fault

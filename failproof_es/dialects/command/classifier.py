@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.dialects import cut_off
 from failproof_es.dialects.command import extractor
 from failproof_es.dialects.command.equivalence import Equivalence, Verdict, equivalent
 from failproof_es.dialects.command.extractor import Extraction, Removed
@@ -43,6 +42,7 @@ from failproof_es.dialects.command.posix import PosixVerdict, posix
 from failproof_es.dialects.command.reply_safety import safe_reply
 from failproof_es.dialects.command.safety import SafetyVerdict
 from failproof_es.dialects.command.shell import Unparseable, parse
+from failproof_es.dialects.kit import cut_off
 from failproof_es.evaluation import Classification, Reply, Transcript
 
 NAME = "command.classifier"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.configuration.yaml_tree import Location
 from failproof_es.dialects.command.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
 from failproof_es.dialects.command.posix import posix_many
 from failproof_es.dialects.command.safety import safe
 from failproof_es.dialects.command.shell import Unparseable, parse_many
+from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import Problems
 
 _SAYS = {
