@@ -1,0 +1,4 @@
+"""For whoever writes a plugin: suites that hold it to what this program relies on.
+
+They need no more than `pytest` to collect them. `dialect_contract` is that of dialects.
+"""
