@@ -18,6 +18,10 @@ ENTRY_POINT_GROUP = "failproof_es.dialects"
 
 _FIRST = ("failproof", "promptguard", "redteam", "benchmark", "command")
 """Those of ours, in the order in which a damaged file is taken for one of them."""
+IMPORTED_BY_DEFAULT = "promptguard"
+"""The dialect of a collection, unless `prompts import` is told another."""
+WRITTEN_BY_DEFAULT = "redteam"
+"""The dialect of a new suite, unless `suites new` is told another."""
 MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
