@@ -17,6 +17,7 @@ from failproof_es.problems import InvalidInput
 from projections.protocol import Projection
 
 ENTRY_POINT_GROUP = "failproof_es.projections"
+_FIRST = ("run_results", "progress", "cost", "audit_trail")
 MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
 """What a projection has to have."""
 
@@ -41,8 +42,10 @@ OFFERED: EntryPoints[Any] = EntryPoints(
 
 @cache
 def ours() -> tuple[Projection, ...]:
-    """Those of this package, in the order of their names."""
-    return tuple(instance(OFFERED.load(name)) for name in OFFERED.names() if OFFERED.is_ours(name))
+    """Those of this package: first those that are about all runs."""
+    names = [name for name in OFFERED.names() if OFFERED.is_ours(name)]
+    names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    return tuple(instance(OFFERED.load(name)) for name in names)
 
 
 def installed() -> tuple[Projection, ...]:
