@@ -117,6 +117,8 @@ class EntryPoints(Generic[T]):
         known = self.names()
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
+        if not any(map(_is_ours, self._found().values())):
+            hint = f"install {_OURS} again: what is installed is older than its code; "
         return InvalidInput.because(
             f"there is no {self._noun} {name!r}",
             remedy=f"{hint}known: {_listed(known) or 'none'}; for another one install the package "
