@@ -61,6 +61,10 @@ class EntryPoints(Generic[T]):
             return None
         return offers[0].package, offers[0].version
 
+    def is_ours(self, name: str) -> bool:
+        """Whether this program offers it."""
+        return _is_ours(self._found().get(name, []))
+
     def load(self, name: str) -> T:
         """What is offered under that name, imported once.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.counting import counted
+from failproof_es.declared_gates import DECLARED
 from failproof_es.pairing import Unpaired
 from failproof_es.tally import Group, ModelTally, Tally
 from failproof_es.visible import shortened
@@ -118,33 +119,27 @@ def _of_model(limits: Gates, model: str, tally: ModelTally) -> Named:
 
 
 def _accuracies(limits: Gates, tally: ModelTally) -> Named:
-    """The rates that must be reached.
-
-    An accuracy is the mean of those that have one; the command success rate and the two
-    rates of categories (specification 004) count what has none as failed.
-    """
-    everything = tally.everything
-    safety = tally.categories.get("safety", Group())
-    posix = tally.categories.get("posix", Group())
-    suites = {
-        suite: (limit, tally.suites.get(suite, Group()))
-        for suite, limit in sorted((limits.min_accuracy_by_suite or {}).items())
-    }
+    """The rates that must be reached: accuracies, then those that dialects declare."""
+    suites = sorted((limits.min_accuracy_by_suite or {}).items())
     accuracies = [
-        ("min_accuracy", limits.min_accuracy, everything),
-        *((f"min_accuracy_by_suite.{suite}", *each) for suite, each in suites.items()),
-    ]
-    successes = [
-        ("min_csr", limits.min_csr, everything),
-        ("min_safety_accuracy", limits.min_safety_accuracy, safety),
-        ("min_posix_compliance_rate", limits.min_posix_compliance_rate, posix),
+        ("min_accuracy", limits.min_accuracy, tally.everything),
+        *(
+            (f"min_accuracy_by_suite.{suite}", limit, tally.suites.get(suite, Group()))
+            for suite, limit in suites
+        ),
     ]
     for name, wanted, group in accuracies:
         if wanted is not None:
             yield name, _rate(wanted, group.accuracy, group.measured, group)
-    for name, wanted, group in successes:
-        if wanted is not None:
-            yield name, _rate(wanted, group.success_rate, group.finished, group)
+    for name, limit in limits.declared().items():
+        if limit is None:
+            continue
+        gate = DECLARED.load(name)
+        group = gate.group(tally)
+        if gate.rate == "success_rate":
+            yield name, _rate(limit, group.success_rate, group.finished, group)
+        else:
+            yield name, _rate(limit, group.accuracy, group.measured, group)
 
 
 def _rate(wanted: float, measured: float | None, of: int, group: Group) -> Gate:

@@ -1,21 +1,22 @@
 """Read models computed from the log. They can all be thrown away and rebuilt."""
 
-from projections.audit_trail import AuditTrail
-from projections.command_results import CommandResults
-from projections.cost import Cost
-from projections.progress import Progress
-from projections.protocol import Projection
-from projections.reviews import Reviews
-from projections.run_results import RunResults
+from __future__ import annotations
 
-PROJECTIONS: tuple[Projection, ...] = (
-    RunResults(),
-    Progress(),
-    Cost(),
-    AuditTrail(),
-    CommandResults(),
-    Reviews(),
-)
-"""Every projection. Tests, the follower and `rebuild` go through this list."""
+from typing import TYPE_CHECKING, Any
+
+from projections.protocol import Projection
+
+if TYPE_CHECKING:
+    PROJECTIONS: tuple[Projection, ...]
+    """Every projection of ours; `projections.installed` has those of other packages, too."""
 
 __all__ = ["PROJECTIONS", "Projection"]
+
+
+def __getattr__(name: str) -> Any:
+    """Looked up when somebody asks: one of ours stands beside its dialect, and imports this."""
+    if name != "PROJECTIONS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from projections.installed import ours
+
+    return ours()

@@ -21,6 +21,7 @@ from failproof_es.store.definitions import (
     installed,
     looking,
 )
+from projections.installed import usable_of_others
 from projections.protocol import sql_file
 from projections.relations import BUILDING, LIVE
 from projections.runner import prepare
@@ -29,7 +30,8 @@ from projections.runner import prepare
 def read_model_differences(connection: Connection) -> list[Difference]:
     """What in the read models' schemas was not made by this version, or belongs to another role.
 
-    Read models that are missing are made by whoever follows next: they are no difference.
+    The relations of other packages' projections that are installed are theirs. Read models that
+    are missing are made by whoever follows next: they are no difference.
     """
     found = installed(connection, [LIVE])
     # What a rebuild makes, or has left, has the same names. Nobody reads there.
@@ -37,11 +39,19 @@ def read_model_differences(connection: Connection) -> list[Difference]:
         live = thing.replace(BUILDING, LIVE)
         if live not in expected():
             found[thing] = definition
+    guests = {each.name for guest in usable_of_others() for each in guest.relations}
+    found = {thing: each for thing, each in found.items() if _relation(thing) not in guests}
     wanted = {thing: each for thing, each in expected().items() if thing in found}
     told = compare(found, wanted)
     with looking(connection):
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
     return [*told, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
+
+
+def _relation(thing: str) -> str:
+    """The relation that a definition is about: `column projections.<relation>.<column>`."""
+    kind, _, named = thing.partition(" ")
+    return named.rpartition(" on ")[2].split(".")[1] if "." in named and kind != "function" else ""
 
 
 @cache

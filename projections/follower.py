@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
@@ -24,6 +24,8 @@ from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.reader import CHANNEL
+from projections.installed import usable_of_others
+from projections.protocol import Projection
 from projections.runner import COLLECT_SELDOM, catch_up, prepare
 
 _POLL_S = 0.5
@@ -104,10 +106,12 @@ def follow(url: str, stopping: threading.Event) -> None:
 def _follow_connected(url: str, stopping: threading.Event) -> None:
     with connect(url) as connection:
         prepare(connection)
+        guests = list(usable_of_others())
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
         while True:
             last_round = stopping.is_set()
             taken = catch_up(connection)
+            guests = [each for each in guests if _follows(connection, each)]
             if taken >= _MUCH:
                 continue
             if taken:
@@ -118,6 +122,23 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
             else:
                 for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
                     pass
+
+
+def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
+    """Let another package's projection come as far as the log; whether it could.
+
+    One that could not is left alone from then on: `projections status` shows where it stands,
+    and `projections rebuild` what it says.
+    """
+    try:
+        prepare(connection, [guest])
+        while catch_up(connection, [guest]):
+            pass
+    except psycopg.OperationalError:  # the server is away: nobody can follow
+        raise
+    except Exception:
+        return False
+    return True
 
 
 def main() -> None:

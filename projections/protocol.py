@@ -62,9 +62,9 @@ class Projection(Protocol):
         """
 
 
-def sql_file(name: str) -> LiteralString:
-    """The SQL in `projections/sql/<name>.sql`."""
-    return resources.files("projections").joinpath("sql", f"{name}.sql").read_text("utf-8")
+def sql_file(name: str, package: str = "projections") -> LiteralString:
+    """The SQL in `sql/<name>.sql` of the package, which ships with it."""
+    return resources.files(package).joinpath("sql", f"{name}.sql").read_text("utf-8")
 
 
 _NUL = re.compile(r"(\\*)(\x00|u0000)")

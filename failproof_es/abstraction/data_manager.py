@@ -22,6 +22,7 @@ from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchma
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine import create
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.outside_verdict import record_outside_verdict
@@ -139,6 +140,7 @@ class DataManager:
                 record_outside_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
                     verdict=verdict, problem=problem, epoch=epoch,
+                    scorers=scorers_of(started.configuration),
                 )
             )  # fmt: skip
 

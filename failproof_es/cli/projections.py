@@ -10,7 +10,7 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows, s
 from failproof_es.cli.program import Group, session
 from failproof_es.counting import counted
 from failproof_es.problems import InvalidInput
-from projections import PROJECTIONS
+from projections.installed import installed
 from projections.runner import rebuild as rebuild_projections
 from projections.runner import status as status_of
 
@@ -37,7 +37,7 @@ def status(output_format: Format) -> None:
     be queried with SQL at any time (`failproof-es db shell`).
     """
     with session().open_store() as store, store.connect() as connection:
-        print_rows(map(asdict, status_of(connection)), _COLUMNS, output_format)
+        print_rows(map(asdict, status_of(connection, installed())), _COLUMNS, output_format)
 
 
 @projections.command()
@@ -48,14 +48,16 @@ def rebuild(names: tuple[str, ...]) -> None:
     Each is built beside the live one and takes its place in one transaction, so a reader
     never sees a hole.
     """
-    known = [projection.name for projection in PROJECTIONS]
+    known = [projection.name for projection in installed()]
     if unknown := [name for name in names if name not in known]:
         raise InvalidInput.because(
             f"there is no projection {', '.join(map(repr, unknown))}",
             remedy=f"use one of: {', '.join(known)}",
         )
     with session().open_store() as store, store.connect() as connection:
-        position = rebuild_projections(connection, names, progress=_say_progress)
+        position = rebuild_projections(
+            connection, names, progress=_say_progress, projections=installed()
+        )
     say(f"rebuilt {', '.join(names or known)} up to position {position:,}")
 
 

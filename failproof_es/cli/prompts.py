@@ -8,6 +8,7 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows, s
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
+from failproof_es.dialects.registry import IMPORTED_BY_DEFAULT
 from failproof_es.engine.collections import collection_names, import_prompts
 from failproof_es.problems import InvalidInput
 
@@ -29,7 +30,7 @@ def prompts() -> None:
 @click.option(
     "--dialect",
     metavar="NAME",
-    default="promptguard",
+    default=IMPORTED_BY_DEFAULT,
     show_default=True,
     help="Read the files as this dialect.",
 )

@@ -26,7 +26,7 @@ from failproof_es.cli.review_answers import (
 )
 from failproof_es.cli.review_screen import engine_said
 from failproof_es.cli.sanitise import lines, one_line
-from failproof_es.dialects.judging import Item
+from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.conversation import conversation
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of

@@ -20,6 +20,7 @@ from failproof_es.dialects import case_files, dialect_named, recognise_each, ref
 from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.registry import WRITTEN_BY_DEFAULT
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.whole_file import why_not
 
@@ -50,7 +51,7 @@ def suites() -> None:
 @click.option(
     "--dialect",
     metavar="NAME",
-    default="redteam",
+    default=WRITTEN_BY_DEFAULT,
     show_default=True,
     help="The dialect to write it in.",
 )

@@ -61,11 +61,18 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     """The configuration that `RunStarted` recorded.
 
     A run that is older than `version_check` goes on by the rule that it began with: a name is
-    enough.
+    enough. Raises `InvalidInput` where a package is missing that it needs.
     """
     models = [*resolved["models"], resolved.get("judge"), *(resolved.get("judges") or ())]
     older = any(model is not None and "version_check" not in model for model in models)
-    configuration = Configuration.model_validate(resolved)
+    try:
+        configuration = Configuration.model_validate(resolved)
+    except ValidationError as error:
+        wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
+        raise InvalidInput.because(
+            f"the recorded configuration holds what this installation does not know: {wrong}",
+            remedy="install the packages that it was started with; `failproof-es show` names them",
+        ) from None
     return _checked_by_name(configuration) if older else configuration
 
 

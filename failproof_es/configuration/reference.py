@@ -44,6 +44,8 @@ _SECTIONS = {
     "TestRun": "test_run",
     "Model": "models, judge, judges",
     "Judging": "judging",
+    "Grading": "grading",
+    "ChosenScorer": "grading.scorers",
     "Prompts": "prompts",
     "Filters": "prompts.filters",
     "Execution": "execution",
@@ -110,8 +112,8 @@ def _kind(value: dict[str, Any]) -> str:
         )
     match value["type"]:
         case "array":
-            inside = _kind(value["items"])
-            return f"a list of {f'{inside[2:]}s' if inside.startswith('a ') else inside}"
+            inside = _kind(value["items"]).split(" or ")
+            return f"a list of {' or '.join(map(_several, inside))}"
         case "object":
             return "a mapping"
         case "string":
@@ -121,6 +123,10 @@ def _kind(value: dict[str, Any]) -> str:
         case "integer":
             return f"a whole number{_bounds(value)}"
     return f"a number{_bounds(value)}"
+
+
+def _several(kind: str) -> str:
+    return f"{kind[2:]}s" if kind.startswith("a ") else kind
 
 
 def _bounds(value: dict[str, Any]) -> str:

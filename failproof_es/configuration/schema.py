@@ -6,11 +6,22 @@ Secrets never stand here: `api_key_env` names an environment variable.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails
 
 from failproof_es.configuration.providers import rules_of
+from failproof_es.declared_gates import DECLARED
 from failproof_es.problems import InvalidInput
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -158,6 +169,23 @@ class Judging(Section):
     """When the judges are asked: as answers come, or once every model has answered everything."""
 
 
+class ChosenScorer(Section):
+    """A scorer that is told more than to score."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Its name."""
+    options: dict[str, Any] = {}
+    """What it lets one choose; its documentation says what that is."""
+
+
+class Grading(Section):
+    """Which numbers an evaluation gets beside those of its dialect."""
+
+    scorers: list[Annotated[str, Field(min_length=1)] | ChosenScorer] = []
+    """Installed scorers, each by its name or with options; `docs/extending.md` says how one is
+    made. They decide nothing about passing."""
+
+
 class Execution(Section):
     """How the run is carried out."""
 
@@ -210,6 +238,7 @@ class Output(Section):
     """The results file; none unless given."""
 
 
+_SHARE: TypeAdapter[float | None] = TypeAdapter(Annotated[float, Field(ge=0.0, le=1.0)] | None)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
 RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
@@ -217,6 +246,8 @@ RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
 
 class Gates(Section):
     """What must hold for exit code 0."""
+
+    model_config = ConfigDict(extra="allow")
 
     min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """Scored evaluations with accuracy 1, divided by scored evaluations."""
@@ -234,12 +265,53 @@ class Gates(Section):
     no_regression_against: RunReference | None = None
     """A complete run, by its number or its id: no model may be worse than there beyond the
     interval of the paired difference."""
-    min_csr: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Command success rate (specification 004): passed, divided by finished evaluations."""
-    min_safety_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """The same over the cases of category `safety`; not met where there are none."""
-    min_posix_compliance_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """The same over the cases of category `posix`; not met where there are none."""
+
+    @model_validator(mode="after")
+    def _check_declared(self) -> Self:
+        """What is no gate of every run has to be one that a dialect declares."""
+        wrong: list[InitErrorDetails] = []
+        for name, limit in self.declared().items():
+            if name not in DECLARED:
+                wrong.append({"type": "extra_forbidden", "loc": (name,), "input": limit})
+                continue
+            if limit is not None:
+                DECLARED.load(name)  # raises `InvalidInput` where it is broken
+            try:
+                _SHARE.validate_python(limit, strict=True)
+            except ValidationError as error:
+                for detail in error.errors(include_url=False):
+                    wrong.append(
+                        {
+                            "type": detail["type"],
+                            "loc": (name,),
+                            "input": limit,
+                            "ctx": detail.get("ctx", {}),
+                        }
+                    )
+        if wrong:
+            raise ValidationError.from_exception_data("Gates", wrong)
+        return self
+
+    def declared(self) -> dict[str, Any]:
+        """The limits of gates that dialects declare, by their names, as they are written."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Beside its own keys those that installed dialects declare, and no others."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        schema["additionalProperties"] = False
+        for name in DECLARED.names():
+            gate = DECLARED.load(name)
+            schema["properties"][name] = {
+                **_SHARE.json_schema(),
+                "default": None,
+                "description": gate.help,
+                "title": name.replace("_", " ").title(),
+            }
+        return schema
 
 
 UsdPerMillion = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -315,6 +387,8 @@ class Configuration(Section):
     """How the judges' verdicts are come by."""
     prompts: Prompts
     """Which cases are asked."""
+    grading: Grading = Grading()
+    """Which numbers an evaluation gets beside those of its dialect."""
     execution: Execution = Execution()
     """How the run is carried out."""
     output: Output = Output()

@@ -98,15 +98,19 @@ class ReadsJudges(Protocol):
         """Read one reply of a judge. Pure; nothing is ever invented."""
 
 
-@runtime_checkable
 class JudgedByPeople(Protocol):
     """A dialect whose cases people can judge alone: a run needs no judge model.
 
     Without one `score` gets no judgement, and ends an evaluation that only people can decide
-    as `AWAITING_REVIEW`.
+    as `AWAITING_REVIEW`. Asked by `people_can_judge`: `isinstance` sees no value.
     """
 
     judged_by_people: Literal[True]
+
+
+def people_can_judge(dialect: Dialect) -> bool:
+    """Whether it is `JudgedByPeople`."""
+    return getattr(dialect, "judged_by_people", False) is True
 
 
 @runtime_checkable
@@ -125,14 +129,19 @@ class OffersTools(Protocol):
         """The names of the tools to offer; none where the case offers none."""
 
 
-@runtime_checkable
 class Deliberate(Protocol):
-    """A dialect whose `classify` waits for other programs.
+    """A dialect whose `classify` waits for other programs, or computes for long.
 
-    The engine calls it in a thread, so that no latency is measured longer than it was.
+    The engine calls it in a thread, so that no latency is measured longer than it was. Asked by
+    `classify_waits`: `isinstance` sees no value.
     """
 
     classify_waits: Literal[True]
+
+
+def classify_waits(dialect: Dialect) -> bool:
+    """Whether it is `Deliberate`."""
+    return getattr(dialect, "classify_waits", False) is True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,60 +1,60 @@
-"""Which dialects there are: the built-in ones, then those that installed packages offer."""
+"""Which dialects there are: those that installed packages offer, ours registered like any other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from failproof_es.dialects.discovery import case_files
-from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_table
+from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_table
 from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.entry_points import EntryPoints
+from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-_BUILT_IN: Mapping[str, str] = {
-    "failproof": "FailProof",
-    "promptguard": "PromptGuard",
-    "redteam": "RedTeam",
-    "benchmark": "Benchmark",
-    "command": "Command",
-}
-"""The class of each, in the package of its name. Imported when it is needed: a run needs one,
-and together they take half a second."""
-_GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
-"""Of files that are cases less often than not."""
-_MEMBERS = (
+_FIRST = ("failproof", "promptguard", "redteam", "benchmark", "command")
+"""Those of ours, in the order in which a damaged file is taken for one of them."""
+IMPORTED_BY_DEFAULT = "promptguard"
+"""The dialect of a collection, unless `prompts import` is told another."""
+WRITTEN_BY_DEFAULT = "redteam"
+"""The dialect of a new suite, unless `suites new` is told another."""
+MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
 )
+"""What a dialect has to have."""
+
+
+def _fault(offered: Any, name: str) -> str | None:
+    return plugin_fault(offered, name, MEMBERS)
+
+
+DIALECTS: EntryPoints[Any] = EntryPoints(
+    ENTRY_POINT_GROUP, "dialect", _fault, "see docs/extending.md for what a dialect has"
+)
+"""Every dialect that can be named. Imported when it is needed: a run needs one, and together they
+take half a second."""
+_made: dict[str, Dialect] = {}
+_GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+"""Of files that are cases less often than not."""
 
 
 def names() -> list[str]:
-    """Every dialect that can be named, the built-in ones first."""
-    return [*_BUILT_IN, *sorted(set(_installed()) - set(_BUILT_IN))]
+    """Every dialect that can be named, ours first."""
+    offered = DIALECTS.names()
+    ours = [name for name in _FIRST if name in offered]
+    return [*ours, *(name for name in offered if name not in ours)]
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of that name. Raises `InvalidInput` when there is none, or it is broken.
-
-    A built-in dialect can't be replaced by a package: a recorded run must mean the same
-    on every machine.
-    """
-    if name in _BUILT_IN:
-        return _built_in(name)
-    if name in _installed():
-        return _load(name)
-    known = names()
-    close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InvalidInput.because(
-        f"there is no dialect {name!r}", remedy=f"{hint}known: {', '.join(known)}"
-    )
+    """The dialect of that name. Raises `InvalidInput` when there is none, or it is broken."""
+    if name not in _made:
+        _made[name] = instance(DIALECTS.load(name))
+    return _made[name]
 
 
 def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
@@ -136,15 +136,7 @@ def refuse_other_dialects(
     """
     kept = []
     for file in files:
-        others = (
-            []
-            if dialect.recognises(file)
-            else [
-                name
-                for name in names()
-                if name != dialect.name and dialect_named(name).recognises(file)
-            ]
-        )
+        others = [] if _recognises(dialect, file) else list(_others(dialect, file))
         if len(others) == 1:
             problems.error(
                 f"these look like {others[0]} cases, not like {dialect.name} ones",
@@ -154,6 +146,14 @@ def refuse_other_dialects(
         else:
             kept.append(file)
     return kept
+
+
+def _others(dialect: Dialect, file: Path) -> Iterator[str]:
+    """The other dialects that the file looks like. A broken one is no reason not to use this."""
+    for name in names():
+        with suppress(InvalidInput):
+            if name != dialect.name and _recognises(dialect_named(name), file):
+                yield name
 
 
 def _table(file: Path) -> Shape | None:
@@ -166,10 +166,23 @@ def _table(file: Path) -> Shape | None:
 
 def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Dialect] | None:
     """The dialects that the file may be of; `None` for one that is taken for something else."""
-    recognised = [each for each in dialects if each.recognises(file)]
+    recognised = [each for each in dialects if _recognises(each, file)]
     if not recognised and not named and file.suffix.lower() in _GENERAL_SUFFIXES:
         return None
     return recognised or [each for each in dialects if file.suffix.lower() in each.suffixes][:1]
+
+
+def _recognises(dialect: Dialect, file: Path) -> bool:
+    """Whether the file looks like the dialect. Raises `InvalidInput` where looking breaks."""
+    try:
+        return dialect.recognises(file)
+    except Exception as error:  # a foreign package's code
+        package = " ".join(package_of_dialect(dialect.name) or ("of ours",))
+        raise InvalidInput.because(
+            f"the dialect {dialect.name!r} ({package}) can't look at {file}: "
+            f"{type(error).__name__}: {error}",
+            remedy="name the dialect of the files, prompts.dialect or --dialect",
+        ) from error
 
 
 def _is_named(file: Path, paths: str | list[str]) -> bool:
@@ -180,47 +193,15 @@ def _is_named(file: Path, paths: str | list[str]) -> bool:
 
 
 def package_of_dialect(name: str) -> tuple[str, str] | None:
-    """Name and version of the package that offers the dialect; `None` for one that is built in."""
-    if name in _BUILT_IN or name not in _installed() or (dist := _installed()[name].dist) is None:
-        return None
-    return dist.name, dist.version
-
-
-@cache
-def _built_in(name: str) -> Dialect:
-    package = import_module(f"failproof_es.dialects.{name}")
-    dialect: Dialect = getattr(package, _BUILT_IN[name])()
-    return dialect
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
-
-
-@cache
-def _load(name: str) -> Dialect:
-    """The dialect that a package offers: a class that takes no argument, or an instance."""
-    point = _installed()[name]
-    package = " ".join(package_of_dialect(name) or (point.value,))
-    try:
-        offered = point.load()
-        dialect: Dialect = offered() if isinstance(offered, type) else offered
-    except Exception as error:  # whatever a foreign package's import may raise
-        raise InvalidInput.because(
-            f"the dialect {name!r} of the package {package} can't be loaded: "
-            f"{type(error).__name__}: {error}",
-            remedy="update or remove the package",
-        ) from error
-    missing = [member for member in _MEMBERS if not hasattr(dialect, member)]
-    if missing or dialect.name != name:
-        reason = f"lacks {_listed(missing)}" if missing else f"calls itself {dialect.name!r}"
-        raise InvalidInput.because(
-            f"the dialect {name!r} of the package {package} {reason}",
-            remedy="see failproof_es/dialects/protocol.py for what a dialect has",
-        )
-    return dialect
+    """Name and version of the package that offers the dialect; `None` for one of ours."""
+    return DIALECTS.package_of(name)
 
 
 def _listed(words: Iterable[str]) -> str:
     return ", ".join(words)
+
+
+def forget() -> None:
+    """Look again at what is installed, the next time that somebody asks."""
+    DIALECTS.forget()
+    _made.clear()

@@ -23,6 +23,7 @@ from failproof_es.configuration.loading import configuration_from_resolved, dige
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.carried_over import endings, takes_over
 from failproof_es.engine.collections import read_cases
@@ -160,6 +161,7 @@ async def _check(
 
     What is found is what the whole plan asks, and what is to be said of what is asked again.
     """
+    scorers_of(configuration.model_dump(include={"grading"}))
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)

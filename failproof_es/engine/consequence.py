@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from failproof_es.case import Case
 from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.attempt_events import attempt_lost
 from failproof_es.engine.derivation import derive
 from failproof_es.evaluation import (
@@ -16,6 +19,7 @@ from failproof_es.evaluation import (
     ReadJudgement,
     Score,
     ScoreReply,
+    Transcript,
 )
 from failproof_es.events import (
     Classified,
@@ -32,7 +36,12 @@ _LOST = "sent by a process that ended before it recorded an outcome"
 
 
 def consequence(
-    dialect: Dialect, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
+    dialect: Dialect,
+    stamp: Stamp,
+    state: Evaluation,
+    case: Case,
+    action: Unasked,
+    scorers: Sequence[Scorer] = (),
 ) -> EvaluationEvent:
     """What the action comes to, as the event that follows `state`."""
     match action:
@@ -43,7 +52,8 @@ def consequence(
         case ReadJudgement():
             return _judged(stamp, state, action, derive(dialect, case, action))
         case ScoreReply() | GiveUp():
-            return _ended(stamp, state, derive(dialect, case, action))
+            said = Transcript(state.replies)
+            return _ended(stamp, state, derive(dialect, case, action, scorers=scorers, said=said))
 
 
 def _classified(stamp: Stamp, state: Evaluation, classification: Classification) -> Classified:

@@ -13,6 +13,7 @@ import psycopg
 from failproof_es.configuration.schema import Configuration
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.calm_collector import calm_collector
 from failproof_es.engine.ending import conclude, seal
 from failproof_es.engine.gate import LimitChange
@@ -159,6 +160,7 @@ class Driver:
             retry_attempts=execution.retry_attempts,
             retry_delay_ms=execution.retry_delay_ms,
             purposes=phase.purposes,
+            scorers=scorers_of(manifest.configuration),
         )
 
     async def _work(self, interpreter: Interpreter, lane: Lane, phase: Phase, tally: Tally) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.replay import rederive, retries_made
 from failproof_es.events import CarriedOver, EvaluationEvent, Event, PromptStored, RunStarted
@@ -36,13 +37,16 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
     dialect = dialect_named(started.dialect)
     retry_attempts = recorded_configuration(started).execution.retry_attempts
     judging = judging_of(started)
+    scorers = scorers_of(started.configuration)
     agree, differing = 0, []
     for history in histories.values():
         first = history[0]
         assert isinstance(first, EvaluationEvent)
         case = cases[first.prompt_id]
         bound = retry_attempts if first.run_id == run_id else retries_made(history)
-        _, found = rederive(case, history, dialect, retry_attempts=bound, judging=judging)
+        _, found = rederive(
+            case, history, dialect, retry_attempts=bound, judging=judging, scorers=scorers
+        )
         if found:
             what = ", ".join(each.what for each in found)
             differing.append(f"{case.suite_id}/{case.case_id} {first.model_key}: {what}")

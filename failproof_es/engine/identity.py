@@ -10,6 +10,7 @@ from importlib import metadata
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import package_of_dialect
+from failproof_es.dialects.scorers import packages_of_scorers
 from failproof_es.models import provider_type
 
 _PACKAGES = (
@@ -26,7 +27,7 @@ def code_version() -> str:
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
     """The versions of Python and of the packages that a result can depend on.
 
-    Among them those that the run's providers, classes and dialect are of, where they are of one.
+    Among them those that the run's providers, classes, dialect and scorers are of, if of one.
     """
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
@@ -39,7 +40,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
         versions.update(provider_type(model.provider).packages(model))
     if found := package_of_dialect(dialect):
         versions.update([found])
-    return versions
+    return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
 
 
 def who() -> str:

@@ -15,7 +15,8 @@ from functools import partial
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
-from failproof_es.dialects.protocol import Deliberate, Dialect, OffersTools, StructuresJudgement
+from failproof_es.dialects.protocol import Dialect, OffersTools, StructuresJudgement, classify_waits
+from failproof_es.dialects.scorers import Scorer, scoring_waits
 from failproof_es.engine.attempt_events import (
     attempt_lost,
     error_recorded,
@@ -32,6 +33,7 @@ from failproof_es.evaluation import (
     Judging,
     Patience,
     PutOff,
+    ScoreReply,
     Send,
     Transcript,
     evolve,
@@ -99,6 +101,7 @@ class Interpreter:
     retry_attempts: int
     retry_delay_ms: int
     purposes: frozenset[Purpose]
+    scorers: Sequence[Scorer] = ()
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -169,9 +172,14 @@ class Interpreter:
         self, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
     ) -> EvaluationEvent:
         """What follows without asking anyone; where that takes long, in a thread."""
-        if isinstance(action, Classify) and isinstance(self.dialect, Deliberate):
-            return await asyncio.to_thread(consequence, self.dialect, stamp, state, case, action)
-        return consequence(self.dialect, stamp, state, case, action)
+        follows = partial(
+            consequence, self.dialect, stamp, state, case, action, scorers=self.scorers
+        )
+        if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
+            isinstance(action, ScoreReply) and scoring_waits(self.scorers)
+        ):
+            return await asyncio.to_thread(follows)
+        return follows()
 
     # -- stopping --------------------------------------------------------------------------
 

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
-from failproof_es.dialects.protocol import Dialect, JudgedByPeople, JudgeReading, ReadsJudges
+from failproof_es.dialects.protocol import (
+    Dialect,
+    JudgeReading,
+    ReadsJudges,
+    people_can_judge,
+)
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
 from failproof_es.events import RunStarted
 from failproof_es.models import provider_type
@@ -48,7 +53,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
             )
     if configuration.asked_judges:
         return
-    if isinstance(dialect, JudgedByPeople):
+    if people_can_judge(dialect):
         yield Problem(
             "no model judges: what the checks do not decide waits for people",
             field="judge",

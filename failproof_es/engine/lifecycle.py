@@ -13,6 +13,7 @@ from failproof_es.case import run_id as run_id_of
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.destinations import announce, unencrypted
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.estimates import Estimates
@@ -121,6 +122,7 @@ async def resume(
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
     configuration = configuration_from_resolved(run.started.configuration)
+    scorers_of(run.started.configuration)  # raises where they are not installed any more
     targets = Targets(configuration)
     try:
         with Lease(store.url, run_id, holder()) as lease:

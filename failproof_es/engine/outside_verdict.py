@@ -7,9 +7,11 @@ for what it is: given, not decided.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.attempt_events import attempt_lost
 from failproof_es.engine.consequence import consequence
 from failproof_es.engine.identity import holder
@@ -45,28 +47,34 @@ async def record_outside_verdict(
     verdict: dict[str, Any] | None,
     problem: str | None,
     epoch: int | None = None,
+    scorers: Sequence[Scorer] = (),
 ) -> None:
     """Judge an evaluation that waits for its judge: by a verdict, or by why there is none.
 
     `epoch` is that of the lease under which this process drives the run; it must not be asking
-    judges. Raises `RunBusy` while another one drives it, `InvalidInput` when the evaluation
-    does not wait for a judge.
+    judges. `scorers` are the run's. Raises `RunBusy` while another one drives it, `InvalidInput`
+    when the evaluation does not wait for a judge.
     """
     given = JudgeVerdict(judge, verdict, problem)
     if epoch is not None:
-        await _record(store, key, epoch, dialect, Judgement(rule, (given,)))
+        await _record(store, key, epoch, dialect, scorers, Judgement(rule, (given,)))
         return
     with Lease(store.url, key.run_id, holder()) as lease:
         await asyncio.to_thread(lease.acquire)
-        await _record(store, key, lease.epoch, dialect, Judgement(rule, (given,)))
+        await _record(store, key, lease.epoch, dialect, scorers, Judgement(rule, (given,)))
 
 
 async def _record(
-    store: Store, key: EvaluationKey, epoch: int, dialect: Dialect, judgement: Judgement
+    store: Store,
+    key: EvaluationKey,
+    epoch: int,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
 ) -> None:
     with store.connect() as connection:
         recorded = read_evaluations(connection, [key])[0]
-    events = _events(recorded, dialect, judgement)
+    events = _events(recorded, dialect, scorers, judgement)
     journal = Journal(store.log, lease=(key.run_id, epoch), outage=store.outage)
     try:
         await journal.append(*events)
@@ -75,7 +83,10 @@ async def _record(
 
 
 def _events(
-    recorded: RecordedEvaluation, dialect: Dialect, judgement: Judgement
+    recorded: RecordedEvaluation,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
 ) -> list[EvaluationEvent]:
     state = recorded.state()
     classification = state.classification
@@ -107,5 +118,5 @@ def _events(
         if given.verdict is None
         else ScoreReply(classification, judgement)
     )
-    add(consequence(dialect, stamp, state, recorded.case, ending))
+    add(consequence(dialect, stamp, state, recorded.case, ending, scorers))
     return events

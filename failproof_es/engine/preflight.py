@@ -13,6 +13,7 @@ from typing import Any
 
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.estimates import Estimates
 from failproof_es.engine.gate_evidence import check_gates
 from failproof_es.engine.judging import judge_problems
@@ -72,10 +73,14 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 
 
 def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:
-    """Read every case, and see whether there is a judge where they want one."""
+    """Read every case, and see whether there are the judges and scorers that are wanted."""
     source = source_of(loaded, store)
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
     problems = [problem for problem in judges if problem.severity == "error"]
+    try:
+        scorers_of(loaded.resolved())
+    except InvalidInput as error:
+        problems.extend(error.problems)
     try:
         found = source.check()
     except InvalidInput as error:

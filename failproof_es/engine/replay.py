@@ -13,6 +13,7 @@ from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer, scorers_of
 from failproof_es.engine.derivation import derive
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.recorded import (
@@ -36,6 +37,7 @@ from failproof_es.evaluation import (
     Score,
     ScoreReply,
     Send,
+    Transcript,
     evolve,
     next_action,
 )
@@ -99,9 +101,10 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
         retry_attempts = recorded_configuration(manifest).execution.retry_attempts
         judging = judging_of(manifest)
         dialect = dialect_named(manifest.dialect)
+        scorers = scorers_of(manifest.configuration)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):
-            _add(report, recorded, dialect, retry_attempts, judging)
+            _add(report, recorded, dialect, retry_attempts, judging, scorers)
     return report
 
 
@@ -111,6 +114,7 @@ def _add(
     dialect: Dialect,
     retry_attempts: int,
     judging: Judging,
+    scorers: Sequence[Scorer],
 ) -> None:
     try:
         if recorded.broken is not None:
@@ -118,7 +122,12 @@ def _add(
         if recorded.carried_over is not None:
             retry_attempts = retries_made(recorded.history)
         state, disagreements = rederive(
-            recorded.case, recorded.history, dialect, retry_attempts=retry_attempts, judging=judging
+            recorded.case,
+            recorded.history,
+            dialect,
+            retry_attempts=retry_attempts,
+            judging=judging,
+            scorers=scorers,
         )
     except UNREADABLE as error:
         state, disagreements = Evaluation(), [_impossible(error)]
@@ -149,6 +158,7 @@ def rederive(
     *,
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
+    scorers: Sequence[Scorer] = (),
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide anew and compare.
 
@@ -178,7 +188,9 @@ def rederive(
                 if judgement is not None:
                     judgement = replace(judgement, verdicts=_latest(readings))
                 again = ScoreReply(derived or classification, judgement)
-                _compare(found, "scores", _ending(event), _ending(derive(dialect, case, again)))
+                said = Transcript(state.replies)
+                ending = derive(dialect, case, again, scorers=scorers, said=said)
+                _compare(found, "scores", _ending(event), _ending(ending))
             case EvaluationAbandoned(), GiveUp(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():

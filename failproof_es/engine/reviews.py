@@ -15,7 +15,7 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.case import Case, review_id
-from failproof_es.dialects.judging import Item, checklist
+from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
 from failproof_es.evaluation import Evaluation, ImpossibleHistory

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.counting import counted
-from failproof_es.dialects import cut_off
 from failproof_es.dialects.foregone import ForegoneCounts
+from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.review_comparison import JUDGES
 from failproof_es.evaluation import AWAITING_REVIEW
 from failproof_es.gates import told as gate_told

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from failproof_es.dialects.refusal import VERSION, find_refusal
+from failproof_es.dialects.kit.refusal import VERSION, find_refusal
 
 
 def labelled(path: Path) -> Iterator[tuple[str, str, str]]:

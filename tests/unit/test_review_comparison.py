@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from failproof_es.case import Case, Turn, review_id
-from failproof_es.dialects.judging import checklist, decide
+from failproof_es.dialects.kit.judging import checklist, decide
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.review_comparison import Between, Comparison
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.case import Case, Turn
-from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, read_yaml
 from failproof_es.counting import counted
 from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
-from failproof_es.dialects.json_lines import Defect, parse_object
-from failproof_es.dialects.taken_ids import TakenIds
-from failproof_es.dialects.unknown_keys import refuse
+from failproof_es.dialects.kit.json_lines import Defect, parse_object
+from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.unknown_keys import refuse
+from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
 from failproof_es.problems import Problems
 
 SUFFIXES = (".yaml", ".yml")

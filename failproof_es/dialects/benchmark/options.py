@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from failproof_es.dialects.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
 from failproof_es.dialects.benchmark.task import FIELDS, INPUT_KEYS
-from failproof_es.dialects.templates import defects
+from failproof_es.dialects.kit.templates import defects
 from failproof_es.problems import Problems
 
 _FIELD = "prompts.options"

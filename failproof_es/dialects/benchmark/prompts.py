@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
-from failproof_es.dialects.templates import delimiter, fill
+from failproof_es.dialects.kit.templates import delimiter, fill
 
 GENERATION_NAMES = ("question",)
 JUDGE_NAMES = (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
+from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.evaluation import Reply
 

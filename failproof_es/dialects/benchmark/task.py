@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.configuration.yaml_tree import Location
-from failproof_es.dialects.unknown_keys import is_own, remedy_for
+from failproof_es.dialects.kit.unknown_keys import is_own, remedy_for
+from failproof_es.dialects.kit.yaml_documents import Location
 
 TASK_TEXTS = ("task_id", "question", "incorrect_direction")
 ANSWER_TEXTS = ("most_expected", "good_answer", "pass_option")

@@ -1,8 +1,22 @@
 """Shell commands: specification 004, judged by real parsers. Nothing here runs a command.
 
-What can be said of a command's text (`failproof_es.shell_analysis`) knows nothing of this.
+What can be said of a command's text (`failproof_es.shell_analysis`) knows nothing of this. The
+dialect is imported when it is asked for: the gates and the projection beside it need no parsers.
 """
 
-from failproof_es.dialects.command.dialect import Command
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from failproof_es.dialects.command.dialect import Command
 
 __all__ = ["Command"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Command":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from failproof_es.dialects.command.dialect import Command
+
+    return Command

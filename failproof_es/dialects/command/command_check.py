@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.configuration.yaml_tree import Location
 from failproof_es.dialects.command.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
+from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import Problems
 from failproof_es.shell_analysis import (
     Unparseable,

@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.case import Case
-from failproof_es.configuration.yaml_tree import Location, dotted
 from failproof_es.dialects.command.dataset_file import (
     CASES,
     DatasetTree,
@@ -22,7 +21,8 @@ from failproof_es.dialects.command.dataset_file import (
 from failproof_es.dialects.command.models import Category, TestCase, TestDataset
 from failproof_es.dialects.command.options import Options
 from failproof_es.dialects.command.prompt_template import filled
-from failproof_es.dialects.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.problems import Problems
 
 NAME = "command"

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.yaml_tree import Location
+from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import Problems
 
 _SYNTAX_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from failproof_es.dialects.failproof.classifier import classify
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
 from failproof_es.dialects.failproof.scorer import foregone, score
+from failproof_es.dialects.kit.looking import first_lines_hold
 from failproof_es.dialects.protocol import Foregone
 from failproof_es.evaluation import (
     Classification,
@@ -32,14 +32,7 @@ class FailProof:
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines names a case or a suite the way § 1 does."""
-        if path.suffix.lower() not in self.suffixes:
-            return False
-        try:
-            with path.open("rb") as stream:
-                head = list(islice(iter(lambda: stream.readline(65_536), b""), 20))
-        except OSError:
-            return False
-        return any(b'"case_id"' in line or b'"suite_id"' in line for line in head)
+        return first_lines_hold(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""

@@ -13,9 +13,9 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
-from failproof_es.dialects.json_lines import read_objects
-from failproof_es.dialects.taken_ids import TakenIds
-from failproof_es.dialects.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 

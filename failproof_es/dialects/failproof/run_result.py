@@ -13,7 +13,8 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation as far as it has come: fields that nothing is known of are left out.
 
     `raw_response` is the reply's text, unmodified; absent when no reply came. `error` is
-    null unless the evaluation failed. Raises `ValueError` for one that has not begun.
+    null unless the evaluation failed. The numbers of installed scorers stand beside the
+    accuracy. Raises `ValueError` for one that has not begun.
     """
     if evaluation.started_at is None:
         raise ValueError("an evaluation without events has no result")
@@ -33,7 +34,8 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
             "details": classification.details,
         }
     if evaluation.score is not None and "accuracy" in evaluation.score.scores:
-        result["scores"] = {"accuracy": int(evaluation.score.scores["accuracy"])}
+        added = {name: evaluation.score.scores[name] for name in evaluation.score.graders}
+        result["scores"] = {"accuracy": int(evaluation.score.scores["accuracy"]), **added}
     return result
 
 

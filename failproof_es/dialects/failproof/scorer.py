@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.case import Case
-from failproof_es.dialects import cut_off
+from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Foregone
 from failproof_es.evaluation import Classification, Failure, Score
 

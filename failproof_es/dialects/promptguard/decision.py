@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from failproof_es.dialects import cut_off
+from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.promptguard.reply import NUMBERS, Verdict
 
 RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
 from failproof_es.case import Case, Turn
+from failproof_es.dialects.kit.looking import first_lines_hold
 from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
@@ -42,14 +42,7 @@ class PromptGuard:
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""
-        if path.suffix.lower() not in self.suffixes:
-            return False
-        try:
-            with path.open("rb") as stream:
-                head = list(islice(iter(lambda: stream.readline(65_536), b""), 20))
-        except OSError:
-            return False
-        return any(b'"prompt_id"' in line or b'"expected_label"' in line for line in head)
+        return first_lines_hold(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""

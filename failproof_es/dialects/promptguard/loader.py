@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.case import Case, Turn
-from failproof_es.dialects.json_lines import read_objects
+from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.promptguard.options import Options
 from failproof_es.dialects.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
 from failproof_es.dialects.promptguard.template import embed
-from failproof_es.dialects.taken_ids import TakenIds
-from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from failproof_es.dialects.json_in_prose import (
+from failproof_es.dialects.kit.json_in_prose import (
     Pairs,
     ReplyUnreadable,
     Unreadable,

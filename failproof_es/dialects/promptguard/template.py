@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from failproof_es.dialects.templates import delimiter, fill
+from failproof_es.dialects.kit.templates import delimiter, fill
 
 PROMPT = "{{prompt}}"
 DELIMITER = "{{delimiter}}"

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.yaml_tree import Location, YamlTree, parse_yaml, read_yaml
-from failproof_es.dialects.file_shapes import shape_of_json
-from failproof_es.dialects.json_lines import (
+from failproof_es.dialects.kit.file_shapes import shape_of_json
+from failproof_es.dialects.kit.json_lines import (
     MAX_LINE_BYTES,
     Defect,
     parse_object,
     read_objects,
 )
+from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, parse_yaml, read_yaml
 from failproof_es.problems import Problems
 
 SUFFIXES = (".jsonl", ".json", ".yaml", ".yml")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.judging.quotation import holds, normalised
+from failproof_es.dialects.kit.judging.quotation import holds, normalised
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.dialects import cut_off, refusal
+from failproof_es.dialects.kit import cut_off, refusal
 from failproof_es.dialects.redteam import citations, reply_language, tool_calls
 from failproof_es.dialects.redteam.conversation import Spoken, said, spoken
 from failproof_es.evaluation import Classification, Reply, Transcript

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from failproof_es.configuration.yaml_tree import Location
-from failproof_es.dialects.judging import Absence, states_absence
+from failproof_es.dialects.kit.judging import Absence, states_absence
+from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.redteam.citations import can_be_cited, cited_ids
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase

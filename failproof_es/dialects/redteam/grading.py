@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.case import Case, Turn
-from failproof_es.dialects import cut_off
-from failproof_es.dialects.judging import (
+from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit.judging import (
     Item,
     ItemDecision,
     Passage,
@@ -23,8 +23,8 @@ from failproof_es.dialects.judging import (
     read_verdicts,
     reply_schema,
 )
-from failproof_es.dialects.judging.reply import NAME as READER
-from failproof_es.dialects.judging.reply import VERSION as READER_VERSION
+from failproof_es.dialects.kit.judging.reply import NAME as READER
+from failproof_es.dialects.kit.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
 from failproof_es.dialects.redteam.conversation import spoken

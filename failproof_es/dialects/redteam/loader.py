@@ -10,14 +10,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.case import Case, Turn
-from failproof_es.configuration.yaml_tree import Location, dotted
-from failproof_es.dialects.judging import absences, prompt
+from failproof_es.dialects.kit.judging import absences, prompt
+from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.redteam import consistency, red_team_case, source_block
 from failproof_es.dialects.redteam.case_files import WrittenCase, read_cases
 from failproof_es.dialects.redteam.options import Options
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase
-from failproof_es.dialects.taken_ids import TakenIds
-from failproof_es.dialects.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 

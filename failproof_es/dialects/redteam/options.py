@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from failproof_es.dialects.judging import prompt
+from failproof_es.dialects.kit.judging import prompt
+from failproof_es.dialects.kit.templates import defects
 from failproof_es.dialects.redteam import source_block
-from failproof_es.dialects.templates import defects
 from failproof_es.problems import Problems
 
 _FIELD = "prompts.options"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from failproof_es.configuration.yaml_tree import Location
+from failproof_es.dialects.kit.yaml_documents import Location
 
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 

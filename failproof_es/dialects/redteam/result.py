@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from failproof_es.body import body_text
 from failproof_es.case import Case
-from failproof_es.dialects.judging import Item, checklist
+from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
 from failproof_es.evaluation import Evaluation, awaits_review
 

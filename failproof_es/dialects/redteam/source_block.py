@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 
 from failproof_es.case import Turn
+from failproof_es.dialects.kit.templates import delimiter, fill
 from failproof_es.dialects.redteam.red_team_case import Source
-from failproof_es.dialects.templates import delimiter, fill
 
 BLOCK_NAMES = ("sources", "delimiter", "first_id")
 SOURCE_NAMES = ("source_id", "title", "text", "delimiter")

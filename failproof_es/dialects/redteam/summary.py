@@ -14,7 +14,7 @@ from typing import Any
 from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.counting import counted
-from failproof_es.dialects.judging import checklist, decide, judge_agreement
+from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
 from failproof_es.evaluation import Evaluation, Judgement

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from failproof_es.case import Case, Turn
-from failproof_es.dialects import cut_off
 from failproof_es.dialects.command import Command
+from failproof_es.dialects.kit import cut_off
 from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 COMMAND = Command()

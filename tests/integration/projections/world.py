@@ -164,8 +164,8 @@ class World:
         if number % 2:
             answered(sent(1, "judge"), Usage(input_tokens=1, output_tokens=1))
         add(
-            Scored, scores={"accuracy": float(primary == "pass")}, reason="", scorer="s",
-            scorer_version="1",
+            Scored, scores={"accuracy": float(primary == "pass")}, passed=primary == "pass",
+            reason="", scorer="s", scorer_version="1",
         )  # fmt: skip
 
     def _evaluate_commands(self) -> None:
@@ -196,7 +196,7 @@ class World:
             elif number < 2:
                 self._add(
                     Scored, stream, RUN, **identity, scores={"accuracy": float(not reason)},
-                    reason="", scorer="command.success", scorer_version="1",
+                    passed=not reason, reason="", scorer="command.success", scorer_version="1",
                 )  # fmt: skip
 
     def _review(self) -> None:

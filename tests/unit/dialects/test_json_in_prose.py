@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
+from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
 
 KEYS = ("score", "Reason")
 names = st.sampled_from(["score", "SCORE", "reason", "other", "", "é\x00"]) | st.text(max_size=5)

@@ -17,11 +17,11 @@ from jsonschema import Draft7Validator
 from failproof_es.case import Case
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.dialects import configured, recognise
+from failproof_es.dialects.kit.templates import delimiter
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.promptguard.decision import DEFAULT
 from failproof_es.dialects.promptguard.options import read_options
 from failproof_es.dialects.promptguard.template import embed, shipped
-from failproof_es.dialects.templates import delimiter
 from failproof_es.problems import InvalidInput, Problems
 
 PROMPT = {

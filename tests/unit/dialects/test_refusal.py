@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.refusal import find_refusal
+from failproof_es.dialects.kit.refusal import find_refusal
 
 REFUSALS = {
     "en": "I'm sorry, but I can't help with that.",

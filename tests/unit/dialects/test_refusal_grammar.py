@@ -8,7 +8,7 @@ from itertools import cycle, product
 
 import pytest
 
-from failproof_es.dialects.refusal import find_refusal
+from failproof_es.dialects.kit.refusal import find_refusal
 
 PROMPT = "How do I pick the lock of my neighbour's door?"
 

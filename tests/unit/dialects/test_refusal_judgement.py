@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from failproof_es.dialects.refusal import find_refusal
+from failproof_es.dialects.kit.refusal import find_refusal
 
 ACTS = [  # asked, named, done
     ("kidnap a child", "kidnap a child", "Kidnapping a child"),

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.metadata import EntryPoint
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from failproof_es.dialects import case_files, configured, dialect_named, names, recognise, registry
-from failproof_es.problems import InvalidInput
+from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects import (
+    case_files,
+    configured,
+    dialect_named,
+    names,
+    package_of_dialect,
+    recognise,
+    refuse_other_dialects,
+    registry,
+)
+from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.protocol import Deliberate, classify_waits, people_can_judge
+from failproof_es.engine.identity import package_versions
+from failproof_es.problems import InvalidInput, Problems
+from tests.plugin_packages import install, look_again
+
+Installed = Callable[..., None]
 
 LINE = '{"case_id": "a", "suite_id": "s", "prompt": "?"}\n'
 
@@ -83,22 +100,99 @@ def test_an_unknown_dialect_gets_a_suggestion() -> None:
         dialect_named("failprof")
 
 
-def test_a_package_can_bring_a_dialect_and_can_not_replace_a_built_in_one(
-    monkeypatch: pytest.MonkeyPatch,
+GROUP = registry.ENTRY_POINT_GROUP
+THEIRS = """
+from failproof_es.dialects.failproof import FailProof
+
+class Theirs(FailProof):
+    name = "theirs"
+
+class Nameless(FailProof):
+    pass
+
+class Sick(FailProof):
+    name = "sick"
+    def recognises(self, path):
+        raise ZeroDivisionError("no")
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installed]:
+    def package(name: str, offered: dict[str, str], **modules: str) -> None:
+        install(monkeypatch, tmp_path / name, name, {GROUP: offered}, modules)
+
+    yield package
+    monkeypatch.undo()
+    look_again()
+
+
+def test_an_installed_package_brings_a_dialect_which_is_imported_when_it_is_named(
+    installed: Installed,
 ) -> None:
-    value = "failproof_es.dialects.failproof:FailProof"
-    offered = {
-        name: EntryPoint(name, at, registry.ENTRY_POINT_GROUP)
-        for name, at in (("failproof", "nowhere:X"), ("broken", "nowhere:X"), ("other", value))
-    }
-    monkeypatch.setattr(registry, "_installed", lambda: offered)
-    registry._load.cache_clear()
-    assert names() == [*registry._BUILT_IN, "broken", "other"]
-    assert dialect_named("failproof").name == "failproof"
-    with pytest.raises(InvalidInput, match="can't be loaded: ModuleNotFoundError"):
-        dialect_named("broken")
-    with pytest.raises(InvalidInput, match="calls itself 'failproof'"):
-        dialect_named("other")
+    installed("their-package", {"theirs": "their_dialect:Theirs"}, their_dialect=THEIRS)
+    assert names()[:5] == ["failproof", "promptguard", "redteam", "benchmark", "command"]
+    assert names()[5:] == ["theirs"]
+    assert "their_dialect" not in sys.modules
+    assert dialect_named("theirs").name == "theirs"
+    assert package_of_dialect("theirs") == ("their-package", "1.0")
+    assert package_of_dialect("failproof") is None
+    configuration = Configuration.model_validate(
+        {
+            "test_run": {"name": "x"},
+            "models": [{"provider": "local", "model": "smollm2"}],
+            "prompts": {"path": "x"},
+        }
+    )
+    assert package_versions(configuration, "theirs")["their-package"] == "1.0"
+
+
+def test_a_broken_dialect_is_an_error_that_names_its_package(
+    installed: Installed, folder: Path
+) -> None:
+    offered = {"broken": "nowhere:X", "other": "their_dialects:Nameless", "half": "sys:path"}
+    installed("their-broken", offered, their_dialects=THEIRS)
+    for name, said in (
+        ("broken", r"'broken' of the package their-broken 1\.0 can't be loaded: ModuleNotFound"),
+        ("other", r"their-broken 1\.0 calls itself 'failproof'"),
+        ("half", r"their-broken 1\.0 lacks name, suffixes"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            dialect_named(name)
+    with pytest.raises(InvalidInput, match=r"their-broken 1\.0"):
+        recognise("a.jsonl", [folder])
+    problems = Problems()
+    file = folder / "a.jsonl"
+    assert refuse_other_dialects(dialect_named("promptguard"), [file], problems) == []
+    assert "look like failproof cases" in str(problems.errors[0])
+
+
+def test_two_packages_with_one_name_are_an_error_that_names_both(installed: Installed) -> None:
+    installed("one-package", {"theirs": "one:Theirs", "failproof": "one:X"}, one=THEIRS)
+    installed("two-package", {"theirs": "two:Theirs"}, two=THEIRS)
+    with pytest.raises(InvalidInput, match=r"(?=.*one-package 1\.0)(?=.*two-package 1\.0)"):
+        dialect_named("theirs")
+    with pytest.raises(InvalidInput, match=r"(?=.*one-package 1\.0)(?=.*failproof-es)"):
+        dialect_named("failproof")
+
+
+def test_a_dialect_that_cannot_look_at_a_file_is_named(installed: Installed, folder: Path) -> None:
+    installed("their-sick", {"sick": "sick_dialect:Sick"}, sick_dialect=THEIRS)
+    with pytest.raises(InvalidInput, match=r"'sick' \(their-sick 1\.0\) can't look at .*a\.jsonl"):
+        recognise("a.jsonl", [folder])
+
+
+def test_a_dialect_waits_for_others_only_where_it_says_so() -> None:
+    class Hasty(FailProof):
+        classify_waits = False
+        judged_by_people = False
+
+    assert not classify_waits(Hasty()) and not people_can_judge(Hasty())
+    assert not classify_waits(FailProof()) and not people_can_judge(FailProof())
+    assert classify_waits(dialect_named("command"))
+    assert people_can_judge(dialect_named("redteam"))
+    with pytest.raises(TypeError):  # it would see the name and not the value
+        isinstance(Hasty(), Deliberate)  # type: ignore[misc]
 
 
 def test_a_damaged_file_goes_to_the_first_dialect_of_its_suffix(tmp_path: Path) -> None:

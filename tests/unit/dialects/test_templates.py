@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.templates import delimiter, fill, names
+from failproof_es.dialects.kit.templates import delimiter, fill, names
 
 texts = st.text(st.sampled_from("{}ab0123456789\\\x00") | st.characters(codec="utf-8"), max_size=80)
 tricky = st.sampled_from(["{{a}}", "{{b}}", "{{delimiter}}", "{{{{a}}}}", "%s", "{0}", "\\g<0>"])

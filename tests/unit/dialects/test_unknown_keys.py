@@ -11,8 +11,8 @@ import pytest
 
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.foreign_names import known_name
-from failproof_es.dialects.unknown_keys import meant_by
+from failproof_es.dialects.kit.foreign_names import known_name
+from failproof_es.dialects.kit.unknown_keys import meant_by
 from failproof_es.problems import Problems
 
 Key = tuple[str | int, ...]

@@ -12,7 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from failproof_es.case import Case
-from failproof_es.dialects.judging import checklist
+from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.loader import as_case
 from failproof_es.dialects.redteam.options import Options

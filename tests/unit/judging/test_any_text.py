@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failproof_es.case import Case
-from failproof_es.dialects.judging import Passage, ask, checklist, read_verdicts
-from failproof_es.dialects.judging.prompt import shipped, token
-from failproof_es.dialects.judging.quotation import normalised
+from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verdicts
+from failproof_es.dialects.kit.judging.prompt import shipped, token
+from failproof_es.dialects.kit.judging.quotation import normalised
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from tests.unit.redteam.test_red_team_checks import SOURCES, case

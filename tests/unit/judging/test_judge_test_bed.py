@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.dialects.judging import checklist
+from failproof_es.dialects.kit.judging import checklist
 from failproof_es.evaluation import JudgeVerdict
 from tests.unit.judging.labelled import DIALECT, TRANSCRIPTS, Labelled
 

@@ -6,8 +6,8 @@ from time import process_time
 
 import pytest
 
-from failproof_es.dialects.judging.evidence import evidence
-from failproof_es.dialects.judging.quotation import says_something, stands_in
+from failproof_es.dialects.kit.judging.evidence import evidence
+from failproof_es.dialects.kit.judging.quotation import says_something, stands_in
 
 SAID = [
     "I cannot help.\n  It would be  illegal to try.",

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from failproof_es.case import Case
-from failproof_es.dialects.judging import checklist, decide, judge_agreement
+from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.summary import Summary, summary_lines
 from failproof_es.evaluation import (

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from failproof_es.case import Case
 from failproof_es.dialects import case_files
-from failproof_es.dialects.judging import checklist
+from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.reply_language import check

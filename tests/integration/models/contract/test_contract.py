@@ -143,7 +143,7 @@ class TestPython(ProviderContract):
         *(Fault.ERROR_OBJECT, Fault.EMPTY, Fault.WITHOUT_CONTENT, Fault.RATE_LIMITED),
         *(Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.WRONG_MODEL),
     )
-    kinds = {Fault.SERVER_ERROR: ["client_exception"], Fault.CUT: ["client_exception"]}  # noqa: RUF012
+    kinds = {Fault.SERVER_ERROR: ["client_exception"], Fault.CUT: ["client_exception"]}
 
     def other_side(self) -> OtherSide:
         return InThisProcess()

@@ -4,11 +4,11 @@ A judge gives one verdict for each item of a checklist, each with the words that
 on. Whether those words were said is checked here, not believed.
 """
 
-from failproof_es.dialects.judging.absence import Absence, states_absence
-from failproof_es.dialects.judging.checklist import Item, Kind, absences, checklist
-from failproof_es.dialects.judging.decision import ItemDecision, decide, judge_agreement
-from failproof_es.dialects.judging.prompt import Passage, ask, reply_schema
-from failproof_es.dialects.judging.reply import read_verdicts
+from failproof_es.dialects.kit.judging.absence import Absence, states_absence
+from failproof_es.dialects.kit.judging.checklist import Item, Kind, absences, checklist
+from failproof_es.dialects.kit.judging.decision import ItemDecision, decide, judge_agreement
+from failproof_es.dialects.kit.judging.prompt import Passage, ask, reply_schema
+from failproof_es.dialects.kit.judging.reply import read_verdicts
 
 __all__ = [
     "Absence",

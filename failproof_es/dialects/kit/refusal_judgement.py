@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import regex
 
-from failproof_es.dialects.refusal_english import ANOTHER_WAY, FLAGS, JUDGED, REASON_AGAINST
-from failproof_es.dialects.refusal_phrases import (
+from failproof_es.dialects.kit.refusal_english import ANOTHER_WAY, FLAGS, JUDGED, REASON_AGAINST
+from failproof_es.dialects.kit.refusal_phrases import (
     EXHORTATION,
     MORAL_APPEAL,
     MORAL_JUDGEMENT,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from failproof_es.dialects.judging.checklist import Item
+from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.evaluation import Judgement
 
 

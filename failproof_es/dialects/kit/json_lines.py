@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
-from failproof_es.dialects.file_shapes import LOOKED_AT, Shape, shape_of_json, shape_of_table
+from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_json, shape_of_table
 from failproof_es.problems import Problems
 
 MAX_LINE_BYTES = 32 * 1024 * 1024

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
-from failproof_es.dialects.judging.checklist import Item
-from failproof_es.dialects.judging.evidence import evidence
-from failproof_es.dialects.judging.prompt import Passage, token
-from failproof_es.dialects.judging.quotation import says_something, stands_in
+from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
+from failproof_es.dialects.kit.judging.checklist import Item
+from failproof_es.dialects.kit.judging.evidence import evidence
+from failproof_es.dialects.kit.judging.prompt import Passage, token
+from failproof_es.dialects.kit.judging.quotation import says_something, stands_in
 
 NAME = "judging.verdicts"
 VERSION = "2"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from failproof_es.dialects.judging.absence import Absence, states_absence
+from failproof_es.dialects.kit.judging.absence import Absence, states_absence
 
 Kind = Literal["must_do", "must_not_do", "pass_criteria"]
 

@@ -14,8 +14,8 @@ from importlib.resources import files
 from typing import Any
 
 from failproof_es.case import Turn
-from failproof_es.dialects.judging.checklist import Item
-from failproof_es.dialects.templates import delimiter, fill
+from failproof_es.dialects.kit.judging.checklist import Item
+from failproof_es.dialects.kit.templates import delimiter, fill
 
 NAMES = ("items", "transcript", "delimiter", "answers")
 REQUIRED = ("items", "transcript", "delimiter")

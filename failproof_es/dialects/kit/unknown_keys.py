@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.dialects.foreign_names import known_name
+from failproof_es.dialects.kit.foreign_names import known_name
 from failproof_es.problems import Problems
 
 _OWN = ("x_", "x-", "_")

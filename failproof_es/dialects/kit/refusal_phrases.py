@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import regex
 
-from failproof_es.dialects.refusal_english import DECLINING as ENGLISH
+from failproof_es.dialects.kit.refusal_english import DECLINING as ENGLISH
 
 _FLAGS = regex.IGNORECASE | regex.VERSION1
 

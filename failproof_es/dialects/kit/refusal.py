@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import regex
 
-from failproof_es.dialects.refusal_english import (
+from failproof_es.dialects.kit.refusal_english import (
     ADVICE,
     ANOTHER_WAY,
     ASKS_BACK,
@@ -33,7 +33,7 @@ from failproof_es.dialects.refusal_english import (
     REASON_AGAINST,
     TURN_AROUND,
 )
-from failproof_es.dialects.refusal_judgement import (
+from failproof_es.dialects.kit.refusal_judgement import (
     PRAISE_ASKED,
     RIGHT_AND_WRONG,
     at_its_head,
@@ -46,7 +46,7 @@ from failproof_es.dialects.refusal_judgement import (
     reminded,
     speaks_against,
 )
-from failproof_es.dialects.refusal_phrases import (
+from failproof_es.dialects.kit.refusal_phrases import (
     ADVOCACY_ASKED,
     ASCII_SIGNALS,
     DECLINING,

@@ -10,6 +10,7 @@ import orjson
 from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
+_PACKAGE = "failproof_es.dialects.command"
 _DIALECT = "command"
 _CLASSIFIER = "command.classifier"
 _SCORER = "command.success"
@@ -30,13 +31,13 @@ class CommandResults:
     )
 
     def __init__(self) -> None:
-        self._cases = sql_file("command_results_cases")
-        self._classified = sql_file("command_results_classified")
-        self._finished = sql_file("command_results_finished")
+        self._cases = sql_file("command_results_cases", _PACKAGE)
+        self._classified = sql_file("command_results_classified", _PACKAGE)
+        self._finished = sql_file("command_results_finished", _PACKAGE)
 
     def ddl(self) -> LiteralString:
         """`command_results.sql`."""
-        return sql_file("command_results")
+        return sql_file("command_results", _PACKAGE)
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Cases first, then what was judged, then what ended: in the log, too, in this order."""

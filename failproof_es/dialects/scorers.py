@@ -1,0 +1,186 @@
+"""Scorers: numbers that an installed package adds to those of a dialect.
+
+A package names its scorer under the entry-point group `failproof_es.scorers`, a configuration
+names it in `grading.scorers`. A scorer decides nothing: whether a result is a pass stays the
+dialect's word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from failproof_es.case import Case
+from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.entry_points import EntryPoints
+from failproof_es.evaluation import Classification, Failure, Judgement, Score, Transcript
+from failproof_es.plugins import instance, plugin_fault
+from failproof_es.problems import InvalidInput, Problem
+
+ENTRY_POINT_GROUP = "failproof_es.scorers"
+SCORER_FAILED = "scorer_failed"
+"""How an evaluation is abandoned whose scorer raises, or returns what no score can be."""
+_BETWEEN = ":"
+_LONGEST_NAME = 100
+
+
+class Scorer(Protocol):
+    """Numbers about a case and what was answered. Pure: the same input gives the same numbers.
+
+    It is asked about every evaluation that its dialect scores, and about no other one. It may
+    have `with_options` as a dialect may (`protocol.Configurable`), for `options` that stand beside
+    its name in a configuration. One whose `score` computes for long, or waits for another program,
+    has `score_waits = True`: it is then called in a thread.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for it in a configuration; the name of its entry point. Holds no colon."""
+
+    @property
+    def version(self) -> str:
+        """Recorded with every score of it. Raised whenever the same input gives other numbers."""
+
+    def score(
+        self, case: Case, transcript: Transcript, classification: Classification
+    ) -> float | Mapping[str, float]:
+        """One number, recorded under the scorer's name; or several by name, each recorded as
+        `<scorer>:<name>`. All finite; unit and meaning are the scorer's own.
+
+        Raising ends the evaluation without a score, as `scorer_failed`.
+        """
+
+
+def _fault(offered: Any, name: str) -> str | None:
+    if fault := plugin_fault(offered, name, ("name", "version", "score")):
+        return fault
+    return f"has a name that holds {_BETWEEN!r}" if _BETWEEN in name else None
+
+
+SCORERS: EntryPoints[Any] = EntryPoints(
+    ENTRY_POINT_GROUP, "scorer", _fault, "see docs/extending.md for what a scorer has"
+)
+"""Every scorer that can be named. Imported when it is."""
+
+
+def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
+    """The scorers of a resolved configuration, in its order; none before there were any.
+
+    Raises `InvalidInput` with all that are not installed, broken, named twice, or refuse
+    their options.
+    """
+    named = (configuration.get("grading") or {}).get("scorers") or ()
+    found: list[Scorer] = []
+    problems: list[Problem] = []
+    for number, each in enumerate(named):
+        field = f"grading.scorers[{number}]"
+        name, options = _written(each)
+        if any(name == other.name for other in found):
+            remedy = "name each scorer once"
+            problems.append(
+                Problem(f"the scorer {name!r} is named twice", None, None, field, remedy)
+            )
+            continue
+        try:
+            found.append(_configured(instance(SCORERS.load(name)), options, field))
+        except InvalidInput as error:
+            problems += [replace(each, field=each.field or field) for each in error.problems]
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(found)
+
+
+def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
+    """The versions of the packages that offer a configuration's scorers, by package."""
+    named = (configuration.get("grading") or {}).get("scorers") or ()
+    packages = (SCORERS.package_of(_written(each)[0]) for each in named)
+    return dict(package for package in packages if package is not None)
+
+
+def scoring_waits(scorers: Sequence[Scorer]) -> bool:
+    """Whether one of them has to be called in a thread."""
+    return any(getattr(each, "score_waits", False) is True for each in scorers)
+
+
+def grade(
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    case: Case,
+    transcript: Transcript,
+    classification: Classification,
+    judgement: Judgement | None,
+) -> Score | Failure:
+    """What an evaluation comes to: the dialect's score and the scorers' numbers beside it.
+
+    What the dialect does not score, no scorer is asked about. A number under a name that is taken
+    is a failure, and no number replaces another.
+    """
+    score = dialect.score(case, classification, judgement)
+    for scorer in scorers:
+        if isinstance(score, Failure):
+            return score
+        score = _with(score, scorer, case, transcript, classification)
+    return score
+
+
+def _with(
+    score: Score,
+    scorer: Scorer,
+    case: Case,
+    transcript: Transcript,
+    classification: Classification,
+) -> Score | Failure:
+    said = f"{scorer.name} {scorer.version}"
+    try:
+        numbers = _named(scorer.name, scorer.score(case, transcript, classification))
+    except Exception as error:  # whatever a foreign package's code may raise
+        return Failure(SCORER_FAILED, f"{said}: {type(error).__name__}: {error}")
+    if taken := sorted(score.scores.keys() & numbers.keys()):
+        return Failure(SCORER_FAILED, f"{said}: there is a score {', '.join(taken)} already")
+    return replace(
+        score,
+        scores={**score.scores, **numbers},
+        graders={**score.graders, **dict.fromkeys(numbers, str(scorer.version))},
+    )
+
+
+def _named(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
+    """The numbers by the names that they are recorded under. Raises where one is none."""
+    if not isinstance(returned, Mapping):
+        return {scorer: _number(returned)}
+    numbers = {}
+    for name, value in returned.items():
+        if not _is_a_name(name):
+            raise TypeError(f"{name!r} is no name of a score: up to 100 printable characters")
+        numbers[f"{scorer}{_BETWEEN}{name}"] = _number(value)
+    return numbers
+
+
+def _is_a_name(name: Any) -> bool:
+    return isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME
+
+
+def _number(value: Any) -> float:
+    """A score as JSON keeps it. Numbers of other libraries become Python's."""
+    number = float(value)
+    if isinstance(value, str) or not math.isfinite(number):
+        raise ValueError(f"{value!r} is no finite number")
+    return number
+
+
+def _written(scorer: Any) -> tuple[str, Mapping[str, Any]]:
+    """Name and options of one entry of `grading.scorers`."""
+    if isinstance(scorer, str):
+        return scorer, {}
+    return scorer["name"], scorer.get("options") or {}
+
+
+def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Scorer:
+    if not options:
+        return scorer
+    if not isinstance(scorer, Configurable):
+        reason = f"the scorer {scorer.name!r} has no options"
+        raise InvalidInput([Problem(reason, field=f"{field}.options", remedy="take them out")])
+    return scorer.with_options(options)

@@ -1,0 +1,389 @@
+"""What every dialect promises, as tests that any dialect can be put through.
+
+    class TestMine(DialectContract):
+        dialect = "mine"
+        good = {"cases.jsonl": '{"id": "a", "ask": "2 + 2?", "want": "4"}\\n'}
+        cases = 1
+        defective = (Defective("cases.jsonl", '{"id": "a"}\\n', line=1, field="ask"),)
+        replies = (Said("4", "passed"), Said("5", "failed"))
+
+The dialect has to be installed: it is found under its name, as in a run.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import tracemalloc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+from unittest import SkipTest
+
+import orjson
+
+from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.dialects import configured, dialect_named
+from failproof_es.dialects.protocol import Dialect, ReadsJudges
+from failproof_es.dialects.registry import MEMBERS
+from failproof_es.evaluation import (
+    Evaluation,
+    Failure,
+    Judgement,
+    JudgeVerdict,
+    Reply,
+    Score,
+    Transcript,
+)
+from failproof_es.events import PromptStored
+from failproof_es.problems import Problems
+from failproof_es.testing.evaluations import JUDGE, stages
+
+ComesTo = Literal["passed", "failed", "graded", "unscored"]
+"""`graded` is a score that is neither a pass nor a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model under test replies to every turn, and what that comes to."""
+
+    text: str
+    comes_to: ComesTo
+    finish_reason: str | None = "stop"
+    refusal: str | None = None
+    case_id: str | None = None
+    """Of which case; the first one, unless given."""
+    stands_before_a_cut: bool = False
+    """Whether it comes to the same where it was cut off right after: the rest can't undo it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defective:
+    """A case file with one defect, and where it has to be said to stand."""
+
+    file: str
+    content: str | bytes
+    line: int
+    field: str | None = None
+
+
+SHORT_TEXTS = ("", " ", "4", "I can't help with that.", '{"a": ')
+TEXTS = (
+    *("", " ", "\n\n", "\x00", "\ufeff", "\u202e", "\ud7ff", "\U0001f600" * 50, "é" * 3),
+    *("4", "yes", "I can't help with that.", "null", "NaN", "-0", "1e999", "{", "}", "[]", "{}"),
+    *('{"a": 1}', '{"a": ', '```json\n{"T": 0.5}\n```', "```sh\nls\n```", "<think>", "</think>x"),
+    *("[" * 40, "{{x}}", "{" * 50 + "}" * 50, "a\r\nb", "'\"`$(", "\\u0000", "x" * 100_000),
+)
+"""What a model may say. Nothing that it says may raise."""
+ENDINGS: tuple[tuple[str | None, str | None], ...] = (
+    *(("stop", None), ("length", None), ("content_filter", None), (None, None)),
+    *(("stop", "I won't."), ("tool_calls", None), ("something new", None)),
+)
+"""How a reply ends: its finish reason, and the provider's own refusal."""
+
+
+class DialectContract:
+    """Subclass it, set what has no value, and have `pytest` collect the subclass."""
+
+    dialect: ClassVar[str]
+    """Its name."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """The `prompts.options` that it is tested with."""
+    good: ClassVar[Mapping[str, str]]
+    """Case files without a defect: content by name."""
+    cases: ClassVar[int]
+    """How many cases they hold."""
+    defective: ClassVar[Sequence[Defective]]
+    """One file for each kind of defect."""
+    replies: ClassVar[Sequence[Said]]
+    """What a pass is, what a failure, and what is neither."""
+
+    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+        """What a judge answers who finds that `said` comes to what it says. Where judges are."""
+        raise NotImplementedError("the dialect asks judges: say what one answers")
+
+    def many(self, count: int) -> tuple[str, str] | None:
+        """A good file of so many cases, as name and content; `None` where the format is read as a
+        whole."""
+        return None
+
+    # -- what it is ------------------------------------------------------------------------
+
+    def test_it_has_what_a_dialect_has(self) -> None:
+        mine = self.made()
+        assert mine.name == self.dialect
+        assert [member for member in MEMBERS if not hasattr(mine, member)] == []
+        assert mine.suffixes and all(
+            suffix.startswith(".") and suffix == suffix.lower() for suffix in mine.suffixes
+        )
+
+    # -- files -----------------------------------------------------------------------------
+
+    def test_it_recognises_its_files_and_loads_every_case(self) -> None:
+        with self._files(self.good) as files:
+            assert [file.name for file in files if not self.made().recognises(file)] == []
+            problems = Problems()
+            found = list(self.made().load(files, problems))
+        assert [str(each) for each in problems.errors] == []
+        assert len(found) == self.cases
+        assert {case.dialect for case in found} == {self.dialect}
+        assert len({(case.suite_id, case.case_id) for case in found}) == self.cases
+
+    def test_loading_the_same_files_again_gives_the_same_cases(self) -> None:
+        with self._files(self.good) as files:
+            once = [case.digest() for case in self.made().load(files, Problems())]
+            again = [case.digest() for case in self.made().load(files, Problems())]
+        assert once == again
+
+    def test_it_reads_as_it_goes(self) -> None:
+        peaks = []
+        for count in (300, 3000):
+            if (written := self.many(count)) is None:
+                raise SkipTest("the format is read as a whole")
+            with self._files(dict([written])) as files:
+                tracemalloc.start()
+                loaded = sum(1 for _ in self.made().load(files, Problems()))
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+            assert loaded == count
+        assert peaks[1] < 3 * peaks[0] + 200_000, f"ten times the cases take {peaks} bytes"
+
+    def test_every_defect_is_told_with_its_place(self) -> None:
+        for each in self.defective:
+            with self._files({each.file: each.content}) as (file,):
+                problems = Problems()
+                list(self.made().load([file], problems))
+                told = [str(problem) for problem in problems.errors]
+                assert told, f"{each} is no error"
+                assert all(problem.path == file for problem in problems.errors), told
+                assert all(problem.line for problem in problems.errors), told
+                assert any(
+                    problem.line == each.line and each.field in (None, problem.field)
+                    for problem in problems.errors
+                ), f"not at line {each.line}, field {each.field}: {told}"
+
+    def test_an_id_that_is_taken_is_refused_with_both_places(self) -> None:
+        name, content = next(iter(self.good.items()))
+        suffix = Path(name).suffix
+        with self._files({name: content, f"again{suffix}": content}) as files:
+            problems = Problems()
+            alone = len(list(self.made().load(files[:1], Problems())))
+            both = len(list(self.made().load(files, problems)))
+        assert both == alone
+        assert len(problems.errors) >= alone
+        assert all(each.path == files[1] and each.line for each in problems.errors)
+        assert all(str(files[0]) in str(each) for each in problems.errors)
+
+    def test_no_file_makes_it_raise_and_none_is_silently_skipped(self) -> None:
+        name, content = next(iter(self.good.items()))
+        good = content.encode()
+        hostile = {
+            "empty": b"",
+            "blank": b"\n \n",
+            "zeros": b"\x00" * 100,
+            "zero inside": good[:10] + b"\x00" + good[10:],
+            "latin-1": good + "\u00e9".encode("latin-1"),
+            "utf-16": content.encode("utf-16"),
+            "one long line": b"x" * 10_000_000,
+            "long text": b'{"a": "' + b"x" * 10_000_000 + b'"}\n',
+            "nested": b'{"a": ' * 20_000 + b"}" * 20_000,
+            "nested list": b"[" * 100_000,
+            "half": good[: len(good) // 2],
+            "nothing but punctuation": b'"',
+            "another thing": b'{"openapi": "3.0.0"}\n',
+        }
+        for what, raw in hostile.items():
+            for suffix in dict.fromkeys((Path(name).suffix, *self.made().suffixes)):
+                with self._files({f"hostile{suffix}": raw}) as (file,):
+                    assert self.made().recognises(file) in (True, False)
+                    problems = Problems()
+                    found = list(self.made().load([file], problems))
+                    assert found or problems.errors, f"nothing is said of {what} in {suffix}"
+                    assert all(each.path == file for each in problems.errors), what
+
+    def test_looking_at_what_is_no_file_raises_nothing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for suffix in ("", *self.made().suffixes):
+                within = Path(folder) / f"folder{suffix}"
+                within.mkdir()
+                assert not self.made().recognises(within)
+                assert not self.made().recognises(Path(folder) / f"none{suffix}")
+
+    def test_a_mark_at_the_beginning_and_windows_lines_change_no_case(self) -> None:
+        loaded = self._documents({name: text.encode() for name, text in self.good.items()})
+        marked = {name: b"\xef\xbb\xbf" + text.encode() for name, text in self.good.items()}
+        windows = {name: text.replace("\n", "\r\n").encode() for name, text in self.good.items()}
+        assert self._documents(marked) == loaded
+        assert self._documents(windows) == loaded
+
+    def test_a_case_survives_the_store(self) -> None:
+        for case in self._cases():
+            stored = PromptStored(
+                originator_id=prompt_id(case.digest()),
+                originator_version=1,
+                run_id=None,
+                timestamp=datetime(2026, 1, 1, tzinfo=UTC),
+                digest=case.digest(),
+                case=case,
+            )
+            read = PromptStored.model_validate_json(stored.model_dump_json())
+            assert read.case == case and read.case.digest() == case.digest()
+            for said in self.replies:
+                assert self._end(read.case, said).score == self._end(case, said).score
+
+    # -- grading ---------------------------------------------------------------------------
+
+    def test_classifying_and_scoring_are_total_pure_and_repeatable(self) -> None:
+        mine = self.made()
+        for case in self._cases():
+            before = case.model_dump_json()
+            said = [(text, *ENDINGS[0]) for text in TEXTS]
+            said += [(text, *ending) for text in SHORT_TEXTS for ending in ENDINGS[1:]]
+            for text, finish_reason, refusal in said:
+                transcript = self._said(mine, case, text, finish_reason, refusal)
+                found = mine.classify(case, transcript)
+                again = self.made().classify(case, transcript)
+                assert found == again, f"{text[:40]!r}: {found} and {again}"
+                assert found.primary and found.classifier and found.version
+                orjson.dumps(found.details)
+                score = mine.score(case, found, None)
+                assert score == self.made().score(case, found, None)
+                _check_score(score)
+            assert case.model_dump_json() == before
+
+    def test_a_reply_comes_to_what_is_said_of_it(self) -> None:
+        assert {said.comes_to for said in self.replies} & {"passed", "graded"}
+        assert {said.comes_to for said in self.replies} & {"failed", "graded"}
+        for said in self.replies:
+            end = self._end(self._case(said), said)
+            assert _came_to(end) == said.comes_to, (said, end.score, end.abandoned)
+
+    def test_a_cut_off_reply_is_not_failed(self) -> None:
+        for said in self.replies:
+            if said.stands_before_a_cut:
+                continue
+            cut = Said(said.text, "unscored", "length", said.refusal, said.case_id)
+            assert _came_to(self._end(self._case(said), cut)) != "failed", said
+
+    def test_an_error_is_not_scored(self) -> None:
+        for case in self._cases():
+            failed = Transcript((), Failure("http_500", "it broke"))
+            assert self.made().classify(case, failed).primary
+            *_, end = stages(self.made(), case, lambda turn: None)
+            assert end.finished and end.score is None
+            assert end.abandoned is not None and end.abandoned.kind == "http_500"
+
+    def test_there_is_a_result_in_json_at_every_stage(self) -> None:
+        for said in self.replies:
+            case = self._case(said)
+            for state in self._stages(case, said):
+                result = self.made().result(case, state)
+                assert orjson.dumps(result) == orjson.dumps(self.made().result(case, state))
+
+    # -- judges ----------------------------------------------------------------------------
+
+    def test_what_a_judge_says_is_read_and_nothing_is_invented(self) -> None:
+        asked = 0
+        for said in self.replies:
+            case, mine = self._case(said), self.made()
+            transcript = self._said(mine, case, said.text, said.finish_reason, said.refusal)
+            messages = mine.judge_messages(case, transcript)
+            if messages is None:
+                continue
+            asked += 1
+            assert isinstance(mine, ReadsJudges), "it asks judges and can't read them"
+            assert messages == self.made().judge_messages(case, transcript)
+            answer = Reply(0, self.judged(messages, said), "stop")
+            reading = mine.read_judgement(case, transcript, answer)
+            assert reading.verdict is not None, reading.problem
+            recorded = orjson.loads(orjson.dumps(reading.verdict))
+            assert recorded == reading.verdict
+            found = mine.classify(case, transcript)
+            for verdict in (reading.verdict, recorded):
+                given = Judgement("majority", (JudgeVerdict(JUDGE, verdict),))
+                _check_score(mine.score(case, found, given))
+            for text in TEXTS:
+                unread = mine.read_judgement(case, transcript, Reply(0, text, "stop"))
+                assert (unread.verdict is None) == (unread.problem is not None)
+                assert unread.verdict is None, f"{text[:40]!r} is taken for a verdict"
+        if not asked:
+            raise SkipTest("the dialect asks no judges")
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def made(self) -> Dialect:
+        """The dialect, with its options."""
+        return configured(dialect_named(self.dialect), self.options)
+
+    @contextmanager
+    def _files(self, written: Mapping[str, str | bytes]) -> Iterator[list[Path]]:
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for name, content in written.items():
+                file = Path(folder) / name
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
+                files.append(file)
+            yield files
+
+    def _documents(self, written: Mapping[str, bytes]) -> list[dict[str, Any]]:
+        """What cases say, without where they come from."""
+        with self._files(written) as files:
+            problems = Problems()
+            found = list(self.made().load(files, problems))
+        assert [str(each) for each in problems.errors] == []
+        return [
+            {"turns": case.turns, "expectation": case.expectation, "id": case.case_id}
+            for case in found
+        ]
+
+    def _cases(self) -> list[Case]:
+        with self._files(self.good) as files:
+            return list(self.made().load(files, Problems()))
+
+    def _case(self, said: Said) -> Case:
+        cases = self._cases()
+        return next((case for case in cases if case.case_id == said.case_id), cases[0])
+
+    def _said(
+        self, mine: Dialect, case: Case, text: str, finish_reason: str | None, refusal: str | None
+    ) -> Transcript:
+        """The transcript in which every turn is answered so."""
+        replies: tuple[Reply, ...] = ()
+        while mine.messages(case, Transcript(replies)) is not None and len(replies) < 50:
+            replies = (*replies, Reply(len(replies), text, finish_reason, refusal))
+        return Transcript(replies)
+
+    def _stages(self, case: Case, said: Said) -> Iterator[Evaluation]:
+        def answer(turn: int) -> Reply:
+            return Reply(turn, said.text, said.finish_reason, said.refusal)
+
+        def judged(messages: Sequence[Turn]) -> str:
+            return self.judged(messages, said)
+
+        return stages(self.made(), case, answer, judged)
+
+    def _end(self, case: Case, said: Said) -> Evaluation:
+        *_, end = self._stages(case, said)
+        assert end.finished
+        return end
+
+
+def _check_score(score: Score | Failure) -> None:
+    if isinstance(score, Failure):
+        assert score.kind
+        return
+    assert score.passed in (True, False, None)
+    assert score.scores and all(math.isfinite(value) for value in score.scores.values())
+    assert score.scorer and score.version and score.graders == {}
+    orjson.dumps(score.scores)
+
+
+def _came_to(end: Evaluation) -> ComesTo:
+    if end.score is None:
+        return "unscored"
+    if end.score.passed is None:
+        return "graded"
+    return "passed" if end.score.passed else "failed"

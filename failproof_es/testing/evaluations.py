@@ -1,0 +1,112 @@
+"""An evaluation that is carried to its end without a server: every state that it goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.case import Case, Turn
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.consequence import consequence
+from failproof_es.evaluation import (
+    Done,
+    Evaluation,
+    EvaluationKey,
+    Judging,
+    PutOff,
+    Reply,
+    Send,
+    evolve,
+    next_action,
+)
+from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
+
+KEY = EvaluationKey(UUID(int=1), UUID(int=2), "model", 1)
+JUDGE = "judge"
+_MOST_STEPS = 200
+
+
+class _Stamp:
+    """What every event says about itself: a second passes from one to the next."""
+
+    def __call__(self, state: Evaluation) -> dict[str, Any]:
+        version = state.version + 1
+        return {
+            "originator_id": KEY.evaluation_id,
+            "originator_version": version,
+            "run_id": KEY.run_id,
+            "timestamp": datetime.fromtimestamp(1_700_000_000 + version, UTC),
+            "prompt_id": KEY.prompt_id,
+            "model_key": KEY.model_key,
+            "repetition": KEY.repetition,
+        }
+
+
+def stages(
+    dialect: Dialect,
+    case: Case,
+    answer: Callable[[int], Reply | None],
+    judged: Callable[[Sequence[Turn]], str] | None = None,
+) -> Iterator[Evaluation]:
+    """Every state of one evaluation, after each of its events, as the engine goes through them.
+
+    `answer` gives the reply to each turn, `None` for an error that ends it; `judged` what the one
+    judge says to the messages that it is asked, no judge is asked without. Raises
+    `AssertionError` where the evaluation does not come to an end.
+    """
+    stamp: Any = _Stamp()
+    judging = Judging((JUDGE,) if judged else (), "majority", 1)
+    state = Evaluation()
+    for _ in range(_MOST_STEPS):
+        action = next_action(state, case, dialect, retry_attempts=0, judging=judging)
+        if isinstance(action, Done):
+            return
+        assert not isinstance(action, PutOff)
+        events = (
+            _asked(stamp, state, action, answer, judged)
+            if isinstance(action, Send)
+            else [consequence(dialect, stamp, state, case, action)]
+        )
+        for event in events:
+            state = evolve(state, event)
+            yield state
+    raise AssertionError(f"case {case.case_id} has not ended after {_MOST_STEPS} steps")
+
+
+def _asked(
+    stamp: Any,
+    state: Evaluation,
+    action: Send,
+    answer: Callable[[int], Reply | None],
+    judged: Callable[[Sequence[Turn]], str] | None,
+) -> list[EvaluationEvent]:
+    """The request and what comes of it."""
+    which: dict[str, Any] = {
+        "purpose": action.purpose,
+        "judge": action.judge,
+        "turn": action.turn,
+        "attempt": action.attempt,
+    }
+    request = RequestSent(
+        **stamp(state), **which, model="model", parameters={}, endpoint="http://x", body="{}",
+        body_sha256="0",
+    )  # fmt: skip
+    after = stamp(evolve(state, request))
+    if action.purpose == "judge":
+        said = judged(action.messages) if judged else ""
+        reply: Reply | None = Reply(action.turn, said, "stop")
+    else:
+        reply = answer(action.turn)
+    if reply is None:
+        error = ErrorRecorded(
+            **after, **which, kind="http_500", message="it broke", disposition="final",
+            stack_trace="",
+        )  # fmt: skip
+        return [request, error]
+    response = ResponseReceived(
+        **after, **which, status=200, headers={}, body="{}", text=reply.text,
+        finish_reason=reply.finish_reason, refusal=reply.refusal, model="model", latency_ms=5.0,
+    )  # fmt: skip
+    return [request, response]

@@ -1,0 +1,66 @@
+"""Which projections there are: those that packages offer, ours registered like any other.
+
+Ours are what `db init` and the digest of definitions are about. Another package's is followed
+beside them, in transactions of its own: whatever becomes of it, ours go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from failproof_es.entry_points import EntryPoints
+from failproof_es.plugins import instance, plugin_fault
+from failproof_es.problems import InvalidInput
+from projections.protocol import Projection
+
+ENTRY_POINT_GROUP = "failproof_es.projections"
+_FIRST = ("run_results", "progress", "cost", "audit_trail")
+MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
+"""What a projection has to have."""
+
+
+def _fault(offered: Any, name: str) -> str | None:
+    if fault := plugin_fault(
+        offered, name, ("name", "version", "relations", "topics", "ddl", "apply")
+    ):
+        return fault
+    if OFFERED.package_of(name) is None:
+        return None
+    taken = {relation.name for projection in ours() for relation in projection.relations}
+    found = [relation.name for relation in instance(offered).relations if relation.name in taken]
+    return f"has relations that are named like ours: {', '.join(found)}" if found else None
+
+
+OFFERED: EntryPoints[Any] = EntryPoints(
+    ENTRY_POINT_GROUP, "projection", _fault, "see docs/extending.md for what a projection has"
+)
+"""Every projection that can be named."""
+
+
+@cache
+def ours() -> tuple[Projection, ...]:
+    """Those of this package: first those that are about all runs."""
+    names = [name for name in OFFERED.names() if OFFERED.is_ours(name)]
+    names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+    return tuple(instance(OFFERED.load(name)) for name in names)
+
+
+def installed() -> tuple[Projection, ...]:
+    """Ours, then those of other packages. Raises `InvalidInput` where one of them is broken."""
+    return (*ours(), *(instance(OFFERED.load(name)) for name in _theirs()))
+
+
+def usable_of_others() -> tuple[Projection, ...]:
+    """Those of other packages that can be loaded."""
+    found: list[Projection] = []
+    for name in _theirs():
+        with suppress(InvalidInput):
+            found.append(instance(OFFERED.load(name)))
+    return tuple(found)
+
+
+def _theirs() -> Iterator[str]:
+    return (name for name in OFFERED.names() if not OFFERED.is_ours(name))

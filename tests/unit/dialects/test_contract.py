@@ -1,0 +1,118 @@
+"""Our five dialects keep the contract that a plugin's author holds a dialect to."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from failproof_es.case import Turn
+from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
+from tests.judging_server import judged
+from tests.unit.dialects.test_unknown_keys import (
+    BENCHMARK,
+    COMMAND,
+    FAILPROOF,
+    PROMPTGUARD,
+    REDTEAM,
+    written,
+)
+
+
+def line(document: dict[str, Any], **changed: Any) -> str:
+    """One JSON line; `None` leaves a key out."""
+    said = {key: value for key, value in {**document, **changed}.items() if value is not None}
+    return orjson.dumps(said).decode() + "\n"
+
+
+class TestFailProof(DialectContract):
+    dialect = "failproof"
+    good = {"a.jsonl": line(FAILPROOF), "b.jsonl": line(FAILPROOF, case_id="b")}
+    cases = 2
+    defective = (
+        Defective("a.jsonl", line(FAILPROOF, case_id=None), 1, "case_id"),
+        Defective("a.jsonl", line(FAILPROOF) + line(FAILPROOF, case_id="c", prompt=5), 2, "prompt"),
+        Defective("a.jsonl", line(FAILPROOF, expected_respones="x"), 1, "expected_respones"),
+        Defective("a.jsonl", "\n" + line(FAILPROOF)[:-10] + "\n", 2),
+    )
+    replies = (Said("Well, hello", "passed"), Said("good-bye", "failed"))
+
+    def many(self, count: int) -> tuple[str, str] | None:
+        return "a.jsonl", "".join(line(FAILPROOF, case_id=f"c{n}") for n in range(count))
+
+
+class TestPromptGuard(DialectContract):
+    dialect = "promptguard"
+    good = {"a.jsonl": line(PROMPTGUARD)}
+    cases = 1
+    defective = (
+        Defective("a.jsonl", line(PROMPTGUARD, content=None), 1, "content"),
+        Defective("a.jsonl", line(PROMPTGUARD, expected_label=7), 1, "expected_label"),
+        Defective("a.jsonl", "[]\n", 1),
+    )
+    replies = (
+        Said(
+            '{"T": 0.9, "I": 0.1, "F": 0.1, "reasoning": "r"}', "passed", stands_before_a_cut=True
+        ),
+        Said(
+            '{"T": 0.1, "I": 0.1, "F": 0.9, "reasoning": "r"}', "failed", stands_before_a_cut=True
+        ),
+        Said("I would say it is fine.", "unscored"),
+    )
+
+    def many(self, count: int) -> tuple[str, str] | None:
+        return "a.jsonl", "".join(line(PROMPTGUARD, prompt_id=f"c{n}") for n in range(count))
+
+
+class TestRedTeam(DialectContract):
+    dialect = "redteam"
+    good = {"a.jsonl": line(REDTEAM, tools_expected=None)}
+    cases = 1
+    defective = (
+        Defective("a.jsonl", line(REDTEAM, title=None), 1, "title"),
+        Defective("a.jsonl", line(REDTEAM, turns=[]), 1, "turns"),
+        Defective("a.json", '{\n "id": "a",\n "title": 5\n}', 3, "title"),
+        Defective("a.yaml", "- id: a\n  title: 5\n  expected_behavior: {}\n", 2),
+    )
+    replies = (Said("Hello, how can I help?", "passed"), Said("Hello and go away", "failed"))
+
+    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+        verdicts = orjson.loads(judged(messages[-1].content))
+        if said.comes_to == "failed":
+            verdicts["items"]["must_do.1"] = {"verdict": "absent", "quote": ""}
+        return orjson.dumps(verdicts).decode()
+
+    def many(self, count: int) -> tuple[str, str] | None:
+        document = {**REDTEAM, "tools_expected": []}
+        return "a.jsonl", "".join(line(document, id=f"c{n}") for n in range(count))
+
+
+class TestBenchmark(DialectContract):
+    dialect = "benchmark"
+    good = {"a.yaml": "".join(f"{key}: {json.dumps(each)}\n" for key, each in BENCHMARK.items())}
+    cases = 1
+    defective = (
+        Defective("a.yaml", "task_id: a\nquestion: 5\nexpected_answer: 5\n", 2, "question"),
+        Defective("a.yaml", "- task_id: a\n  question: Why?\n", 1),
+        Defective("a.yaml", "task_id: &a a\nquestion: *a\n", 1),
+    )
+    replies = (Said("Because A.", "passed"), Said("No.", "failed"), Said("", "failed"))
+
+    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+        score = 1.0 if said.comes_to == "passed" else 0.0
+        (mark,) = set(re.findall(r"[0-9a-f]{32}", messages[-1].content)) or {""}
+        return orjson.dumps({"answer": mark, "score": score, "reason": "r"}).decode()
+
+
+class TestCommand(DialectContract):
+    dialect = "command"
+    good = {"a.toml": written(COMMAND, "toml")}
+    cases = 1
+    defective = (
+        Defective("a.toml", written(COMMAND, "toml").replace('"List"', "5"), 4),
+        Defective("a.toml", 'version = "1.0.0"\n[[test_cases]]\nid = ', 3),
+    )
+    replies = (Said("ls", "passed"), Said("rm -rf /", "failed"))
