@@ -49,7 +49,7 @@ clean:
 
 .venv/installed: .venv/created pyproject.toml $(PINS)
 	@echo "make: installing failproof-es"
-	@$(PIP) install --constraint $(PINS) --editable .
+	@$(PIP) install --constraint $(PINS) --editable '.[all]'
 	@touch $@
 
 .venv/dev: .venv/installed

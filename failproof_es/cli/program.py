@@ -109,7 +109,7 @@ class Group(click.Group):
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
         """What the list of commands says of the command: the first sentence of its help."""
         command = self.get_command(ctx, name)
-        return command and command.get_short_help_str(limit=_LONGEST_SENTENCE)
+        return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
 
 class Program(Group):

@@ -10,7 +10,6 @@ from uuid import UUID
 import orjson
 
 from failproof_es.case import Case
-from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.engine.judging import judging_of, read_judgement
 from failproof_es.engine.recorded import (
@@ -19,6 +18,7 @@ from failproof_es.engine.recorded import (
     read_run,
     recorded_evaluations,
 )
+from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.evaluation import (
     NO_JUDGES,
     Classification,
@@ -96,7 +96,7 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
         manifest = run.started
         retry_attempts = int(manifest.configuration["execution"]["retry_attempts"])
         judging = judging_of(manifest.configuration, tuple(j.key for j in manifest.judges))
-        dialect = dialect_named(manifest.dialect)
+        dialect = usable_dialect(manifest.dialect)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):
             _add(report, recorded, dialect, retry_attempts, judging)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sysconfig
 from functools import cache
 from pathlib import Path
+
+from failproof_es.extras import installed_program, program_folders
 
 _SECONDS = 10.0
 _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
@@ -28,14 +29,10 @@ class ProgramTooSlow(Exception):
 @cache
 def locate(name: str) -> Path:
     """Where the program stands. Raises `ProgramMissing`."""
-    schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
-    folders = [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
-    for folder in folders:
-        for path in (folder / name, folder / f"{name}.exe"):
-            if path.is_file():
-                return path
-    searched = ", ".join(str(folder) for folder in folders)
-    raise ProgramMissing(f"{name} is not in {searched}: install {name}-py again")
+    if (path := installed_program(name)) is not None:
+        return path
+    searched = ", ".join(str(folder) for folder in program_folders())
+    raise ProgramMissing(f"{name} is not in {searched}: install {name}-py, of the extra 'commands'")
 
 
 def run(
