@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from failproof_es.dialects.command.equivalence import Verdict, equivalent
 from failproof_es.dialects.command.shell import Script, Unparseable, parse, parse_many
 from tests.integration.command.equivalence_corpus import COMMANDS
@@ -264,6 +266,7 @@ def mutants() -> Iterator[tuple[str, str, str]]:
                 yield command, mutant, found[command, mutant]
 
 
+@pytest.mark.slow
 def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
     made: Counter[str] = Counter()
     equal = []
