@@ -10,7 +10,6 @@ from importlib import metadata
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import package_of_dialect
-from failproof_es.models import package_of
 
 _PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
@@ -28,6 +27,8 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
 
     Among them those that the run's classes and its dialect are of, where they are of one.
     """
+    from failproof_es.models import package_of  # who only reads the log needs no model
+
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -9,7 +9,6 @@ from failproof_es.case import Case
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.dialects.protocol import Dialect, JudgedByPeople, JudgeReading, ReadsJudges
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
-from failproof_es.models.weights import INSTALLABLE
 from failproof_es.problems import Problem
 
 _UNANSWERED = ("unanswered", "1")
@@ -64,4 +63,6 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
 
 
 def _too_weak(judge: Model) -> bool:
+    from failproof_es.models.weights import INSTALLABLE  # who only reads needs no model
+
     return judge.provider == "local" and judge.model in INSTALLABLE

