@@ -54,8 +54,8 @@ def require(extra: str, wanted: str) -> None:
     ]
     if missing:
         raise InvalidInput.because(
-            f"{wanted} needs the extra {extra!r}, which is not installed here "
-            f"(missing: {', '.join(missing)})",
+            f"{wanted} needs the extra {extra!r}, of which {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not installed here",
             remedy=f"pip install 'failproof-es[{extra}]'",
         )
 
