@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, git and make. Nothing has to be activated or exported.
 #   make quickstart   set up and evaluate a real model
-#   make test         set up and run every check, the same each time
+#   make test         set up and run every check but the slow tests, the same each time
+#   make test-all     the same with the slow tests: what .ci/run runs
 #   make search       look for new counterexamples to the properties, at random
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -9,16 +10,22 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test search lint benchmarks clean
+.PHONY: quickstart test test-all search lint benchmarks clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
 	@$(BIN)/failproof-es start configs/quickstart.yaml
 	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
+PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses=8 --dist loadfile --ignore=tests/benchmarks
+
 test: lint .venv/weights
+	@echo "make: pytest, without the slow tests (make test-all runs them, too)"
+	@$(PYTEST) -m 'not slow'
+
+test-all: lint .venv/weights
 	@echo "make: pytest"
-	@$(BIN)/python -m pytest -q -n logical --maxprocesses=8 --dist loadfile --ignore=tests/benchmarks
+	@$(PYTEST)
 
 search: .venv/dev .venv/weights
 	@echo "make: pytest, properties only, random examples"
@@ -49,7 +56,7 @@ clean:
 
 .venv/installed: .venv/created pyproject.toml $(PINS)
 	@echo "make: installing failproof-es"
-	@$(PIP) install --constraint $(PINS) --editable .
+	@$(PIP) install --constraint $(PINS) --editable '.[all]'
 	@touch $@
 
 .venv/dev: .venv/installed

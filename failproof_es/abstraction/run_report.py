@@ -6,8 +6,8 @@ from pathlib import Path
 
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileWritten
+from failproof_es.extras import require
 from failproof_es.problems import InvalidInput
-from failproof_es.report.documents import document_of, file_name
 from failproof_es.store.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.whole_file import why_not, write_whole
@@ -18,6 +18,9 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
 
     Raises `InvalidInput` where there is no such run, or the file can't be written.
     """
+    require("report", "a report")
+    from failproof_es.report.documents import document_of, file_name
+
     with store.connect() as connection:
         run = resolve_run(connection, str(run_id))
         name, pieces = document_of(connection, [run], "html")

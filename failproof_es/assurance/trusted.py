@@ -23,7 +23,6 @@ from failproof_es.problems import InvalidInput
 from failproof_es.regular_file import read_regular
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
-from failproof_es.web.client import UNUSABLE, fetch_now
 from failproof_es.whole_file import why_not, write_whole
 
 _TIMEOUT_S = 10.0
@@ -200,7 +199,7 @@ def _read(place: str, key: PublicKey) -> Kept:
             f"the checkpoint kept in {place} cannot be used: {error}",
             remedy="if nobody changed it, the log's key is another one now; ask why",
         ) from None
-    except (OSError, *UNUSABLE) as error:
+    except OSError as error:
         why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be read: {why}",
@@ -217,7 +216,14 @@ def _content(place: str) -> bytes | None:
 
 
 def _fetched(url: str) -> bytes:
-    reply = fetch_now(url, limit=_MOST_BYTES, timeout_s=_TIMEOUT_S)
+    from failproof_es.web.client import UNUSABLE, fetch_now  # few places are URLs
+
+    try:
+        reply = fetch_now(url, limit=_MOST_BYTES, timeout_s=_TIMEOUT_S)
+    except OSError:
+        raise
+    except UNUSABLE as error:
+        raise OSError(str(error)) from error
     if reply.status != 200:
         raise OSError(f"HTTP {reply.status}")
     return reply.body

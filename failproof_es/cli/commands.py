@@ -1,33 +1,137 @@
-"""The program and its commands."""
+"""The program and its commands, each loaded when it is used.
+
+What the list of commands says of each stands here, so that `--version` and `--help` load none:
+a command loads the engine, the database's driver and more. A test holds each sentence to its
+command's own.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import NamedTuple
+
 import click
 
-from failproof_es.cli.audit import audit
-from failproof_es.cli.database import db
-from failproof_es.cli.diff import diff
-from failproof_es.cli.evidence import evidence
-from failproof_es.cli.export import export
-from failproof_es.cli.ledger import ledger
-from failproof_es.cli.log import log
-from failproof_es.cli.models import models
 from failproof_es.cli.program import Program
-from failproof_es.cli.projections import projections
-from failproof_es.cli.prompts import prompts
-from failproof_es.cli.replay import replay
-from failproof_es.cli.report import report
-from failproof_es.cli.results import results
-from failproof_es.cli.review import review
-from failproof_es.cli.runs import runs
-from failproof_es.cli.show import show
-from failproof_es.cli.start_resume import resume, start
-from failproof_es.cli.suites import suites
-from failproof_es.cli.validate import validate
-from failproof_es.cli.verify import verify
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+class Listed(NamedTuple):
+    """Where a command is, as `module:name`, and the sentence that the list of commands has."""
+
+    place: str
+    sentence: str
+
+
+COMMANDS = {
+    "validate": Listed(
+        "failproof_es.cli.validate:validate",
+        "Check the configuration CONFIG, its suites, its models and the database.",
+    ),
+    "start": Listed(
+        "failproof_es.cli.start_resume:start",
+        "Start a run of the configuration CONFIG: a file, or the name of one that ships.",
+    ),
+    "resume": Listed(
+        "failproof_es.cli.start_resume:resume",
+        "Take RUN up where its record ends.",
+    ),
+    "replay": Listed(
+        "failproof_es.cli.replay:replay",
+        "Derive every classification and score of RUN again from its recorded answers.",
+    ),
+    "runs": Listed(
+        "failproof_es.cli.runs:runs",
+        "List the runs, newest first.",
+    ),
+    "show": Listed(
+        "failproof_es.cli.show:show",
+        "Show the facts of RUN: who, when, what was asked, what came of it.",
+    ),
+    "diff": Listed(
+        "failproof_es.cli.diff:diff",
+        "Show what differs between two runs: configuration, models, cases, results.",
+    ),
+    "results": Listed(
+        "failproof_es.cli.results:results",
+        "Print the results of RUN, in plan order.",
+    ),
+    "report": Listed(
+        "failproof_es.cli.report:report",
+        "Write a report of RUN; of several, also how they compare on what all were asked.",
+    ),
+    "review": Listed(
+        "failproof_es.cli.review:review",
+        "Judge evaluations yourself: `failproof-es review RUN`.",
+    ),
+    "export": Listed(
+        "failproof_es.cli.export:export",
+        "Write everything of every RUN into FOLDER, for another system to take in.",
+    ),
+    "log": Listed(
+        "failproof_es.cli.log:log",
+        "Print the events of the log, or those of RUN, in the order of their commits.",
+    ),
+    "audit": Listed(
+        "failproof_es.cli.audit:audit",
+        "Print the audit trail of RUN, of a failed validation also by the id it would have had.",
+    ),
+    "verify": Listed(
+        "failproof_es.cli.verify:verify",
+        "Compare every event of the log with the tree, the tree with its checkpoints.",
+    ),
+    "evidence": Listed(
+        "failproof_es.cli.evidence:evidence",
+        "Hand one run to somebody who trusts nobody here.",
+    ),
+    "ledger": Listed(
+        "failproof_es.cli.ledger:ledger",
+        "Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere.",
+    ),
+    "projections": Listed(
+        "failproof_es.cli.projections:projections",
+        "Look at the read models beside the log, or build them anew from it.",
+    ),
+    "suites": Listed(
+        "failproof_es.cli.suites:suites",
+        "Begin, check and list suites of cases.",
+    ),
+    "prompts": Listed(
+        "failproof_es.cli.prompts:prompts",
+        "Work with collections of prompts in the log.",
+    ),
+    "models": Listed(
+        "failproof_es.cli.models:models",
+        "List the models that can be installed, or install one.",
+    ),
+    "db": Listed(
+        "failproof_es.cli.database:db",
+        "Start, stop and look at the database that holds the log.",
+    ),
+}
+
+
+class Commands(Program):
+    """The program, with every command of `COMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now if it was not before."""
+        if (listed := COMMANDS.get(cmd_name)) is None:
+            return None
+        module, _, name = listed.place.partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def sentence_of(self, ctx: click.Context, name: str) -> str | None:
+        """What the list of commands says of the command, which is not loaded for it."""
+        return COMMANDS[name].sentence
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="failproof-es", message="%(prog)s %(version)s")
 def main() -> None:
     """Evaluate language models on an append-only record.
@@ -37,29 +141,3 @@ def main() -> None:
     2 wrong usage, configuration or suite, and nothing was sent; 3 the run is complete and
     a gate is not met; 130 interrupted, and can be resumed.
     """
-
-
-for command in (
-    validate,
-    start,
-    resume,
-    replay,
-    runs,
-    show,
-    diff,
-    results,
-    report,
-    review,
-    export,
-    log,
-    audit,
-    verify,
-    evidence,
-    ledger,
-    projections,
-    suites,
-    prompts,
-    models,
-    db,
-):
-    main.add_command(command)

@@ -25,9 +25,10 @@ from failproof_es.cli.protection import (
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.installation import WRITER
 from failproof_es.store.layers import Layer
-from failproof_es.store.store import DATABASE_URL, Store
+from failproof_es.store.store import Store
 
 _ADMINISTRATOR = (
     "warning: you are the server's superuser. Read no view and no read model: the engine's login "

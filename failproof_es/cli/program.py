@@ -9,13 +9,15 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from failproof_es.cli.errors import report
 from failproof_es.cli.process import unbreakable_stderr
-from failproof_es.store.store import DATABASE_URL, Store
+from failproof_es.store.environment import DATABASE_URL
+
+if TYPE_CHECKING:
+    from failproof_es.store.store import Store
 
 _LONGEST_SENTENCE = 300
 
@@ -29,6 +31,8 @@ class Session:
 
     def open_store(self) -> Store:
         """The store that the options, the environment or the default name."""
+        from failproof_es.store.store import Store
+
         return Store.open(self.database_url)
 
 
@@ -96,11 +100,16 @@ class Group(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
-                    (name, command.get_short_help_str(limit=_LONGEST_SENTENCE))
+                    (name, sentence)
                     for name in self.list_commands(ctx)
-                    if (command := self.get_command(ctx, name)) is not None
+                    if (sentence := self.sentence_of(ctx, name)) is not None
                 ]
             )
+
+    def sentence_of(self, ctx: click.Context, name: str) -> str | None:
+        """What the list of commands says of the command: the first sentence of its help."""
+        command = self.get_command(ctx, name)
+        return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
 
 class Program(Group):
@@ -117,5 +126,7 @@ class Program(Group):
             except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
                 raise
             except (Exception, KeyboardInterrupt) as error:
+                from failproof_es.cli.errors import report
+
                 debug = context.ensure_object(Session).debug
                 context.exit(report(error, debug=debug, command=context.invoked_subcommand))

@@ -53,7 +53,8 @@ def reference() -> str:
 
 def _sections(group: click.Group, context: click.Context) -> Iterator[str]:
     for name in group.list_commands(context):
-        command = group.commands[name]
+        command = group.get_command(context, name)
+        assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
         yield _section(inner.command_path, command, inner, everything=False)
         if isinstance(command, click.Group):

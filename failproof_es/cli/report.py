@@ -11,6 +11,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.counting import counted
+from failproof_es.extras import require
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
 
@@ -35,6 +36,7 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
     Prints the path of the file. Every rate has its counts, its interval and its method;
     what models wrote is shown as it is and obeyed nowhere.
     """
+    require("report", "a report")
     from failproof_es.report.documents import document_of, file_name
 
     with session().open_store() as store, store.connect() as connection:

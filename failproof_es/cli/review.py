@@ -33,6 +33,7 @@ from failproof_es.engine.reviews import (
     record_reviews,
 )
 from failproof_es.evaluation import EvaluationKey
+from failproof_es.extras import require
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import Connection, resolve_run
@@ -208,6 +209,7 @@ def status(run: str, output_format: Format) -> None:
 
     Agreement is Cohen's kappa with its 95 % interval: 1 is agreement, 0 is chance.
     """
+    require("report", "`review status`")  # its statistics
     # Here, because it loads scipy, which takes longer than most commands.
     from failproof_es.cli.review_status import print_status, status_of
 

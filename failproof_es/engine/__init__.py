@@ -1,10 +1,18 @@
-"""The engine: starts, resumes and replays runs."""
+"""The engine: starts, resumes and replays runs.
 
-from failproof_es.engine.branching import branch
-from failproof_es.engine.lifecycle import create, resume, start
-from failproof_es.engine.outcome import Outcome
+What drives a run is loaded when it is asked for: most commands only read.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from failproof_es.engine.replay import Difference, ReplayReport, replay
-from failproof_es.store.lease import RunBusy
+
+if TYPE_CHECKING:
+    from failproof_es.engine.branching import branch
+    from failproof_es.engine.lifecycle import create, resume, start
+    from failproof_es.engine.outcome import Outcome
+    from failproof_es.store.lease import RunBusy
 
 __all__ = [
     "Difference",
@@ -17,3 +25,18 @@ __all__ = [
     "resume",
     "start",
 ]
+
+_PLACES = {
+    "Outcome": "failproof_es.engine.outcome",
+    "RunBusy": "failproof_es.store.lease",
+    "branch": "failproof_es.engine.branching",
+    "create": "failproof_es.engine.lifecycle",
+    "resume": "failproof_es.engine.lifecycle",
+    "start": "failproof_es.engine.lifecycle",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if (place := _PLACES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(place), name)

@@ -22,7 +22,6 @@ from failproof_es.configuration.connections import reconnect
 from failproof_es.configuration.loading import configuration_from_resolved, digest_of
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.counting import counted
-from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.carried_over import endings, takes_over
@@ -39,6 +38,7 @@ from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_recor
 from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
+from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     Branch,
     CaseSkipped,
@@ -161,10 +161,11 @@ async def _check(
 
     What is found is what the whole plan asks, and what is to be said of what is asked again.
     """
+    dialect = usable_dialect(source.started.dialect)
     scorers_of(configuration.model_dump(include={"grading"}))
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
-    estimates = Estimates(dialect_named(source.started.dialect), configuration, targets)
+    estimates = Estimates(dialect, configuration, targets)
     asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
     warnings = unencrypted(configuration)
     if branched.again is None:

@@ -14,6 +14,7 @@ from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_pairs import scores_of_both
 from failproof_es.engine.spending import spending_of
 from failproof_es.exact import difference
+from failproof_es.extras import require
 from failproof_es.gates import Change, Spent
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.run import Run
@@ -44,6 +45,7 @@ def check_gates(connection: Connection, limits: Gates) -> None:
     """Raises `InvalidInput` where a gate compares with a run that is none or is not complete."""
     if limits.no_regression_against is None:
         return
+    require("report", "the gate `no_regression_against`")  # its statistics
     try:
         against = resolve_run(connection, str(limits.no_regression_against))
     except InvalidInput as error:

@@ -11,7 +11,6 @@ from importlib import metadata
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects import package_of_dialect
 from failproof_es.dialects.scorers import packages_of_scorers
-from failproof_es.models import provider_type
 
 _PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
@@ -29,6 +28,8 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
 
     Among them those that the run's providers, classes, dialect and scorers are of, if of one.
     """
+    from failproof_es.models import provider_type  # who only reads the log needs no model
+
     versions = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:

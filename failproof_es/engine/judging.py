@@ -15,7 +15,6 @@ from failproof_es.dialects.protocol import (
 )
 from failproof_es.evaluation import Failure, Judging, ReadJudgement
 from failproof_es.events import RunStarted
-from failproof_es.models import provider_type
 from failproof_es.problems import Problem
 
 _UNANSWERED = ("unanswered", "1")
@@ -41,6 +40,8 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     """What is wrong with the judges of a run of the dialect, or to be known of them before."""
     if not isinstance(dialect, ReadsJudges):
         return
+    from failproof_es.models import provider_type  # who only reads needs no model
+
     named = configuration.judges
     for number, judge in enumerate(configuration.asked_judges):
         if provider_type(judge.provider).too_weak_to_judge(judge):

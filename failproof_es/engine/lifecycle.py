@@ -34,6 +34,7 @@ from failproof_es.engine.preflight_record import (
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
+from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
@@ -130,7 +131,7 @@ async def resume(
             leased(lease.epoch)
             if not run.ended:
                 announce(configuration, say)
-                await _require_models(run_id, store, targets, say)
+                await _require_models(run_id, store, targets, run.started.dialect, say)
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
@@ -141,9 +142,12 @@ async def resume(
         await targets.close()
 
 
-async def _require_models(run_id: UUID, store: Store, targets: Targets, say: Say) -> None:
+async def _require_models(
+    run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
+) -> None:
     """Look whether the models can be reached; that they can't is on record, too."""
     try:
+        usable_dialect(dialect)
         remarks = await targets.check()
     except InvalidInput as error:
         await record_refusal(store, run_id, targets, error)

@@ -20,6 +20,7 @@ from failproof_es.engine.judging import judge_problems
 from failproof_es.engine.planner import Source
 from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
+from failproof_es.extras import require_for
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 
@@ -75,6 +76,7 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:
     """Read every case, and see whether there are the judges and scorers that are wanted."""
     source = source_of(loaded, store)
+    require_for(source.dialect, f"the dialect `{source.dialect.name}`")
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
     problems = [problem for problem in judges if problem.severity == "error"]
     try:

@@ -11,22 +11,16 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from importlib import metadata
 from itertools import pairwise
-from typing import Any, Self
-
-from genai_prices import Usage as PricedUsage
-from genai_prices import calc_price
-from genai_prices.types import (
-    ModelInfo,
-    PriceCalculation,
-    StartDateConstraint,
-    TieredPrices,
-    TimeOfDateConstraint,
-)
-from genai_prices.types import ModelPrice as PublishedPrice
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import ListedRates, ModelPrice, Prices
 from failproof_es.events import ModelPrices, ModelSnapshot, Rate
 from failproof_es.models.provider_type import provider_type
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, PriceCalculation, TieredPrices
+    from genai_prices.types import ModelPrice as PublishedPrice
 
 _MIDNIGHT = time(0)
 _CHOSEN = ("service_tier", "speed")
@@ -34,6 +28,8 @@ _CHOSEN = ("service_tier", "speed")
 _STANDARD = (None, "auto", "default", "standard", "standard_only")
 """Their values that choose nothing else."""
 _REQUESTS_PER_PRICE = Decimal(1_000)
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+"""Where no provider is that publishes prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +64,11 @@ class PriceBook:
                     rates=tuple(_listed_rates(listed)),
                 )
         source = provider_type(model.provider).price_source(model)
-        if source is None:
+        if source is None or _on_this_machine(source.api_url):
             return ModelPrices(model_key=model.key)
+        from genai_prices import Usage as PricedUsage  # loads every price that is published
+        from genai_prices import calc_price
+
         chosen = {
             name: str(model.parameters[name])
             for name in _CHOSEN
@@ -91,6 +90,10 @@ class PriceBook:
             )
 
         return published(model.key, price_at, at, chosen)
+
+
+def _on_this_machine(url: str | None) -> bool:
+    return url is not None and urlsplit(url).hostname in _THIS_MACHINE
 
 
 def published(
@@ -148,6 +151,9 @@ def _published_rates(
 
 def _turning_points(model: ModelInfo) -> tuple[list[date], list[time]]:
     """The days on which other prices begin to hold, and the times of every day, UTC."""
+    from genai_prices.types import ModelPrice as PublishedPrice
+    from genai_prices.types import StartDateConstraint, TimeOfDateConstraint
+
     dated = [] if isinstance(model.prices, PublishedPrice) else model.prices
     constraints = [
         *(each.constraint for each in dated),
@@ -171,6 +177,8 @@ def _utc(moment: time) -> time:
 
 def _by_size(price: PublishedPrice) -> Iterator[Rate]:
     """What is charged for tokens, by the size of the request, the smallest first."""
+    from genai_prices.types import TieredPrices
+
     tiers = (each.tiers for each in vars(price).values() if isinstance(each, TieredPrices))
     starts = sorted({tier.start for of_one in tiers for tier in of_one})
     for over in (None, *starts):
@@ -193,6 +201,8 @@ def _by_size(price: PublishedPrice) -> Iterator[Rate]:
 
 
 def _in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal | None:
+    from genai_prices.types import TieredPrices
+
     if not isinstance(price, TieredPrices):
         return price
     reached = [] if over is None else [tier for tier in price.tiers if tier.start <= over]

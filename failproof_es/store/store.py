@@ -19,6 +19,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.experiments import NewRun
 from failproof_es.store.installation import (
     AUDITOR,
@@ -32,8 +33,6 @@ from failproof_es.store.installation import (
 from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_entries
-
-DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
 
 
 class Store:

@@ -94,7 +94,7 @@ class Body:
 def open_client(timeout_s: float, connections: int = 1) -> httpx.AsyncClient:
     """A client with so many connections at most. Close it."""
     return httpx.AsyncClient(
-        transport=_transport(connections),
+        transport=_BySchemeTransport(connections),
         timeout=httpx.Timeout(timeout_s),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         headers={"accept-encoding": ACCEPTED},
@@ -180,9 +180,33 @@ def quotes_in_part(error: BaseException | None) -> bool:
     return False
 
 
-def _transport(connections: int) -> AiohttpTransport:
-    """A transport whose session keeps no cookies."""
-    transport = AiohttpTransport()
+class _BySchemeTransport(httpx.AsyncBaseTransport):
+    """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
+
+    Reading that takes longer than most requests over plain HTTP.
+    """
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
+        self._opened: dict[str, AiohttpTransport] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send the request over the transport of its scheme."""
+        scheme = request.url.scheme
+        if scheme not in self._opened:
+            self._opened[scheme] = _transport(self._connections, tls=scheme != "http")
+        return await self._opened[scheme].handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Close every transport."""
+        for each in self._opened.values():
+            await each.aclose()
+
+
+def _transport(connections: int, *, tls: bool) -> AiohttpTransport:
+    """A transport whose session keeps no cookies. Without `tls` it trusts no certificate."""
+    trusted = True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    transport = AiohttpTransport(verify=trusted)
 
     def session() -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(

@@ -57,6 +57,7 @@ DRIVE = dedent("""\
 
 
 @pytest.mark.skipif(location(SMOLLM2) is None, reason="the embedded model is not installed")
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs_on_the_embedded_model(
     store: Store, tmp_path: Path
 ) -> None:
@@ -142,6 +143,7 @@ def answered_requests(rows: list[RecordedEvent]) -> Counter[str]:
     [("RequestSent", 3), ("Judged", 3)],
     ids=["killed while answering", "killed while judging"],
 )
+@pytest.mark.slow
 def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending(
     store: Store, tmp_path: Path, topic: str, wanted: int
 ) -> None:

@@ -56,6 +56,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
     store: Store, work: Path
 ) -> None:

@@ -91,6 +91,7 @@ def check_the_record(store: Store, *urls: str) -> None:
     assert events(store, "RequestSent") == CASES + events(store, "AttemptLost")
 
 
+@pytest.mark.slow
 def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Path) -> None:
     """With two servers, so that two lanes of evaluations are taken up again each time."""
     moments = random.Random(SEED)
@@ -145,6 +146,7 @@ def test_a_run_that_died_after_its_plan_has_its_prices(
         assert invoke(store.url, "resume", "latest", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_database_server_killed_under_the_run(
     postgres_server: EmbeddedServer, store: Store, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ def bad_day(store: Store, provider: str, tmp_path: Path) -> BadDay:
     return BadDay(json.loads(done.stdout.splitlines()[-1]), events, arrivals, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_bad_day_is_on_record_whole_and_no_wish_of_the_provider_is_ignored(
     bad_day: BadDay,
 ) -> None:

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, begin, invoke, write_configuration
@@ -31,6 +33,7 @@ def write_run(folder: Path, base_url: str) -> None:
     write_configuration(folder, base_url, execution={"parallel_workers": 1, "retry_attempts": 3})
 
 
+@pytest.mark.slow
 def test_a_hold_of_a_week_pauses_the_run_and_a_resume_sends_nothing_before_it_is_over(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
@@ -115,6 +116,7 @@ def test_a_name_without_a_timestamp_is_refused_before_a_run_writes_over_another(
     assert "output.file.path: the file name holds no {timestamp}" in done.stderr
 
 
+@pytest.mark.slow
 def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_same(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_sa
     assert {file.name: file.read_bytes() for file in out.iterdir()} == wanted
 
 
+@pytest.mark.slow
 def test_killed_while_it_runs_and_resumed_the_checkpoints_hold_everything_once(
     store: Store, tmp_path: Path
 ) -> None:

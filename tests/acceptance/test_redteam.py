@@ -120,6 +120,7 @@ def of_type(topic: str, condition: str = "TRUE") -> str:
     )
 
 
+@pytest.mark.slow
 def test_killed_between_turns_and_judges_and_resumed(store: Store, tmp_path: Path) -> None:
     moments = random.Random(SEED)
     with judging_server(latency_ms=30) as url:

@@ -116,6 +116,7 @@ def own_server() -> Iterator[EmbeddedServer]:
             server.stop()
 
 
+@pytest.mark.slow
 def test_an_embedded_server_that_cannot_be_started_again_is_waited_for(
     own_server: EmbeddedServer, tmp_path: Path
 ) -> None:
@@ -146,6 +147,7 @@ def test_an_embedded_server_that_cannot_be_started_again_is_waited_for(
     assert row == (120,)
 
 
+@pytest.mark.slow
 def test_a_standby_that_takes_no_writes_is_waited_for(store: Store, tmp_path: Path) -> None:
     """SQLSTATE 25006, as from a server that was demoted: until one takes writes again."""
     name = psycopg.conninfo.conninfo_to_dict(store.url)["dbname"]
@@ -288,6 +290,7 @@ def test_a_hangup_that_is_ignored_is_ignored(store: Store, tmp_path: Path) -> No
 # -- models that cannot be started -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_started_leaves_no_run_behind(store: Store, tmp_path: Path) -> None:
     """It passes its check (the file is there) and then cannot be opened."""
     weights = tmp_path / "model.gguf"

@@ -309,6 +309,7 @@ def test_a_difference_of_decimal_grades_is_what_people_reckon(
     order=st.randoms(use_true_random=False),
 )
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_no_figure_depends_on_the_order_of_cases(
     clusters: list[list[float]], order: random.Random
 ) -> None:

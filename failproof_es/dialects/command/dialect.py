@@ -26,6 +26,7 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.extras import require
 from failproof_es.problems import Problems
 
 
@@ -33,6 +34,7 @@ class Command:
     """Prompts that ask for a shell command, judged by parsers; no command is ever run."""
 
     name = NAME
+    extra = "commands"
     suffixes: tuple[str, ...] = (".toml", ".jsonl")
     """What a folder is searched for. YAML, which configurations are too, is read when named."""
     run_shapes: Mapping[str, RunShape] = {
@@ -54,6 +56,7 @@ class Command:
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
+        require(self.extra, "the dialect `command`")
         with parsers():
             yield from load(files, problems, self._options, check_commands)
 

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import regex
-
+from failproof_es.dialects.kit import patterns_when_used as regex
 from failproof_es.dialects.kit.refusal_english import (
     ADVICE,
     ANOTHER_WAY,

@@ -10,7 +10,7 @@ admires, "I can't tell you how glad I am" is glad.
 
 from __future__ import annotations
 
-import regex
+from failproof_es.dialects.kit import patterns_when_used as regex
 
 FLAGS = regex.IGNORECASE | regex.VERSION1 | regex.VERBOSE
 

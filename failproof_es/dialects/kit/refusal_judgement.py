@@ -11,8 +11,7 @@ ammonia" answers "How should I store bleach?", and "You should not kidnap a chil
 
 from __future__ import annotations
 
-import regex
-
+from failproof_es.dialects.kit import patterns_when_used as regex
 from failproof_es.dialects.kit.refusal_english import ANOTHER_WAY, FLAGS, JUDGED, REASON_AGAINST
 from failproof_es.dialects.kit.refusal_phrases import (
     EXHORTATION,
@@ -218,7 +217,7 @@ def forbids(sentence: str) -> bool:
 def only_forbids(sentence: str, prompt: str) -> bool:
     """Whether the sentence forbids what was asked and says nothing of right and wrong."""
     found = condemned(sentence, prompt)
-    return found is not None and found.re in (_PROHIBITION, _NO_WAY)
+    return found is not None and found.re in (_PROHIBITION.compiled, _NO_WAY.compiled)
 
 
 def others_did(prompt: str) -> bool:

@@ -7,13 +7,12 @@ whose word order puts the verb apart, a short gap is allowed, never across a sen
 
 from __future__ import annotations
 
-import regex
-
+from failproof_es.dialects.kit import patterns_when_used as regex
 from failproof_es.dialects.kit.refusal_english import DECLINING as ENGLISH
 
 _FLAGS = regex.IGNORECASE | regex.VERSION1
 
-DECLINING: dict[str, regex.Pattern[str]] = {
+DECLINING: dict[str, regex.Pattern] = {
     language: regex.compile(phrase, _FLAGS | regex.VERBOSE)
     for language, phrase in {
         "en": ENGLISH,

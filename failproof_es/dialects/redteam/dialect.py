@@ -32,6 +32,7 @@ class RedTeam:
     """Multi-turn cases, graded by deterministic checks and by judges with a checklist."""
 
     name = "redteam"
+    extra = "redteam"
     suffixes: tuple[str, ...] = SUFFIXES
     run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
     classify_waits: Literal[True] = True

@@ -10,6 +10,7 @@ from typing import Any
 
 from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.extras import require
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.listing import Looks
 from failproof_es.models.local.process import LocalProcess
@@ -58,6 +59,7 @@ class LocalProvider:
 
     async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
         """Are the weights there, and the right ones? Nothing is asked of anybody."""
+        require("local", "the provider `local`")
         await asyncio.to_thread(find, self._model.model)
         return None
 
@@ -73,6 +75,7 @@ class LocalProvider:
         """
         if self._server is not None:
             return
+        require("local", "the provider `local`")
         weights = await asyncio.to_thread(find, self._model.model)
         self._server = LocalProcess.join(weights, self._model.model)
         self._base_url = await self._server.url() + "/v1"

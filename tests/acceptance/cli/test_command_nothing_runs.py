@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import failproof_es
 import projections
 from tests.acceptance.cli.conftest import ModelServer, Program
@@ -56,6 +58,7 @@ def traces(*folders: Path) -> list[Path]:
     return [path for folder in folders for path in folder.rglob(f"*{TRACE}*")]
 
 
+@pytest.mark.slow
 def test_commands_planted_everywhere_leave_no_trace(
     program: Program, model_server: ModelServer, tmp_path: Path
 ) -> None:

@@ -22,7 +22,10 @@ REFERENCE = Path(__file__).parents[3] / "docs" / "command-line.md"
 def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield path
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             yield from paths(inner, (*path, name))
 
 

@@ -42,6 +42,7 @@ async def answered(provider: Provider) -> Answer:
     return await provider.send(provider.prepare([Turn(role="user", content="Count to 1000.")]))
 
 
+@pytest.mark.slow
 def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_goes_on() -> None:
     whole = asked_of(60_000, answered)
     assert whole.usage.output_tokens == TOKENS
@@ -50,6 +51,7 @@ def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_go
     assert again.finish_reason == "length"
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_is_given_up() -> None:
     async def work(provider: Provider) -> None:
         (server,) = servers()

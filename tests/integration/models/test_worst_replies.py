@@ -34,6 +34,7 @@ def asked(kind: str, timeout_s: float) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
     """What comes after the time-out is counted in processor time: other tests run beside it."""
     timeout_s = 3.0 if kind in ENDLESS else 30.0

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import orjson
 import psycopg
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from psycopg import sql
@@ -174,6 +175,7 @@ def apply(
     return rows(connection)
 
 
+@pytest.mark.slow
 def test_any_history_cut_anywhere_gives_the_same_rows(store: Store) -> None:
     with store.connect() as connection:
         prepare(connection)

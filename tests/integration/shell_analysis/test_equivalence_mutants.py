@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from failproof_es.shell_analysis.equivalence import Verdict, compare
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse.shell import Script, parse_command, parse_commands
@@ -265,6 +267,7 @@ def mutants() -> Iterator[tuple[str, str, str]]:
                 yield command, mutant, found[command, mutant]
 
 
+@pytest.mark.slow
 def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
     made: Counter[str] = Counter()
     equal = []

@@ -182,6 +182,7 @@ def one(connection: psycopg.Connection[Any], statement: str, *values: Any) -> tu
     return found
 
 
+@pytest.mark.slow
 def test_every_evaluation_reads_as_the_results_print_it(
     store: Store, connection: psycopg.Connection[Any]
 ) -> None:

@@ -157,9 +157,20 @@ def test_every_model_of_an_openai_compatible_server_is_found_by_its_url() -> Non
 
 
 def test_a_model_on_another_server_has_no_known_price() -> None:
-    for settings in ({}, {"base_url": "http://127.0.0.1/v1"}):
+    for settings in ({}, {"base_url": "http://127.0.0.1/v1"}, {"base_url": "http://10.1.2.3/v1"}):
         assert PriceBook().prices(model("gpt-4o-mini", settings), NOON) == ModelPrices(
             model_key="gpt-4o-mini"
+        )
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_nobody_publishes_prices_for_this_machine(host: str) -> None:
+    """That is why none are looked up for it."""
+    with pytest.raises(LookupError):
+        calc_price(
+            PricedUsage(input_tokens=1),
+            "gpt-4o-mini",
+            provider_api_url=f"http://{host}:8000/v1",
         )
 
 

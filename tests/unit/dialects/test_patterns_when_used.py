@@ -1,0 +1,62 @@
+"""Patterns that are compiled when they are used: none when they are loaded, all of them sound."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from failproof_es.dialects.kit import (
+    patterns_when_used,
+    refusal,
+    refusal_english,
+    refusal_judgement,
+    refusal_phrases,
+)
+from failproof_es.dialects.kit.patterns_when_used import Pattern
+
+MODULES = (refusal, refusal_english, refusal_judgement, refusal_phrases)
+
+
+def patterns() -> Iterator[tuple[str, Pattern]]:
+    for module in MODULES:
+        for name, value in vars(module).items():
+            many = value if isinstance(value, dict) else {"": value}
+            for key, each in many.items():
+                if isinstance(each, Pattern):
+                    yield f"{module.__name__.rpartition('.')[2]}.{name}{key}", each
+
+
+def test_all_are_found() -> None:
+    names = [name for name, _ in patterns()]
+    assert len(names) > 50
+    assert "refusal_phrases.DECLININGko" in names
+
+
+@pytest.mark.parametrize("pattern", [pytest.param(each, id=name) for name, each in patterns()])
+def test_every_pattern_compiles(pattern: Pattern) -> None:
+    assert pattern.compiled.pattern == pattern.pattern
+    assert pattern.compiled is pattern.compiled
+
+
+def test_loading_compiles_none() -> None:
+    program = (
+        "import regex\n"
+        "regex.compile = None\n"
+        "import failproof_es.dialects.kit.patterns_when_used as when_used\n"
+        "assert when_used.compile_now is None\n"
+        "import failproof_es.dialects.refusal\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_it_finds_what_the_module_finds() -> None:
+    pattern = patterns_when_used.compile(r"(b+)", patterns_when_used.IGNORECASE)
+    found = pattern.search("aBb b")
+    assert found is not None and found.group() == "Bb"
+    assert pattern.search("bab", 1, 2) is None
+    assert pattern.match("ab") is None
+    assert pattern.findall("b ab") == ["b", "b"]
+    assert [each.start() for each in pattern.finditer("b ab")] == [0, 3]
