@@ -145,6 +145,21 @@ class EvaluationOutcome:
         return self.status in ("scored", "abandoned")
 
     @property
+    def scored(self) -> bool:
+        """Whether it has a score."""
+        return self.status == "scored"
+
+    @property
+    def unscored(self) -> bool:
+        """Whether it ended without a score."""
+        return self.status == "abandoned"
+
+    @property
+    def failed(self) -> bool:
+        """Whether its score is no pass, as its dialect says. Without a pass mark nothing fails."""
+        return self.passed is False
+
+    @property
     def carried_over(self) -> bool:
         """Whether it happened in another run."""
         return self.source_run_id is not None
