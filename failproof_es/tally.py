@@ -56,7 +56,8 @@ class Group:
         self.passed += times * other.passed
         self.failed += times * other.failed
         self.measured += times * other.measured
-        self.accuracy_sum += times * other.accuracy_sum
+        if other.measured:  # fractions are slow, and most groups that are added are of one
+            self.accuracy_sum += other.accuracy_sum * times if times != 1 else other.accuracy_sum
         for name, count in other.classes.items():
             self.classes[name] += times * count
 

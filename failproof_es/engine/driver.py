@@ -84,11 +84,12 @@ class Driver:
         )
         stream = RunStream(run, journal, self._observe)
         try:
-            reading = None
-            if not run.ended:
-                reading = await self._carry_on(journal, stream, resumed=resumed)
-            if stream.run.ended:
-                await seal(stream, self._reader, reading)
+            with calm_collector():
+                reading = None
+                if not run.ended:
+                    reading = await self._carry_on(journal, stream, resumed=resumed)
+                if stream.run.ended:
+                    await seal(stream, self._reader, reading)
         finally:
             await journal.close()
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
@@ -107,11 +108,10 @@ class Driver:
         recording = asyncio.create_task(stream.record_limits(changes, self._give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)
         try:
-            with calm_collector():
-                for phase in self._phases:
-                    tally = await self._evaluate_all(journal, stream.run, phase)
-                    if self._stop.is_set():
-                        break
+            for phase in self._phases:
+                tally = await self._evaluate_all(journal, stream.run, phase)
+                if self._stop.is_set():
+                    break
         finally:
             changes.put_nowait(None)
             await recording

@@ -63,8 +63,7 @@ def read_finally(
         validation.find_broken(broken)
     try:
         for recorded in recorded_evaluations(connection, run, read=streams.read):
-            outcome = told(run, recorded)
-            validation.look_at(recorded)
+            outcome = told(run, recorded, validation.look_at(recorded))
             counts.add(outcome, recorded.case)
             if scores:
                 kept.add(outcome)

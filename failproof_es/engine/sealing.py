@@ -17,12 +17,14 @@ from failproof_es.store.reader import UnreadableEvent
 from failproof_es.store.recorder import query
 
 _STREAMS_AT_ONCE = 1000
+_VERSION = attrgetter("version")
 
 
 @dataclass(frozen=True, slots=True)
 class HashedRow:
     """A row of the log that went into the seal, for whoever folds it."""
 
+    stream_id: UUID
     row: LeafRow
 
     @property
@@ -30,18 +32,13 @@ class HashedRow:
         """Its place in the log."""
         return self.row.position
 
-    @property
-    def version(self) -> int:
-        """Its place in its stream."""
-        return self.row.version
-
     def event(self) -> Event:
         """The event. Raises `UnreadableEvent` or `MapperDeserialisationError` where it is none."""
         row = self.row
         if row.trouble is not None:
             raise UnreadableEvent(f"the event at {row} cannot be read: {row.trouble}")
         topic = row.topic.decode(errors="replace")
-        return decode(topic, row.state, UUID(bytes=row.stream_id), row.version)
+        return decode(topic, row.state, self.stream_id, row.version)
 
 
 class SealedStreams:
@@ -67,10 +64,9 @@ class SealedStreams:
                 streams.setdefault(row.stream_id, []).append(row)
         for stream_id, found in streams.items():
             self._add(stream_id, self._leaves(found))
-        in_order = attrgetter("version")
         return {
-            UUID(bytes=stream_id): sorted(map(HashedRow, found), key=in_order)
-            for stream_id, found in streams.items()
+            stream_id: [HashedRow(stream_id, row) for row in sorted(found, key=_VERSION)]
+            for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
         }
 
     def read_rest(self, connection: Connection) -> int:

@@ -45,6 +45,7 @@ from failproof_es.events import (
 )
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.reread import misread
+from failproof_es.outcome import Folded
 from failproof_es.store.reader import read_streams
 
 _NAMED = 100
@@ -123,14 +124,14 @@ class Validation:
     def __post_init__(self) -> None:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
 
-    def look_at(self, recorded: RecordedEvaluation) -> None:
-        """Check one planned evaluation, event by event."""
+    def look_at(self, recorded: RecordedEvaluation) -> Folded:
+        """Check one planned evaluation, event by event; returns what its history amounts to."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
         state = Evaluation()
-        for event in recorded.history:
+        for place, event in enumerate(recorded.history):
             self.checked["events"] += 1
             if isinstance(event, RequestSent):
                 self._look_at_request(event, state.replies, recorded)
@@ -140,11 +141,12 @@ class Validation:
                 state = evolve(state, event)
             except ImpossibleHistory as error:
                 self.find_broken(error, recorded.key.evaluation_id)
-                return
+                return Folded(state, recorded.history[:place], error)
         if recorded.broken is not None:
             self.find_broken(recorded.broken, recorded.key.evaluation_id)
-            return
-        self._account_for(state, recorded)
+        else:
+            self._account_for(state, recorded)
+        return Folded(state, recorded.history, None)
 
     def find_broken(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Keep that a history is impossible, or cannot be read, and which event says so."""
