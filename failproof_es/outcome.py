@@ -207,8 +207,8 @@ def outcome_of(
     amounts to where that is known already. Never raises: what cannot be true is told in
     `impossible`.
     """
-    state, possible, error = folded or Folded.of(history)
-    impossible = None if (error := error or broken) is None else str(error)
+    state, possible, contradiction = folded or Folded.of(history)
+    why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
     answers = [each for each in possible if isinstance(each, ResponseReceived)]
     own = () if carried_over is not None else answers
@@ -258,7 +258,7 @@ def outcome_of(
         ended_kind=None if ended is None else ended.kind,
         response_ms=tuple(each.latency_ms for each in own),
         spending=spending_of(own, prices),
-        impossible=impossible,
+        impossible=None if why is None else str(why),
     )
 
 

@@ -153,6 +153,8 @@ def test_what_is_altered_after_it_was_read_is_not_what_was_sealed(
     sealed = last_words(store, 1)["RunSealed"]
     with store.connect() as connection:
         assert seal_of(connection, resolve_run(connection, "1")).root.hex() != sealed["root"]
+    signed = invoke(store.url, "ledger", "checkpoint", cwd=tmp_path)
+    assert signed.exit_code == 0, signed.output
     verified = invoke(store.url, "verify", "1", cwd=tmp_path)
     assert verified.exit_code == 1 and "seal" in verified.output, verified.output
 
