@@ -128,7 +128,7 @@ class Author:
             )  # fmt: skip
             self.add(
                 Scored, stream, run, **of, scores={"accuracy": accuracy}, reason="",
-                scorer="s", scorer_version="1",
+                passed=accuracy == 1, scorer="s", scorer_version="1",
             )  # fmt: skip
 
     def end(self, run: UUID, kind: type[Event], accuracy: float) -> None:
@@ -156,7 +156,8 @@ class Author:
         with pytest.raises(IntegrityError):
             self.store.log.events.put(
                 [self._event(Scored, FAILED, 1, FAILED, prompt_id=FAILED, model_key="m",
-                             repetition=1, scores={}, reason="", scorer="s", scorer_version="1")]
+                             repetition=1, scores={}, reason="", passed=None, scorer="s",
+                             scorer_version="1")]
             )  # fmt: skip
 
     def add(self, kind: type[Event], stream: UUID, run: UUID | None, /, **fields: Any) -> None:
