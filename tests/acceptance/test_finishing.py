@@ -20,7 +20,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import start
 from failproof_es.engine.run_stream import RunStream
 from failproof_es.engine.sealing import seal_of
-from failproof_es.events import Event, RunSealed, Scored
+from failproof_es.events import Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store import leaf_rows, reader
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
@@ -142,7 +142,7 @@ def test_what_is_altered_after_it_was_read_is_not_what_was_sealed(
     record = RunStream.record
 
     async def altered(self: RunStream, kind: type[Event], **fields: Any) -> None:
-        if kind is RunSealed:
+        if kind is RunValidated:
             alter_a_score(store, administrator)
         await record(self, kind, **fields)
 
