@@ -242,7 +242,6 @@ class RunSummary:
             ):
                 if name is not None:
                     groups.setdefault(name, Group()).include(group)
-        tally.scored, tally.abandoned = tally.everything.scored, tally.everything.abandoned
         for lost, count in sorted(self.counts.lost.items()):
             if lost.model_key == model and count:
                 tally.lost[lost.kind, lost.reason] += count

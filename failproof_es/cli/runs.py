@@ -11,12 +11,10 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.suite_table import percent
 from failproof_es.engine.attempts import GATES, places_of
-from failproof_es.engine.gate_evidence import spent_by
-from failproof_es.engine.run_pairs import accuracies
-from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
+from failproof_es.summary import RunSummary
 
 _COLUMNS = (
     Column("run", "run_number", right=True),
@@ -60,7 +58,7 @@ def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]
     places = places_of(connection)
     for (run_id,) in numbers:
         recorded = RecordedRun.read(connection, run_id)
-        started, run = recorded.started, recorded.run
+        started, run, summary = recorded.started, recorded.run, recorded.summary
         attempt, attempts = places.get(run_id, (None, None))
         asked = started.experiment
         yield {
@@ -77,25 +75,21 @@ def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]
             "overlapping": None if asked is None else asked.overlapping,
             "planned": started.planned_evaluations,
             "finished": run.counts.finished if run.counts else None,
-            "passed": list(_passed(connection, started)),
+            "passed": list(_passed(summary)),
             "gates_met": run.gates_met,
-            "cost_usd": None
-            if (cost := spent_by(connection, run).cost_usd) is None
-            else float(cost),
+            "cost_usd": None if summary.unpriced else float(summary.spent.known_usd),
         }
 
 
-def _passed(connection: Connection, started: RunStarted) -> Iterator[dict[str, Any]]:
+def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
     """Of each model k of n that were scored, what was carried over included."""
-    found = accuracies(connection, started.originator_id)
-    for model in started.models:
-        scored = found.get(model.key, {}).values()
-        passed = sum(accuracy >= 1 for accuracy in scored)
+    for model in summary.models:
+        group = summary.group(model=model)
         yield {
-            "model": model.key,
-            "passed": passed,
-            "scored": len(scored),
-            "rate": passed / len(scored) if scored else None,
+            "model": model,
+            "passed": group.passed,
+            "scored": group.scored,
+            "rate": group.pass_rate,
         }
 
 

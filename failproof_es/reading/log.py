@@ -8,16 +8,16 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
+from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import (
     WINDOW,
-    RecordedEvaluation,
     read_evaluations,
     recorded_evaluations,
     with_prices,
 )
 from failproof_es.engine.reviews import standing_of
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.outcome import EvaluationOutcome, outcome_of
+from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run
 from failproof_es.store.reader import Connection, find
@@ -75,14 +75,3 @@ class LogFeeder:
                 self.connection, keys[start : start + WINDOW], up_to=self.up_to
             )
         ]
-
-
-def told(run: Run, recorded: RecordedEvaluation) -> EvaluationOutcome:
-    """The outcome of an evaluation of this run as its events tell it."""
-    return outcome_of(
-        recorded.key,
-        recorded.history,
-        run.prices or {},
-        carried_over=recorded.carried_over,
-        broken=recorded.broken,
-    )
