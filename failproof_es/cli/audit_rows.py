@@ -22,7 +22,7 @@ _SAYS = {
     "PricesRecorded": "{priced}",
     "RunPaused": "{reason}",
     "LimitChanged": "{reason}: {limit_before} to {limit_after} at {server}",
-    "RunCompleted": "scored: {counts[scored]}, without a score: {counts[abandoned]}",
+    "RunCompleted": "scored: {counts[scored]}, abandoned: {counts[abandoned]}",
     "RunFailed": "{reason}",
     "RunValidated": "passed: {passed}",
     "RunSealed": "streams: {streams}, events: {events}",

@@ -86,7 +86,7 @@ def finished_evaluations(
 ) -> Iterator[ReviewedEvaluation]:
     """Those evaluations that are finished, with their reviews, a window at a time.
 
-    `failures` are those that were scored below 1, `unscored` those that have no score.
+    `failures` are those that were scored and have not passed, `unscored` those abandoned.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
@@ -182,8 +182,7 @@ def record_reviews(
 def _wanted(state: Evaluation, only: Only) -> bool:
     match only:
         case "failures":
-            accuracy = None if state.score is None else state.score.scores.get("accuracy")
-            return accuracy is not None and accuracy < 1.0
+            return state.score is not None and state.score.passed is False
         case "unscored":
             return state.abandoned is not None
         case "all":
