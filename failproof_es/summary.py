@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from math import ceil
 from statistics import fmean
 from typing import NamedTuple
@@ -126,7 +127,7 @@ class RunCounts:
                 self.latencies[latency_bucket(each)] += times
         if outcome.finished:
             self.groups.setdefault(GroupKey.of(model, case), Group()).include(
-                _group(outcome), times
+                group_of(outcome), times
             )
             if outcome.lost:
                 self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
@@ -220,6 +221,11 @@ class RunSummary:
         return found
 
     @property
+    def cost_usd(self) -> Decimal | None:
+        """What all answers of this run cost, in US dollars; `None` where `unpriced` names one."""
+        return None if self.unpriced else self.spent.cost_usd
+
+    @property
     def unpriced(self) -> tuple[str, ...]:
         """Models without a price, and models and judges with an answer whose cost is not known."""
         prices = self.run.prices or {}
@@ -227,6 +233,10 @@ class RunSummary:
         return tuple(
             sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
         )
+
+    def lost(self, model: str | None = None) -> int:
+        """Evaluations of this model, or of all, to which no usable answer came."""
+        return sum(n for key, n in self.counts.lost.items() if model in (None, key.model_key))
 
     def model_tally(self, model: str) -> ModelTally:
         """How the evaluations of one model stand, as gates judge it."""
@@ -297,7 +307,8 @@ def _asking(outcome: EvaluationOutcome) -> Asking:
     )
 
 
-def _group(outcome: EvaluationOutcome) -> Group:
+def group_of(outcome: EvaluationOutcome) -> Group:
+    """What one finished evaluation adds to the groups that it belongs to."""
     accuracy = outcome.accuracy
     scored = outcome.status == "scored"
     return Group(

@@ -86,7 +86,7 @@ def finished_evaluations(
 ) -> Iterator[ReviewedEvaluation]:
     """Those evaluations that are finished, with their reviews, a window at a time.
 
-    `failures` are those that their dialect says failed, `unscored` those that have no score.
+    `failures` are those that were scored and have not passed, `unscored` those abandoned.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):

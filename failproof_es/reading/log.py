@@ -30,6 +30,7 @@ class LogFeeder:
 
     connection: Connection
     up_to: int | None = None
+    warning: str | None = None
 
     @property
     def source(self) -> Literal["log"]:
@@ -75,3 +76,11 @@ class LogFeeder:
                 self.connection, keys[start : start + WINDOW], up_to=self.up_to
             )
         ]
+
+    def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
+        """See `Feeder`. Reads the run's events until there are so many."""
+        outcomes = (
+            told(run, recorded)
+            for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)
+        )
+        return list(islice((each for each in outcomes if each.impossible is not None), limit))

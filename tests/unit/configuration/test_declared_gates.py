@@ -13,11 +13,11 @@ from failproof_es.declared_gates import DECLARED, ENTRY_POINT_GROUP
 from failproof_es.gates import judge_gates
 from failproof_es.problems import InvalidInput
 from tests.plugin_packages import install, look_again
+from tests.unit.summaries import summary_of
 
 SOURCE = """
 from failproof_es.declared_gates import DeclaredGate
 from failproof_es.tally import Group
-from tests.unit.summaries import summary_of
 
 GATE = DeclaredGate(
     "min_haiku", "Haikus.", lambda tally: tally.suites.get("haiku", Group()), "accuracy"
