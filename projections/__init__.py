@@ -2,16 +2,12 @@
 
 from projections.audit_trail import AuditTrail
 from projections.command_results import CommandResults
-from projections.cost import Cost
-from projections.progress import Progress
 from projections.protocol import Projection
 from projections.reviews import Reviews
 from projections.run_results import RunResults
 
 PROJECTIONS: tuple[Projection, ...] = (
     RunResults(),
-    Progress(),
-    Cost(),
     AuditTrail(),
     CommandResults(),
     Reviews(),
