@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -162,7 +163,7 @@ class Runs:
         )
 
     def _write_plan(self, cursor: Cursor, run_id: UUID, event: CasesPlanned, position: int) -> None:
-        prompts = [prompt_id(digest) for digest in event.digests]
+        prompts = prompts_of(event.digests)
         cursor.execute(sql_file("run_results_plan"), (run_id, position, prompts))
         new = cursor.rowcount
         row = cursor.execute(
@@ -170,7 +171,7 @@ class Runs:
             "WHERE prompt_id = ANY (%s) AND position < %s AND NOT spoiled",
             (prompts, position),
         ).fetchone()
-        if new != len(prompts) or row != (len(prompts),):
+        if (new, row) != (len(event.digests), (len(event.digests),)):
             self.untold.add(run_id)  # a case stands twice in the plan, or not in the log
 
     def finish(self, cursor: Cursor, touched: Sequence[tuple[UUID, int]]) -> None:
@@ -198,3 +199,12 @@ def repetitions_of(started: RunStarted) -> int | None:
     execution: Any = started.configuration.get("execution")
     times = execution.get("repetitions") if isinstance(execution, dict) else None
     return times if isinstance(times, int) else None
+
+
+def prompts_of(digests: Iterable[str]) -> list[UUID]:
+    """The streams of the cases with these digests, of those that are digests."""
+    found = []
+    for digest in digests:
+        with suppress(ValueError):
+            found.append(prompt_id(digest))
+    return found

@@ -62,14 +62,12 @@ def told_by(rows: Iterable[RecordedEvent]) -> Told:
     return Told(history)
 
 
-def key_of(stream: UUID, history: Iterable[Event]) -> EvaluationKey | None:
-    """Which evaluation this is the stream of, as one of its events says."""
-    for event in history:
-        if isinstance(event, EvaluationEvent) and event.run_id is not None:
-            key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
-            if key.evaluation_id == stream:
-                return key
-    return None
+def key_of(stream: UUID, event: Event) -> EvaluationKey | None:
+    """Which evaluation this is the stream of, where the event is one of its events."""
+    if not isinstance(event, EvaluationEvent) or event.run_id is None:
+        return None
+    key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
+    return key if key.evaluation_id == stream else None
 
 
 def follow_references(connection: Connection, found: Sequence[tuple[Told, int]]) -> list[Told]:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import Case, operations_id, prompt_id, review_id
+from failproof_es.case import Case, operations_id, review_id
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
@@ -26,7 +26,7 @@ from failproof_es.outcome import Prices, outcome_of
 from projections.counters import Change, save
 from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.protocol import Cursor, Fact, exact_text, sql_file, visible
-from projections.runs_taken_in import RUN_TOPICS, Runs
+from projections.runs_taken_in import RUN_TOPICS, Runs, prompts_of
 from projections.streams import (
     Stretch,
     Told,
@@ -159,7 +159,7 @@ def _astray(others: Streams) -> list[Fact]:
         for fact in facts:
             event = fact.event
             if isinstance(event, PromptStored):
-                at_home = stream == prompt_id(event.digest)
+                at_home = stream in prompts_of([event.digest])
             elif isinstance(event, Reviewed):
                 at_home = stream == review_id(event.evaluation_id)
             elif isinstance(event, OperationEvent):
@@ -203,16 +203,16 @@ def _touched(
             before[stretch.stream] = told_by(r for r in rows if r.position < stretch.first)
     found, unplaced = [], []
     for stream, facts in streams.items():
-        events = [each.event for each in facts if each.event is not None]
         known = stored.get(stream)
-        key = known.key if known else key_of(stream, (*now[stream].history, *events))
-        if key is None:
-            unplaced.extend(facts)
-            continue
-        first = known.first_position if known else facts[0].position
-        found.append(
-            _Touched(stream, first, facts[-1].position, now[stream], before.get(stream), key)
-        )
+        first, key = (known.first_position, known.key) if known else (0, None)
+        for fact in facts if known is None else ():
+            if fact.event is not None and (key := key_of(stream, fact.event)) is not None:
+                first = fact.position
+                break
+            unplaced.append(fact)
+        if key is not None:
+            told, earlier = now[stream], before.get(stream)
+            found.append(_Touched(stream, first, facts[-1].position, told, earlier, key))
     return _with_sources(cursor, found, stored), unplaced
 
 

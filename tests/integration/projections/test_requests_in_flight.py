@@ -16,7 +16,6 @@ from failproof_es.evaluation import EvaluationKey, fold
 from failproof_es.events import VOIDS_ANSWER, Event
 from failproof_es.store.mapper import encode
 from failproof_es.store.store import Store
-from projections.progress import Progress
 from projections.protocol import Fact
 from projections.relations import LIVE, enter
 from projections.runner import prepare
