@@ -48,19 +48,30 @@ def read_batch(
         rows = cursor.fetchall()
     if not rows:
         return None
-    facts = [_fact(*row) for row in rows if row[-1] is not None]
+    ids: dict[str, UUID] = {}
+    facts = [_fact(ids, *row) for row in rows if row[-1] is not None]
     return Batch(len(rows), rows[-1][0], facts)
 
 
 def _fact(
-    position: int, stream_id: str, version: int, topic: str, run_id: str | None, state: bytes
+    ids: dict[str, UUID],
+    position: int,
+    stream_id: str,
+    version: int,
+    topic: str,
+    run_id: str | None,
+    state: bytes,
 ) -> Fact:
-    stream = UUID(stream_id)
+    """The row as a fact. `ids` holds each UUID once: equal ones are then compared at once."""
+    stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
         payload = payload_of(topic, state, stream_id, version)
-        event = EVENTS[topic].model_validate(
-            {**payload, "originator_id": stream, "originator_version": version}
-        )
+        said = {**payload, "originator_id": stream, "originator_version": version}
+        for name in ("run_id", "prompt_id"):
+            text = said.get(name)
+            if type(text) is str:
+                said[name] = ids.get(text) or ids.setdefault(text, UUID(text))
+        event = EVENTS[topic].model_validate(said)
     except (ValueError, TypeError, AttributeError, MapperDeserialisationError):
         pass
     else:

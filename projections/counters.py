@@ -16,7 +16,6 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import Case
 from failproof_es.costs import Spent, answer_cost
 from failproof_es.events import Event, ResponseReceived
 from failproof_es.outcome import EvaluationOutcome, Prices
@@ -25,6 +24,14 @@ from projections.outcome_rows import TOKENS
 from projections.protocol import Cursor, visible
 
 _EXACT = Context(prec=2_000, traps=[Inexact])
+
+
+class GroupWords(NamedTuple):
+    """What of a case decides in which group it is counted."""
+
+    suite_id: str
+    category: str | None
+    severity: str | None
 
 
 class UsageKey(NamedTuple):
@@ -56,7 +63,7 @@ class Change:
         self,
         outcome: EvaluationOutcome,
         history: Sequence[Event],
-        case: Case,
+        case: GroupWords,
         prices: Prices,
         times: int = 1,
     ) -> None:

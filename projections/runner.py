@@ -242,11 +242,18 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def _chosen(names: Sequence[str], projections: Sequence[Projection]) -> list[Projection]:
-    known = {projection.name for projection in projections}
+    known = names_known(projections)
     for name in names:
         if name not in known:
             raise UnknownProjection(name, projections)
-    return [p for p in projections if not names or p.name in names]
+    wanted = {known[name] for name in names}
+    return [p for p in projections if not names or p.name in wanted]
+
+
+def names_known(projections: Sequence[Projection] = PROJECTIONS) -> dict[str, str]:
+    """The projection that each name means: its own name, or that of one that it took over."""
+    own = {each.name: each.name for each in projections}
+    return {old: p.name for p in projections for old in getattr(p, "replaces", ())} | own
 
 
 def _replaced(projections: Sequence[Projection]) -> list[str]:

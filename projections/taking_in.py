@@ -12,7 +12,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import Case, operations_id, review_id
+from failproof_es.case import operations_id, review_id
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
@@ -23,7 +23,7 @@ from failproof_es.events import (
     Reviewed,
 )
 from failproof_es.outcome import Prices, outcome_of
-from projections.counters import Change, save
+from projections.counters import Change, GroupWords, save
 from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.protocol import Cursor, Fact, exact_text, sql_file, visible
 from projections.runs_taken_in import RUN_TOPICS, Runs, prompts_of
@@ -59,7 +59,7 @@ class _Touched(NamedTuple):
 
 class _Prompt(NamedTuple):
     position: int
-    case: Case
+    case: GroupWords
 
 
 def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
@@ -312,9 +312,7 @@ def _prompts(cursor: Cursor, wanted: Iterable[UUID]) -> dict[UUID, _Prompt]:
     return {
         prompt: _Prompt(
             position,
-            Case.model_construct(
-                suite_id=exact_text(suite), category=_exact(category), severity=_exact(severity)
-            ),
+            GroupWords(exact_text(suite), _exact(category), _exact(severity)),
         )
         for prompt, position, suite, category, severity in cursor
     }
