@@ -16,9 +16,9 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.costs import Spent, answer_cost
+from failproof_es.costs import Prices, Spent, answer_cost
 from failproof_es.events import Event, ResponseReceived
-from failproof_es.outcome import EvaluationOutcome, Prices
+from failproof_es.outcome import EvaluationOutcome
 from failproof_es.summary import RunCounts
 from projections.outcome_rows import TOKENS
 from projections.protocol import Cursor, visible

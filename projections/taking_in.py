@@ -13,6 +13,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.case import operations_id, review_id
+from failproof_es.costs import Prices
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
@@ -22,7 +23,7 @@ from failproof_es.events import (
     PromptStored,
     Reviewed,
 )
-from failproof_es.outcome import Prices, outcome_of
+from failproof_es.outcome import EvaluationOutcome, outcome_of
 from projections.counters import Change, GroupWords, save
 from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.protocol import Cursor, Fact, exact_text, sql_file, visible
@@ -289,7 +290,7 @@ def _take_evaluations(
     save(cursor, changes)
 
 
-def _outcome(key: EvaluationKey, told: Told, prices: Prices) -> Any:
+def _outcome(key: EvaluationKey, told: Told, prices: Prices) -> EvaluationOutcome:
     return outcome_of(key, told.history, prices, carried_over=told.carried_over, broken=told.broken)
 
 

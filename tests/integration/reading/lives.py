@@ -15,6 +15,7 @@ from failproof_es.case import Case, Turn, prompt_id, review_id
 from failproof_es.evaluation import AWAITING_REVIEW, EvaluationKey
 from failproof_es.events import (
     CarriedOver,
+    CaseSkipped,
     CasesPlanned,
     Classified,
     Counts,
@@ -86,7 +87,7 @@ class Life:
         self.number = number
         self.source = source
         cases = [self._case(n) for n in range(self.chance.randint(1, 4))]
-        self.cases = source.cases if source else cases
+        self.cases: list[Case] = source.cases if source else cases
         if source:
             self.models, self.repetitions = source.models, source.repetitions
         digests = [case.digest() for case in self.cases]
@@ -143,7 +144,10 @@ class Life:
         ]
 
     def _plan(self) -> list[Event]:
-        head = lambda version: self._head(version, self.run_id, self.run_id)  # noqa: E731
+
+        def head(version: int) -> dict[str, Any]:
+            return self._head(version, self.run_id, self.run_id)
+
         snapshots = [ModelSnapshot(key=m, provider="openai", model=m) for m in self.models]
         judges = [ModelSnapshot(key=j, provider="openai", model=j) for j in self.judges]
         digests = tuple(case.digest() for case in self.cases)
@@ -158,13 +162,15 @@ class Life:
             ),
             CasesPlanned(**head(2), chunk=0, digests=digests),
         ]  # fmt: skip
+        if self.chance.random() < 0.2:
+            events.append(CaseSkipped(**head(3), path="p", line=1, field=None, why="odd"))
         if self.chance.random() < 0.8:
             priced = [
                 ModelPrices(model_key=key, source="s", rates=self.chance.choice(RATES))
                 for key in (*self.models, *self.judges)
                 if self.chance.random() < 0.9
             ]
-            events.append(PricesRecorded(**head(3), models=tuple(priced)))
+            events.append(PricesRecorded(**head(len(events) + 1), models=tuple(priced)))
         return events
 
     def _drive(self, planned: int) -> list[Event]:
