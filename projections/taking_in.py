@@ -65,10 +65,10 @@ class _Prompt(NamedTuple):
 
 def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
     """Take in the next events, in order."""
-    streams: dict[UUID, list[Fact]] = {}
+    by_stream: dict[str, list[Fact]] = {}
     for fact in facts:
-        stream = UUID(fact.stream_id) if fact.event is None else fact.event.originator_id
-        streams.setdefault(stream, []).append(fact)
+        by_stream.setdefault(fact.stream_id, []).append(fact)
+    streams = {UUID(stream): found for stream, found in by_stream.items()}
     stored = _stored(cursor, streams)
     runs = Runs.of(cursor, streams)
     of_runs, of_evaluations, others = _sorted(streams, stored, runs.known)
