@@ -58,7 +58,8 @@ class Group:
         self.passed += times * other.passed
         self.failed += times * other.failed
         self.measured += times * other.measured
-        self.accuracy_sum += times * other.accuracy_sum
+        if other.accuracy_sum:  # fractions are slow to add
+            self.accuracy_sum += other.accuracy_sum if times == 1 else times * other.accuracy_sum
         for name, count in other.classes.items():
             self.classes[name] += times * count
 

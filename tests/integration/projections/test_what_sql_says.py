@@ -33,7 +33,8 @@ def a_run(dialect: str, histories: Sequence[Sequence[Event]]) -> list[Event]:
     run = uuid4()
     cases = [
         Case(dialect=dialect, case_id=f"{n}", suite_id="s",
-             turns=(Turn(role="user", content=f"{n} {run}"),))
+             turns=(Turn(role="user", content=f"{n} {run}"),),
+             document={"prompt": "", "expected_command": ""})
         for n, _ in enumerate(histories)
     ]  # fmt: skip
     digests = tuple(case.digest() for case in cases)
