@@ -144,8 +144,8 @@ def _rebuild(evaluations: int) -> tuple[float, float]:
 
 def _write_at_pace(store: Store, evaluations: int, events_per_s: int) -> int:
     """Write with 100 evaluations in flight, as a run does; return how many events."""
-    events, cases = begun(evaluations, RUN)
-    store.log.events.put(events)
+    plan, cases = begun(evaluations, RUN)
+    store.log.events.put(plan)
     prompts = iter(cases)
     written = 0
     began = time.perf_counter()

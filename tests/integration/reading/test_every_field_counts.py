@@ -93,13 +93,14 @@ def test_a_column_or_counter_that_is_left_out_is_found(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unnoticed = []
-    whole = rows_module.outcome_of_row
+    whole = vars(rows_module)["outcome_of_row"]
     for name in COLUMNS:
         place = COLUMNS.index(name)
 
         def without(columns: Any, place: int = place) -> EvaluationOutcome:
             row = OutcomeRow(*columns)
-            return whole([*row[:place], other(row[place]), *row[place + 1 :]])
+            told: EvaluationOutcome = whole([*row[:place], other(row[place]), *row[place + 1 :]])
+            return told
 
         monkeypatch.setattr(rows_module, "outcome_of_row", without)
         if not recorded.found() and name not in NOT_TOLD:
@@ -135,7 +136,7 @@ def test_a_column_or_counter_that_is_left_out_is_found(
 def test_what_is_not_kept_of_a_run_is_found(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, nothing, unnoticed = rows_module.run_of, Run(), []
+    whole, nothing, unnoticed = vars(rows_module)["run_of"], Run(), list[str]()
     for each in fields(Run):
 
         def without(document: str, name: str = each.name) -> Run:
