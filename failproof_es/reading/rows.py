@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from failproof_es.costs import Spent, Tokens
 from failproof_es.engine.recorded import with_prices
 from failproof_es.engine.reviews import standing
 from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import ModelPrices
 from failproof_es.outcome import EvaluationOutcome
 from failproof_es.reading.log import LogFeeder
 from failproof_es.run import Run
@@ -45,6 +46,7 @@ _LISTED = (
     "LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told "
     "WHERE l.run_number < %s ORDER BY l.run_number DESC LIMIT %s"
 )
+_PRICES = "SELECT run_id, model_key, prices FROM failproof.price_list WHERE run_id = ANY (%s)"
 _BEYOND = 2**63 - 1
 
 
@@ -83,13 +85,13 @@ class RowFeeder:
             return self._summaries([run])[0]
 
     def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
-        """See `Feeder`. Three queries for every hundred runs."""
+        """See `Feeder`. As many queries for a hundred runs as for one."""
         left, before = limit, _BEYOND
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
             with _one_moment(self.connection):
                 rows = self.connection.execute(_LISTED, (before, page)).fetchall()
-                runs = [self._listed(run_id, told) for run_id, _, told in rows]
+                runs = self._listed([(run_id, told) for run_id, _, told in rows])
                 found = self._summaries(runs)
             yield from found
             if len(rows) < page:
@@ -115,10 +117,19 @@ class RowFeeder:
             for key in keys
         ]
 
-    def _listed(self, run_id: UUID, told: str | None) -> Run:
-        if told is None:
-            return self._log.run(run_id)
-        return with_prices(self.connection, run_of(told))
+    def _listed(self, told: Sequence[tuple[UUID, str | None]]) -> list[Run]:
+        """These runs, with their prices: those of older ones stand beside the log."""
+        runs = [self._log.run(each) if said is None else run_of(said) for each, said in told]
+        older = [run.started.originator_id for run in runs if run.prices is None]
+        prices: dict[UUID, dict[str, ModelPrices]] = {each: {} for each in older}
+        for run_id, key, said in self.connection.execute(_PRICES, (older,)) if older else ():
+            prices[run_id][key] = ModelPrices.model_validate(said)
+        return [
+            run
+            if run.prices is not None
+            else replace(run, prices=prices[run.started.originator_id])
+            for run in runs
+        ]
 
     def _summaries(self, runs: Sequence[Run]) -> list[RunSummary]:
         ids = [run.started.originator_id for run in runs]

@@ -140,7 +140,8 @@ def test_what_is_not_kept_of_a_run_is_found(
     for each in fields(Run):
 
         def without(document: str, name: str = each.name) -> Run:
-            return replace(whole(document), **{name: getattr(nothing, name)})
+            told: Run = replace(whole(document), **{name: getattr(nothing, name)})
+            return told
 
         monkeypatch.setattr(rows_module, "run_of", without)
         if not recorded.found():
