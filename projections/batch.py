@@ -49,11 +49,11 @@ def read_batch(
     if not rows:
         return None
     ids: dict[str, UUID] = {}
-    facts = [_fact(ids, *row) for row in rows if row[-1] is not None]
+    facts = [fact_of(ids, *row) for row in rows if row[-1] is not None]
     return Batch(len(rows), rows[-1][0], facts)
 
 
-def _fact(
+def fact_of(
     ids: dict[str, UUID],
     position: int,
     stream_id: str,
