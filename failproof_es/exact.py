@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 
-@lru_cache(maxsize=1_000)
+@lru_cache(maxsize=4_096)
 def exact(number: float) -> Fraction:
     """The number as it is written in decimals. Raises `ValueError` of what is no number."""
     return Fraction(repr(float(number)))

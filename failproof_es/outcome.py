@@ -210,11 +210,12 @@ def outcome_of(
     state, possible, contradiction = folded or Folded.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    answers = [each for each in possible if isinstance(each, ResponseReceived)]
+    answers = [each for each in possible if type(each) is ResponseReceived]
+    requests = [each for each in possible if type(each) is RequestSent]
     own = () if carried_over is not None else answers
     replies = [each for each in answers if each.purpose == "target"]
     streamed = [each for each in replies if each.first_token_ms is not None]
-    errors = tuple(_seen(each) for each in possible if isinstance(each, ErrorRecorded))
+    errors = tuple(_seen(each) for each in possible if type(each) is ErrorRecorded)
     error_kind, error_message = _last_error(possible, state)
     response = state.response
     return EvaluationOutcome(
@@ -230,9 +231,9 @@ def outcome_of(
         source_evaluation_id=None if carried_over is None else carried_over.source_evaluation_id,
         started_at=state.started_at,
         finished_at=state.finished_at,
-        requests=sum(isinstance(each, RequestSent) for each in possible),
-        retries=sum(isinstance(each, RequestSent) and each.attempt > 1 for each in possible),
-        lost_attempts=sum(isinstance(each, AttemptLost) for each in possible),
+        requests=len(requests),
+        retries=sum([each.attempt > 1 for each in requests]),
+        lost_attempts=sum([type(each) is AttemptLost for each in possible]),
         in_flight=state.in_flight is not None,
         errors=errors,
         error_kind=error_kind,

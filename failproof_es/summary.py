@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import ceil
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from failproof_es.case import Case
 from failproof_es.costs import Spent, priced
 from failproof_es.events import Counts
 from failproof_es.exact import exact
@@ -27,6 +26,19 @@ SIGNIFICANT_DIGITS = 3
 """Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
 
 
+class Grouped(Protocol):
+    """What of a case decides in which group it is counted."""
+
+    @property
+    def suite_id(self) -> str: ...
+
+    @property
+    def category(self) -> str | None: ...
+
+    @property
+    def severity(self) -> str | None: ...
+
+
 class GroupKey(NamedTuple):
     """What the evaluations of a group have in common."""
 
@@ -36,7 +48,7 @@ class GroupKey(NamedTuple):
     severity: str | None
 
     @classmethod
-    def of(cls, model_key: str, case: Case) -> GroupKey:
+    def of(cls, model_key: str, case: Grouped) -> GroupKey:
         """The group of an evaluation of this case by this model."""
         return cls(model_key, case.suite_id, case.category, case.severity)
 
@@ -108,7 +120,7 @@ class RunCounts:
     impossible: int = 0
     """Evaluations whose record cannot be true or be read."""
 
-    def add(self, outcome: EvaluationOutcome, case: Case, times: int = 1) -> None:
+    def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
         """Count one evaluation of this case as it stands; with -1 take it out again."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":

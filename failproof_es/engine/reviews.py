@@ -131,7 +131,11 @@ def standing_of(
 
 
 def _stands(reviews: Sequence[Reviewed]) -> str:
-    last = {review.reviewer: review.verdict for review in reviews}
+    return standing({review.reviewer: review.verdict for review in reviews})
+
+
+def standing(last: Mapping[str, str]) -> str:
+    """What people have come to, by the last word of each."""
     said = set(last.values())
     return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 

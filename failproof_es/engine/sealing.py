@@ -33,7 +33,7 @@ class HashedRow:
         return self.row.position
 
     def event(self) -> Event:
-        """The event. Raises `UnreadableEvent` or `MapperDeserialisationError` where it is none."""
+        """The event. Raises `UnreadableEvent` or `UnreadableState` where it is none."""
         row = self.row
         if row.trouble is not None:
             raise UnreadableEvent(f"the event at {row} cannot be read: {row.trouble}")

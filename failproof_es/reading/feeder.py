@@ -25,7 +25,7 @@ class Feeder(Protocol):
 
     @property
     def warning(self) -> str | None:
-        """Why it is not the projections that are read, though they were meant; for people."""
+        """Why something slower is read than was wanted: to be told to whoever asked."""
 
     def run(self, run_id: UUID) -> Run:
         """What the run's own stream says. Raises `InvalidInput` where it has not begun."""

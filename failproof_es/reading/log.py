@@ -31,6 +31,7 @@ class LogFeeder:
     connection: Connection
     up_to: int | None = None
     warning: str | None = None
+    """Why the log is read, where the projections were wanted."""
 
     @property
     def source(self) -> Literal["log"]:
