@@ -33,15 +33,23 @@ class EntryPoints(Generic[T]):
 
     `noun` is what one is called in a sentence. `fault` says what is wrong with one that was
     loaded under a name, or `None`; `remedy` is where its author finds what it has to be.
+    `ours` says that this program offers some itself, so that it is installed badly without any.
     """
 
     def __init__(
-        self, group: str, noun: str, fault: Callable[[T, str], str | None], remedy: str
+        self,
+        group: str,
+        noun: str,
+        fault: Callable[[T, str], str | None],
+        remedy: str,
+        *,
+        ours: bool = True,
     ) -> None:
         self.group = group
         self._noun = noun
         self._fault = fault
         self._remedy = remedy
+        self._ours = ours
         self._offers: dict[str, list[_Offer]] | None = None
         self._loaded: dict[str, T] = {}
 
@@ -117,7 +125,7 @@ class EntryPoints(Generic[T]):
         known = self.names()
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        if not any(map(_is_ours, self._found().values())):
+        if self._ours and not any(map(_is_ours, self._found().values())):
             hint = f"install {_OURS} again: what is installed is older than its code; "
         return InvalidInput.because(
             f"there is no {self._noun} {name!r}",

@@ -60,7 +60,7 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 SCORERS: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "scorer", _fault, "see docs/extending.md for what a scorer has"
+    ENTRY_POINT_GROUP, "scorer", _fault, "see docs/extending.md for what a scorer has", ours=False
 )
 """Every scorer that can be named. Imported when it is."""
 

@@ -58,8 +58,8 @@ def test_a_payload_that_no_engine_wrote_is_told_as_far_as_it_goes(
 def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
     assert set(OBSERVED) == {
         "RunStarted", "CarriedOver", "RequestSent", "ResponseReceived", "ErrorRecorded",
-        "AttemptLost", "Classified", "Scored", "EvaluationAbandoned", "LimitChanged",
-        "RunCompleted", "RunFailed",
+        "AttemptLost", "Classified", "Judged", "Scored", "EvaluationAbandoned", "LimitChanged",
+        "PricesRecorded", "RunCompleted", "RunFailed",
     }  # fmt: skip
     assert set(FINAL) == {"Scored", "EvaluationAbandoned", "CarriedOver"}
     assert AuditTrail.topics == {kind.__name__ for kind in AUDITED.values()}

@@ -124,11 +124,7 @@ class _Sum:
 
 
 def _passed(evaluation: Evaluation) -> bool:
-    return (
-        evaluation.score is not None
-        and evaluation.classification is not None
-        and evaluation.classification.primary == "pass"
-    )
+    return evaluation.score is not None and evaluation.score.passed is True
 
 
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:

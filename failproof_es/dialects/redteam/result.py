@@ -64,7 +64,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 def outcome_of(evaluation: Evaluation) -> Outcome:
     """What became of it."""
     if evaluation.score is not None:
-        return "passed" if evaluation.score.scores["accuracy"] == 1.0 else "failed"
+        return "passed" if evaluation.score.passed else "failed"
     if awaits_review(evaluation):
         return "awaiting_review"
     return "unfinished" if evaluation.abandoned is None else "unscored"
