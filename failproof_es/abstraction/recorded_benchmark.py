@@ -18,10 +18,10 @@ from failproof_es.engine.recorded import (
     read_chunk,
     read_evaluations,
     read_run,
-    recorded_evaluations,
 )
 from failproof_es.evaluation import Evaluation, EvaluationKey
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.run import Run, place_in_plan
 from failproof_es.store.reader import resolve_run
 from failproof_es.store.store import Store
@@ -114,8 +114,8 @@ class RecordedBenchmark:
     def results(self) -> Iterator[Result]:
         """Every result in plan order, the first with `result_id` 1."""
         with self.store.connect() as connection:
-            evaluations = recorded_evaluations(connection, self.run)
-            for result_id, recorded in enumerate(evaluations, 1):
+            run = RecordedRun.read(connection, self.run_id)
+            for result_id, recorded in enumerate(run.evaluations(), 1):
                 yield result_of(
                     recorded.case, recorded.state(), recorded.key, result_id, self.number
                 )
