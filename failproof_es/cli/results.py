@@ -22,8 +22,10 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
+from failproof_es.dialects.scorers import names_of_scorers
+from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.engine.reviews import standing_of, standing_told
-from failproof_es.evaluation import awaits_review
+from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
 
@@ -37,6 +39,7 @@ _COLUMNS = (
     Column("accuracy", "accuracy", right=True),
     Column("answer", "answer"),
 )
+_COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COLUMNS[-1])
 
 
 @click.command(cls=Command)
@@ -50,15 +53,20 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
     """Print the results of RUN, in plan order.
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
-    table shows the first line of each answer. A shape of whole runs, such as
-    evaluation-result of the command dialect, gives one object for each model, or a summary;
-    as JSON a list, or that object where there is one alone.
+    table shows the first line of each answer, and the numbers that scorers added. A shape of
+    whole runs, such as evaluation-result of the command dialect, gives one object for each
+    model, or a summary; as JSON a list, or that object where there is one alone.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read(connection, resolve_run(connection, run))
-        whole = run_shape_of(recorded.started.dialect, shape)
-        if whole is None:  # refused before anything is written or printed
-            shape_of(recorded.started.dialect, shape)
+        whole = None
+        if shape is not None or output_format is not Format.TABLE:
+            # What can't be had is refused before anything is written or printed. The table is
+            # read from the record alone: no dialect is needed for it.
+            require_dialect(recorded.started)
+            whole = run_shape_of(recorded.started.dialect, shape)
+            if whole is None:
+                shape_of(recorded.started.dialect, shape)
         if junit is not None:
             write_junit(store, [recorded], junit)
         if output_format is Format.TABLE and whole is not None:
@@ -66,7 +74,8 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
                 for line in whole.lines(result):
                     click.echo(one_line(line))
         elif output_format is Format.TABLE:
-            print_table(_table_rows(recorded), _COLUMNS)
+            added = bool(names_of_scorers(recorded.started.configuration))
+            print_table(_table_rows(recorded), _COLUMNS_WITH_ADDED if added else _COLUMNS)
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
@@ -89,6 +98,7 @@ def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
             "model": recorded.key.model_key,
             "class": state.classification.primary if state.classification else None,
             "accuracy": state.score.scores.get("accuracy") if state.score else None,
+            "added": _added(state),
             "answer": None,
         }
         if awaits_review(state):
@@ -100,6 +110,14 @@ def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
         elif state.replies:
             row["answer"] = first_line(state.replies[-1].text)
         yield row
+
+
+def _added(state: Evaluation) -> str | None:
+    """The numbers that scorers added, each with its name."""
+    if state.score is None:
+        return None
+    numbers = ((name, state.score.scores[name]) for name in state.score.graders)
+    return ", ".join(f"{name} {value:.4g}" for name, value in numbers) or None
 
 
 def first_line(text: str) -> str:

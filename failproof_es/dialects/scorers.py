@@ -60,7 +60,11 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 SCORERS: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "scorer", _fault, "see docs/extending.md for what a scorer has"
+    ENTRY_POINT_GROUP,
+    "scorer",
+    _fault,
+    "see docs/extending.md for what a scorer has",
+    some_are_ours=False,
 )
 """Every scorer that can be named. Imported when it is."""
 
@@ -94,9 +98,14 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
 
 def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
     """The versions of the packages that offer a configuration's scorers, by package."""
-    named = (configuration.get("grading") or {}).get("scorers") or ()
-    packages = (SCORERS.package_of(_written(each)[0]) for each in named)
+    packages = map(SCORERS.package_of, names_of_scorers(configuration))
     return dict(package for package in packages if package is not None)
+
+
+def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
+    """The names of a configuration's scorers, installed or not."""
+    named = (configuration.get("grading") or {}).get("scorers") or ()
+    return [_written(each)[0] for each in named]
 
 
 def scoring_waits(scorers: Sequence[Scorer]) -> bool:

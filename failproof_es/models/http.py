@@ -255,8 +255,7 @@ class HttpProvider(ABC):
         if reply.status in (401, 403):
             variable = self.model.api_key_env
             raise InvalidInput.because(
-                f"model {self.model.model}: {self.base_url} refuses the key "
-                f"(HTTP {reply.status})",
+                f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",
                 remedy=f"check the key in {variable}"
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",

@@ -1,4 +1,4 @@
-"""The package in `docs/examples/plugin` is installed, used to the end, and missed where it is gone."""
+"""The package in `docs/examples/plugin`: installed, used to the end, missed where it is gone."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import time
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import environment, kill_group
-from tests.example_plugin import EXAMPLE, KEY, NAME, Environment, configuration, made, questions
-from tests.example_plugin import version as version_of_example
-from tests.example_plugin import without
+from tests.example_plugin import (
+    EXAMPLE,
+    KEY,
+    Environment,
+    configuration,
+    made,
+    questions,
+    without,
+)
 
 QUESTIONS = 30
 

@@ -2,7 +2,10 @@
 
 from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
 
-LINE = '{"quiz": "q", "question_id": "a", "question": "2 + 2?", "choices": ["4", "5"], "answer": "A"}\n'
+LINE = (
+    '{"quiz": "q", "question_id": "a", "question": "What is 2 + 2, the sum of them?", '
+    '"choices": ["4", "5"], "answer": "A"}\n'
+)
 
 
 class TestQuiz(DialectContract):
@@ -10,7 +13,12 @@ class TestQuiz(DialectContract):
     good = {"quiz.jsonl": LINE}
     cases = 1
     defective = (
-        Defective("quiz.jsonl", LINE + LINE.replace('"2 + 2?"', "4"), 2, "question"),
+        Defective(
+            "quiz.jsonl",
+            LINE + LINE.replace('"What is 2 + 2, the sum of them?"', "4"),
+            2,
+            "question",
+        ),
         Defective("quiz.jsonl", LINE.replace('"a"', '""'), 1, "question_id"),
         Defective("quiz.jsonl", LINE.replace('["4", "5"]', '["4"]'), 1, "choices"),
         Defective("quiz.jsonl", LINE.replace('"A"', '"C"'), 1, "answer"),
