@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -142,8 +143,11 @@ def _with(
     classification: Classification,
 ) -> Score | Failure:
     said = f"{scorer.name} {scorer.version}"
+    # Copies: what a scorer changes of what it is given must not show anywhere else.
+    given = case.model_copy(deep=True)
+    classified = replace(classification, details=deepcopy(classification.details))
     try:
-        numbers = _named(scorer.name, scorer.score(case, transcript, classification))
+        numbers = _named(scorer.name, scorer.score(given, transcript, classified))
     except Exception as error:  # whatever a foreign package's code may raise
         return Failure(SCORER_FAILED, f"{said}: {type(error).__name__}: {error}")
     if taken := sorted(score.scores.keys() & numbers.keys()):
