@@ -26,6 +26,7 @@ from tests.example_plugin import (
 )
 
 QUESTIONS = 30
+pytestmark = pytest.mark.slow
 Done = subprocess.CompletedProcess[str]
 
 
@@ -83,7 +84,6 @@ def killed_in_the_middle(store: Store, folder: Path, installed: Environment) -> 
     assert 5 <= len(events(store, "Scored")) < 2 * QUESTIONS
 
 
-@pytest.mark.slow
 def test_it_is_used_from_validate_to_the_evidence_and_missed_where_it_is_needed(
     store: Store, tmp_path: Path, installed: Environment
 ) -> None:
@@ -151,14 +151,18 @@ def test_it_is_used_from_validate_to_the_evidence_and_missed_where_it_is_needed(
     assert f"{NAME} {version()}" in ok("show", "1")
     ok("verify")
     ok("evidence", "export", "1", "-o", "with.evidence")
+    ok("ledger", "key", "-o", "log.pub")
+    ok("evidence", "verify", "with.evidence", "--key", "log.pub", "--replay")
 
     # Without it: what needs no code of it works, the rest says what is missing.
     dialect = "the run needs the dialect 'quiz' (entry point group failproof_es.dialects)"
+    command: tuple[str, ...]
     for command in (
         ("replay", "1"),
         ("results", "1", "--format", "json"),
         ("report", "1", "--format", "json", "-o", "other.json"),
         ("resume", "1", "--retry-abandoned"),
+        ("evidence", "verify", "with.evidence", "--key", "log.pub", "--replay"),
     ):
         assert dialect in refused(*command), command
     said = refused("projections", "rebuild", "quiz_choices")
@@ -171,6 +175,7 @@ def test_it_is_used_from_validate_to_the_evidence_and_missed_where_it_is_needed(
     for command in (
         ("runs",), ("log", "1"), ("audit", "1"), ("verify",), ("projections", "rebuild"),
         ("projections", "status"), ("evidence", "export", "1", "-o", "without.evidence"),
+        ("evidence", "verify", "without.evidence", "--key", "log.pub"),
     ):  # fmt: skip
         ok(*command, by=gone)
     assert choices(store) == followed, "nobody took its tables away"
