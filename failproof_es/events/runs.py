@@ -206,7 +206,7 @@ class RunResumed(Event):
     who: str
     where: str
     code_version: str
-    packages: dict[str, str]
+    packages: dict[str, str] = {}
     """Versions of Python and of packages, as in `RunStarted`; empty where they were not recorded,
     as it was not before version 2."""
 
