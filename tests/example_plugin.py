@@ -98,11 +98,6 @@ def made(folder: Path) -> Environment:
     return found
 
 
-def without() -> Environment:
-    """The environment that these tests run in: the example is not installed there."""
-    return Environment(Path(sys.executable))
-
-
 def questions(count: int) -> bytes:
     """A file of the dialect with so many questions; every third is hard."""
     return b"".join(
