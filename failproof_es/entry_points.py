@@ -33,7 +33,8 @@ class EntryPoints(Generic[T]):
 
     `noun` is what one is called in a sentence. `fault` says what is wrong with one that was
     loaded under a name, or `None`; `remedy` is where its author finds what it has to be.
-    `ours` says that this program offers some itself, so that it is installed badly without any.
+    `some_are_ours` says that this program offers some itself: none means that it is older
+    installed than its code.
     """
 
     def __init__(
@@ -43,13 +44,13 @@ class EntryPoints(Generic[T]):
         fault: Callable[[T, str], str | None],
         remedy: str,
         *,
-        ours: bool = True,
+        some_are_ours: bool = True,
     ) -> None:
         self.group = group
         self._noun = noun
         self._fault = fault
         self._remedy = remedy
-        self._ours = ours
+        self._some_are_ours = some_are_ours
         self._offers: dict[str, list[_Offer]] | None = None
         self._loaded: dict[str, T] = {}
 
@@ -109,7 +110,7 @@ class EntryPoints(Generic[T]):
         offer = offers[0]
         try:
             loaded: T = offer.point.load()
-        except Exception as error:  # whatever the import of a foreign package may raise
+        except (Exception, SystemExit) as error:  # whatever the import of another's code may raise
             raise InvalidInput.because(
                 f"the {self._noun} {name!r} of the package {offer} can't be loaded: "
                 f"{type(error).__name__}: {error}",
@@ -125,7 +126,7 @@ class EntryPoints(Generic[T]):
         known = self.names()
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        if self._ours and not any(map(_is_ours, self._found().values())):
+        if self._some_are_ours and not any(map(_is_ours, self._found().values())):
             hint = f"install {_OURS} again: what is installed is older than its code; "
         return InvalidInput.because(
             f"there is no {self._noun} {name!r}",

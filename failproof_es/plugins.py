@@ -20,7 +20,7 @@ def plugin_fault(offered: Any, name: str, members: Sequence[str]) -> str | None:
     try:
         one = instance(offered)
         missing = [member for member in members if not hasattr(one, member)]
-    except Exception as error:  # whatever a foreign package's code may raise
+    except (Exception, SystemExit) as error:  # whatever a foreign package's code may raise
         return f"can't be made: {type(error).__name__}: {error}"
     if missing:
         return f"lacks {', '.join(missing)}"

@@ -7,13 +7,12 @@ beside them, in transactions of its own: whatever becomes of it, ours go on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from failproof_es.entry_points import EntryPoints
 from failproof_es.plugins import instance, plugin_fault
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from projections.protocol import Projection
 
 ENTRY_POINT_GROUP = "failproof_es.projections"
@@ -48,18 +47,21 @@ def ours() -> tuple[Projection, ...]:
     return tuple(instance(OFFERED.load(name)) for name in names)
 
 
-def installed() -> tuple[Projection, ...]:
-    """Ours, then those of other packages. Raises `InvalidInput` where one of them is broken."""
-    return (*ours(), *(instance(OFFERED.load(name)) for name in _theirs()))
-
-
 def usable_of_others() -> tuple[Projection, ...]:
     """Those of other packages that can be loaded."""
+    return others()[0]
+
+
+def others() -> tuple[tuple[Projection, ...], list[Problem]]:
+    """Those of other packages that can be loaded, and why the rest can't be."""
     found: list[Projection] = []
+    problems: list[Problem] = []
     for name in _theirs():
-        with suppress(InvalidInput):
+        try:
             found.append(instance(OFFERED.load(name)))
-    return tuple(found)
+        except InvalidInput as error:
+            problems += error.problems
+    return tuple(found), problems
 
 
 def _theirs() -> Iterator[str]:

@@ -11,12 +11,14 @@ import orjson
 from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
 from failproof_es.cli.as_of import as_of_option, position_of
 from failproof_es.cli.errors import ExitCode
-from failproof_es.cli.output import Column, Format, format_option, print_json, print_table
+from failproof_es.cli.output import Column, Format, format_option, print_json, print_table, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.show import show_run
 from failproof_es.engine import Difference, ReplayReport
 from failproof_es.engine import replay as replay_run
+from failproof_es.engine.plugins_of_run import other_versions
+from failproof_es.engine.recorded import read_run
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
 
@@ -53,6 +55,8 @@ def replay(run: str, as_of: str | None, output_format: Format) -> None:
                 recorded = RecordedRun.read(connection, run_id, position)
                 if output_format is Format.TABLE:
                     show_run(recorded, output_format)
+            for line in other_versions(read_run(connection, run_id).started):
+                say(f"remark: {line}")
         report = replay_run(store, run_id, as_of=position)
     if output_format is Format.TABLE:
         _print(report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +24,11 @@ from failproof_es.cli.reading import read_run
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
+from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
+from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.engine.reviews import standing_of, standing_told
 from failproof_es.history import ImpossibleHistory
+from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
 
@@ -40,6 +43,7 @@ _COLUMNS = (
     Column("accuracy", "accuracy", right=True),
     Column("answer", "answer"),
 )
+_COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COLUMNS[-1])
 
 
 @click.command(cls=Command)
@@ -74,18 +78,23 @@ def results(
     """Print the results of RUN, in plan order.
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
-    table shows the first line of each answer. A shape of whole runs, such as
-    evaluation-result of the command dialect, gives one object for each model, or a summary;
-    as JSON a list, or that object where there is one alone.
+    table shows the first line of each answer, and the numbers that scorers added. A shape of
+    whole runs, such as evaluation-result of the command dialect, gives one object for each
+    model, or a summary; as JSON a list, or that object where there is one alone.
 
     With --limit only so many evaluations of the plan are read, however many the run has. As
     JSON those that have not begun are left out.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)
-        whole = run_shape_of(recorded.started.dialect, shape)
-        if whole is None:  # refused before anything is written or printed
-            shape_of(recorded.started.dialect, shape)
+        whole = None
+        if shape is not None or output_format is not Format.TABLE:
+            # What can't be had is refused before anything is written or printed. The table is
+            # read from the record alone: no dialect is needed for it.
+            require_dialect(recorded.started)
+            whole = run_shape_of(recorded.started.dialect, shape)
+            if whole is None:
+                shape_of(recorded.started.dialect, shape)
         page = _Page(after or 0, limit)
         paged = after is not None or limit is not None
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
@@ -96,7 +105,9 @@ def results(
                 for line in whole.lines(result):
                     click.echo(one_line(line))
         elif output_format is Format.TABLE:
-            print_table(_table_rows(recorded, page), _COLUMNS)
+            scorers = names_of_scorers(recorded.started.configuration)
+            columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
+            print_table(_table_rows(recorded, page, scorers), columns)
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
@@ -166,7 +177,7 @@ def _command(after: int) -> str:
     return f"`{' '.join(words)}`"
 
 
-def _table_rows(run: RecordedRun, page: _Page) -> Iterator[dict[str, Any]]:
+def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     for planned in run.outcomes(**page._asdict()):
         outcome = planned.outcome
         if outcome.impossible is not None:
@@ -178,6 +189,7 @@ def _table_rows(run: RecordedRun, page: _Page) -> Iterator[dict[str, Any]]:
             "class": outcome.primary,
             "passed": outcome.passed,
             "accuracy": outcome.accuracy,
+            "added": _added(outcome, scorers),
             "answer": None,
         }
         if outcome.awaiting_review:
@@ -188,6 +200,16 @@ def _table_rows(run: RecordedRun, page: _Page) -> Iterator[dict[str, Any]]:
         elif outcome.answer is not None:
             row["answer"] = first_line(outcome.answer)
         yield row
+
+
+def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
+    """The numbers that these scorers added, each with its name."""
+    numbers = (
+        (name, value)
+        for name, value in outcome.scores.items()
+        if name.partition(BETWEEN)[0] in scorers
+    )
+    return ", ".join(f"{name} {value:.4g}" for name, value in numbers) or None
 
 
 def first_line(text: str) -> str:

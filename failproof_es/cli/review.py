@@ -22,8 +22,8 @@ from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.counting import counted
-from failproof_es.dialects import dialect_named
 from failproof_es.engine.identity import who
+from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.engine.recorded import read_evaluations
 from failproof_es.engine.reviews import (
     Only,
@@ -106,7 +106,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
-        dialect = dialect_named(recorded.started.dialect)
+        dialect = require_dialect(recorded.started)
         keys = [
             each.recorded.key
             for each in finished_evaluations(connection, recorded.evaluations(), only)
@@ -158,7 +158,7 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
         )
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
-        dialect = dialect_named(recorded.started.dialect)
+        dialect = require_dialect(recorded.started)
         chosen = (
             each
             for each in finished_evaluations(connection, recorded.evaluations(), only)

@@ -39,6 +39,7 @@ from failproof_es.costs import Tokens, tokens_told
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
+from failproof_es.engine.plugins_of_run import told_packages
 from failproof_es.engine.reviews import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
@@ -175,6 +176,7 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         "who": started.who,
         "where": started.where,
         "code_version": started.code_version,
+        "packages": started.packages,
         "dialect": started.dialect,
         "models": [model.model_dump() for model in started.models],
         "suites": [suite.model_dump() for suite in started.suites],
@@ -234,6 +236,7 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
+        **({"packages": "; ".join(packages)} if (packages := told_packages(started)) else {}),
         "models asked": _asked_for_people(started.models),
         **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": _evaluations_for_people(summary),

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.declared_gates import DECLARED
 from failproof_es.problems import Problems
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
@@ -141,6 +142,9 @@ def _unknown_key(
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return "is not a known key", f"did you mean `{close[0]}`?"
+    if location[:-1] == ("gates",):
+        install = f"for another one install its package (entry point group {DECLARED.group})"
+        return "is not a known key", f"known here: {', '.join(known)}; {install}"
     return "is not a known key", f"known here: {', '.join(known)}" if known else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -22,7 +23,8 @@ from failproof_es.problems import InvalidInput, Problem
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"
 """How an evaluation is abandoned whose scorer raises, or returns what no score can be."""
-_BETWEEN = ":"
+BETWEEN = ":"
+"""Stands between a scorer's name and that of one of several numbers."""
 _LONGEST_NAME = 100
 
 
@@ -56,11 +58,15 @@ class Scorer(Protocol):
 def _fault(offered: Any, name: str) -> str | None:
     if fault := plugin_fault(offered, name, ("name", "version", "score")):
         return fault
-    return f"has a name that holds {_BETWEEN!r}" if _BETWEEN in name else None
+    return f"has a name that holds {BETWEEN!r}" if BETWEEN in name else None
 
 
 SCORERS: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "scorer", _fault, "see docs/extending.md for what a scorer has", ours=False
+    ENTRY_POINT_GROUP,
+    "scorer",
+    _fault,
+    "see docs/extending.md for what a scorer has",
+    some_are_ours=False,
 )
 """Every scorer that can be named. Imported when it is."""
 
@@ -94,9 +100,14 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
 
 def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
     """The versions of the packages that offer a configuration's scorers, by package."""
-    named = (configuration.get("grading") or {}).get("scorers") or ()
-    packages = (SCORERS.package_of(_written(each)[0]) for each in named)
+    packages = map(SCORERS.package_of, names_of_scorers(configuration))
     return dict(package for package in packages if package is not None)
+
+
+def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
+    """The names of a configuration's scorers, installed or not."""
+    named = (configuration.get("grading") or {}).get("scorers") or ()
+    return [_written(each)[0] for each in named]
 
 
 def scoring_waits(scorers: Sequence[Scorer]) -> bool:
@@ -133,8 +144,11 @@ def _with(
     classification: Classification,
 ) -> Score | Failure:
     said = f"{scorer.name} {scorer.version}"
+    # Copies: what a scorer changes of what it is given must not show anywhere else.
+    given = case.model_copy(deep=True)
+    classified = replace(classification, details=deepcopy(classification.details))
     try:
-        numbers = _named(scorer.name, scorer.score(case, transcript, classification))
+        numbers = _named(scorer.name, scorer.score(given, transcript, classified))
     except Exception as error:  # whatever a foreign package's code may raise
         return Failure(SCORER_FAILED, f"{said}: {type(error).__name__}: {error}")
     if taken := sorted(score.scores.keys() & numbers.keys()):
@@ -154,7 +168,7 @@ def _named(scorer: str, returned: float | Mapping[str, float]) -> dict[str, floa
     for name, value in returned.items():
         if not _is_a_name(name):
             raise TypeError(f"{name!r} is no name of a score: up to 100 printable characters")
-        numbers[f"{scorer}{_BETWEEN}{name}"] = _number(value)
+        numbers[f"{scorer}{BETWEEN}{name}"] = _number(value)
     return numbers
 
 

@@ -33,6 +33,7 @@ from failproof_es.engine.identity import code_version, holder, package_versions,
 from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.outcome import Outcome
+from failproof_es.engine.plugins_of_run import require_plugins
 from failproof_es.engine.preflight import all_of, require_gates
 from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, open_models
 from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
@@ -85,6 +86,7 @@ async def branch(
     position = last if position is None else position
     _require_within(source, position, first, last)
     written, changed = _configured(source, settings)
+    require_plugins(source.started)
     configuration = configuration_from_resolved(written)
     targets = Targets(configuration)
     try:

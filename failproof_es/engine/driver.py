@@ -18,7 +18,7 @@ from failproof_es.engine.calm_collector import calm_collector
 from failproof_es.engine.ending import conclude, seal
 from failproof_es.engine.final_reading import FinalReading
 from failproof_es.engine.gate import LimitChange
-from failproof_es.engine.identity import code_version, where, who
+from failproof_es.engine.identity import code_version, package_versions, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter, OnText, TurnedAway
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.lane import Lane
@@ -100,7 +100,13 @@ class Driver:
     ) -> FinalReading | None:
         """Drive the run on; returns what was read of it where it has ended."""
         if resumed:
-            await stream.record(RunResumed, who=who(), where=where(), code_version=code_version())
+            await stream.record(
+                RunResumed,
+                who=who(),
+                where=where(),
+                code_version=code_version(),
+                packages=package_versions(self._configuration, stream.run.started.dialect),
+            )
         changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
         for server, gate in self._targets.gates.items():
             gate.on_change = changes.put_nowait

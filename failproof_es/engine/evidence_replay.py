@@ -8,8 +8,8 @@ from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.judging import judging_of
+from failproof_es.engine.plugins_of_run import require_grading
 from failproof_es.engine.replay import rederive, retries_made
-from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import CarriedOver, EvaluationEvent, Event, PromptStored, RunStarted
 from failproof_es.ledger.bundle import Bundle
 from failproof_es.store.mapper import decode
@@ -34,7 +34,7 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
         elif isinstance(event, EvaluationEvent) and not isinstance(event, CarriedOver):
             histories.setdefault(proven.stream_id, []).append(event)
     assert started is not None
-    dialect = usable_dialect(started.dialect)
+    dialect = require_grading(started)
     retry_attempts = recorded_configuration(started).execution.retry_attempts
     judging = judging_of(started)
     scorers = scorers_of(started.configuration)

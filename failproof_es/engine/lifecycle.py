@@ -22,6 +22,7 @@ from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.outcome import Outcome
 from failproof_es.engine.phases import Phase
 from failproof_es.engine.planner import Plan, skipped_lines, store_plan
+from failproof_es.engine.plugins_of_run import other_versions, require_plugins
 from failproof_es.engine.preflight import check
 from failproof_es.engine.preflight_record import (
     Passed,
@@ -122,8 +123,11 @@ async def resume(
     if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
+    require_plugins(run.started)
     configuration = configuration_from_resolved(run.started.configuration)
-    scorers_of(run.started.configuration)  # raises where they are not installed any more
+    scorers_of(run.started.configuration)  # raises where they are broken by now
+    for line in other_versions(run.started):
+        say(f"remark: {line}")
     targets = Targets(configuration)
     try:
         with Lease(store.url, run_id, holder()) as lease:

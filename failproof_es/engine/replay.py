@@ -15,13 +15,13 @@ from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer, scorers_of
 from failproof_es.engine.derivation import derive
 from failproof_es.engine.judging import judging_of
+from failproof_es.engine.plugins_of_run import require_grading
 from failproof_es.engine.recorded import (
     UNREADABLE,
     RecordedEvaluation,
     read_run,
     recorded_evaluations,
 )
-from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.evaluation import (
     NO_JUDGES,
     Classification,
@@ -100,7 +100,7 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
         manifest = run.started
         retry_attempts = recorded_configuration(manifest).execution.retry_attempts
         judging = judging_of(manifest)
-        dialect = usable_dialect(manifest.dialect)
+        dialect = require_grading(manifest)
         scorers = scorers_of(manifest.configuration)
         report = ReplayReport(run_id, manifest.run_number, manifest.planned_evaluations, as_of)
         for recorded in recorded_evaluations(connection, run, up_to=as_of):

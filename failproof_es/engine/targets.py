@@ -13,6 +13,7 @@ from failproof_es.engine.slots import Slots
 from failproof_es.events import ModelSnapshot
 from failproof_es.models import (
     create_provider,
+    longest_attempt_s,
     model_keys,
     most_at_once,
     secret_variables,
@@ -57,7 +58,10 @@ class Targets:
             timeout_ms=execution.timeout_per_request_ms,
             connections=execution.parallel_workers,
         )
-        return Target(model, provider, self.gates[server_of(model)])
+        timeout_s = execution.timeout_per_request_ms / 1000
+        return Target(
+            model, provider, self.gates[server_of(model)], longest_attempt_s(model, timeout_s)
+        )
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:

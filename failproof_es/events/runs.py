@@ -202,10 +202,14 @@ class RunResumed(Event):
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = ""
+    schema_version: ClassVar[int] = 2
 
     who: str
     where: str
     code_version: str
+    packages: dict[str, str] = {}
+    """Versions of Python and of packages, as in `RunStarted`; empty where they were not recorded,
+    as it was not before version 2."""
 
 
 class RunCompleted(Event):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
@@ -22,6 +23,7 @@ __all__ = [
     "ProviderType",
     "base_url_of",
     "create_provider",
+    "longest_attempt_s",
     "model_keys",
     "most_at_once",
     "package_of",
@@ -52,6 +54,12 @@ def most_at_once(model: Model) -> int | None:
     More than that would wait inside the server of a model on this machine.
     """
     return provider_type(model.provider).most_at_once(model)
+
+
+def longest_attempt_s(model: Model, timeout_s: float) -> float:
+    """How long one attempt may take before its provider is taken to be stuck, in seconds."""
+    kind = provider_type(model.provider)
+    return inf if getattr(kind, "waits_for_progress", False) else 2 * timeout_s
 
 
 def server_of(model: Model) -> str:

@@ -99,7 +99,10 @@ class _Came:
 
 
 class HttpProvider(ABC):
-    """One model behind a base URL. Sends each request once; what a protocol is, is abstract."""
+    """One model behind a base URL. Sends each request once; what a protocol is, is abstract.
+
+    A subclass may read `model` and `base_url`.
+    """
 
     listing_path = "/models"
     """Where the server lists its models, after the base URL."""
@@ -116,10 +119,12 @@ class HttpProvider(ABC):
         key: str | None = None,
     ) -> None:
         """`key` is sent where the model names no variable that holds one; it is never shown."""
-        self._model = model
+        self.model = model
+        """The entry of `models:` that is asked."""
         self._given_key = key
         self._timeout_ms = timeout_ms
-        self._base_url = base_url.rstrip("/")
+        self.base_url = base_url.rstrip("/")
+        """Where its server is, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
         self._client: httpx.AsyncClient | None = None
@@ -156,9 +161,9 @@ class HttpProvider(ABC):
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
         """See `Provider.get_completion`."""
-        model = with_parameters(self._model, params)
+        model = with_parameters(self.model, params)
         once = type(self)(
-            model, self._base_url, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
+            model, self.base_url, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
         )
         return complete(once, model, prompt)
 
@@ -248,10 +253,9 @@ class HttpProvider(ABC):
         except TooLong:
             return self._remark(b"")
         if reply.status in (401, 403):
-            variable = self._model.api_key_env
+            variable = self.model.api_key_env
             raise InvalidInput.because(
-                f"model {self._model.model}: {self._base_url} refuses the key "
-                f"(HTTP {reply.status})",
+                f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",
                 remedy=f"check the key in {variable}"
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
@@ -269,7 +273,7 @@ class HttpProvider(ABC):
 
     async def _look(self, looks: Looks) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
-        where = f"{self._base_url}{self.listing_path}"
+        where = f"{self.base_url}{self.listing_path}"
 
         async def look() -> Fetched:
             return await fetch(
@@ -277,8 +281,8 @@ class HttpProvider(ABC):
                 limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
             )  # fmt: skip
 
-        key = self._model.api_key_env or self._given_key
-        return await looks.once((type(self), where, key, repr(self._model.options)), look)
+        key = self.model.api_key_env or self._given_key
+        return await looks.once((type(self), where, key, repr(self.model.options)), look)
 
     def _signed(self, method: str, url: str, body: bytes) -> dict[str, str]:
         """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
@@ -296,18 +300,18 @@ class HttpProvider(ABC):
         return self._client
 
     def _key(self) -> str | None:
-        variable = self._model.api_key_env
+        variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None
         key = os.environ.get(variable, "")
         if not key:
             raise InvalidInput.because(
-                f"model {self._model.model}: the environment variable {variable} is not set",
-                remedy=f"export {variable} with the key of {self._base_url}",
+                f"model {self.model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key of {self.base_url}",
             )
         if not (key.isascii() and key.isprintable()):
             raise InvalidInput.because(
-                f"model {self._model.model}: the environment variable {variable} holds what no "
+                f"model {self.model.model}: the environment variable {variable} holds what no "
                 "HTTP header can carry",
                 remedy="does it hold a line break, or a character that is not ASCII?",
             )
@@ -315,20 +319,20 @@ class HttpProvider(ABC):
 
     def _unreachable(self, why: str) -> InvalidInput:
         return InvalidInput.because(
-            f"model {self._model.model}: {self._base_url} cannot be reached: {why}",
+            f"model {self.model.model}: {self.base_url} cannot be reached: {why}",
             remedy="start the server, or correct `base_url`: is its port right?",
         )
 
     def _remark(self, listing: bytes) -> str | None:
-        name = self._model.model
+        name = self.model.model
         try:
             listed = self.listed(listing)
         except ValueError:
-            return f"{self._base_url} does not list its models: {name} was not looked up"
+            return f"{self.base_url} does not list its models: {name} was not looked up"
         if is_listed(name, listed):
             return None
         shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
-        return f"{self._base_url} does not list {name}; it lists: {shown or 'none'}"
+        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
 def _content(body: bytes) -> bytes | AsyncIterator[bytes]:

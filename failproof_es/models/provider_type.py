@@ -108,6 +108,13 @@ class ProviderType(EntryRules, Protocol):
         `key` is sent where the entry names no variable that holds one.
         """
 
+    @property
+    def waits_for_progress(self) -> bool:
+        """Whether an attempt may take longer than its time-out as long as something comes.
+
+        Where it is not, an attempt that has not ended by twice that time is given up.
+        """
+
     async def fetch_model(self, model: Model) -> bool:
         """Have the server fetch a model that it lacks; whether it could. Raises `InvalidInput`."""
 
@@ -170,6 +177,7 @@ class BaseProviderType:
     takes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     reserved = RESERVED
+    waits_for_progress = False
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """See `EntryRules`. None is known."""

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.costs import Spent
-from failproof_es.dialects import dialect_named
 from failproof_es.dialects.foregone import foregone
 from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.asked_cases import question_of
+from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.history import ImpossibleHistory
 from failproof_es.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.pairing import Question
@@ -75,7 +75,7 @@ def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observ
 
     Raises `ImpossibleHistory` where the record of one cannot be true: nothing follows from it.
     """
-    dialect = dialect_named(run.started.dialect)
+    dialect = require_dialect(run.started)
     questions: dict[UUID, Question] = {}
     for _, case, outcome in run.outcomes():
         if outcome.impossible is not None:

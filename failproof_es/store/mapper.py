@@ -65,6 +65,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 2): _several_judges,
     # What its plan asks says which experiment; a branch changed nothing and asked nothing again.
     ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
+    ("RunResumed", 1): lambda payload: {**payload, "packages": {}},
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,
     ("RunValidated", 2): _uncounted_cache_writes_by_model,

@@ -149,6 +149,7 @@ def test_a_stream_of_another_kind_under_the_run_is_found(store: Store, run_id: U
     resumed = RunResumed(
         originator_id=scored.originator_id, originator_version=scored.originator_version + 1,
         run_id=run_id, timestamp=scored.timestamp, who="w", where="h", code_version="1",
+        packages={},
     )  # fmt: skip
     store.log.events.put([resumed])
     assert "RunResumed does not belong" in findings(store, run_id)[0].message

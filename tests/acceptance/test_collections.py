@@ -217,7 +217,7 @@ def test_all_files_of_an_export_are_of_one_moment(
             resumed = RunResumed(
                 originator_id=last.stream_id, originator_version=last.version + 1,
                 run_id=last.run_id, timestamp=datetime.now(UTC), who="w", where="h",
-                code_version="meanwhile",
+                code_version="meanwhile", packages={},
             )  # fmt: skip
             store.log.events.put([resumed])
         return written

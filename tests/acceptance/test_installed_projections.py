@@ -47,6 +47,17 @@ class Sick(Classes):
     def apply(self, cursor, facts):
         cursor.execute("SELECT nothing_such")
 
+class Halfway(Classes):
+    name = "halfway"
+    relations = (Relation("TABLE", "halfway"),)
+
+    def ddl(self):
+        return "CREATE TABLE halfway (position bigint NOT NULL CHECK (position < 40))"
+
+    def apply(self, cursor, facts):
+        for fact in facts:
+            cursor.execute("INSERT INTO halfway VALUES (%s)", (fact.position,))
+
 class Greedy(Classes):
     name = "greedy"
     relations = (Relation("TABLE", "runs"),)
@@ -106,6 +117,51 @@ def test_one_that_breaks_holds_up_none_of_ours(
     found = status(store, tmp_path)
     assert found.pop("sick")["behind"] > 0
     assert len(found) == 6 and {row["behind"] for row in found.values()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("sick", "UndefinedColumn"), ("halfway", "CheckViolation")]
+)
+def test_one_that_breaks_is_told_when_all_are_rebuilt_and_ours_are(
+    name: str,
+    why: str,
+    store: Store,
+    tmp_path: Path,
+    site: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offer(monkeypatch, site, their_classes="Classes", **{name: name.capitalize()})
+    configured(tmp_path, model("v1"))
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert status(store, tmp_path)[name]["behind"] > 0
+    rebuilt = invoke(store.url, "projections", "rebuild", cwd=tmp_path)
+    assert rebuilt.exit_code == 2
+    told = f"the projection '{name}' of the package their-projections 1.0 can't be built: {why}"
+    assert told in rebuilt.output
+    assert "rebuilt run_results, progress, cost" in rebuilt.output
+    assert "rebuilt their_classes" in rebuilt.output
+    one = invoke(store.url, "projections", "rebuild", name, cwd=tmp_path)
+    assert one.exit_code == 2 and told in one.output
+    found = status(store, tmp_path)
+    assert found.pop(name)["behind"] > 0 and {row["behind"] for row in found.values()} == {0}
+
+
+def test_one_that_cannot_be_imported_hides_and_stops_none_of_ours(
+    store: Store, tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer(monkeypatch, site, their_classes="Classes")
+    gone = {ENTRY_POINT_GROUP: {"gone": "nowhere_at_all:It"}}
+    install(monkeypatch, tmp_path / "other", "gone-package", gone)
+    configured(tmp_path, model("v1"))
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    told = "the projection 'gone' of the package gone-package 1.0 can't be loaded"
+    shown = invoke(store.url, "projections", "status", cwd=tmp_path)
+    assert shown.exit_code == 2 and told in shown.output
+    assert "run_results" in shown.output and "their_classes" in shown.output
+    rebuilt = invoke(store.url, "projections", "rebuild", cwd=tmp_path)
+    assert rebuilt.exit_code == 2 and told in rebuilt.output
+    assert "rebuilt run_results" in rebuilt.output and "rebuilt their_classes" in rebuilt.output
+    assert invoke(store.url, "projections", "rebuild", "cost", cwd=tmp_path).exit_code == 0
 
 
 def test_one_whose_tables_are_named_like_ours_is_refused(

@@ -104,6 +104,9 @@ def test_a_run_whose_scorer_is_gone_says_so_where_it_is_needed(
     monkeypatch.undo()
     look_again()
     replayed = invoke(store.url, "replay", "1", cwd=tmp_path)
-    assert replayed.exit_code == 2 and "there is no scorer 'letters'" in replayed.output
+    assert replayed.exit_code == 2
+    said = "the run needs the scorer 'letters' (entry point group failproof_es.scorers)"
+    assert said in replayed.output
+    assert "(the run began with their-letters 1.0, not installed here)" in replayed.output
     assert invoke(store.url, "show", "1", cwd=tmp_path).exit_code == 0
     assert invoke(store.url, "report", "1", "--format", "json", cwd=tmp_path).exit_code == 0

@@ -171,7 +171,7 @@ SAMPLES: tuple[Event, ...] = (
         **OF_RUN, path="tasks/one.yaml", line=12, field="[0].task_id", why="stands twice"
     ),
     RunPaused(**OF_RUN, reason="stopped on request", counts=COUNTS),
-    RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0"),
+    RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0", packages={}),
     RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
     RunFailed(**OF_RUN, reason="nothing was answered", counts=COUNTS),
     RunSealed(**OF_RUN, streams=3, events=20, root="ab" * 32),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 from uuid import UUID
@@ -73,12 +74,17 @@ class Wire:
 
 
 def evaluating(
-    gate: Gate, journal: Recorded, wire: Wire, stop: asyncio.Event
+    gate: Gate,
+    journal: Recorded,
+    wire: Wire,
+    stop: asyncio.Event,
+    dialect: object | None = None,
+    longest_s: float = math.inf,
 ) -> asyncio.Task[object]:
     model = Model(provider="openai", model="m", base_url="http://here/v1")
     interpreter = Interpreter(
-        dialect=cast(Dialect, TwoTurns()),
-        targets={"m": Target(model, cast(Provider, wire), gate)},
+        dialect=cast(Dialect, dialect or TwoTurns()),
+        targets={"m": Target(model, cast(Provider, wire), gate, longest_s)},
         judges={},
         judging=NO_JUDGES,
         journal=cast(Journal, journal),

@@ -24,7 +24,7 @@ class AnthropicProvider(HttpProvider):
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
-        model = self._model
+        model = self.model
         system = [turn.content for turn in messages if turn.role == "system"]
         body: dict[str, Any] = {
             "model": model.model,
@@ -40,7 +40,7 @@ class AnthropicProvider(HttpProvider):
         if form.tools:
             body["tools"] = [_stub(name) for name in form.tools]
         return PreparedRequest(
-            f"{self._base_url}/messages", orjson.dumps({**body, **model.parameters}), form.tools
+            f"{self.base_url}/messages", orjson.dumps({**body, **model.parameters}), form.tools
         )
 
     def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ class LocalType(BaseProviderType):
 
     name = "local"
     capabilities = Capabilities(tools=False, schema=True, streaming=True, shows_version=False)
+    waits_for_progress = True
 
     def most_at_once(self, model: Model) -> int:
         """See `ProviderType`. What is more would wait inside the server."""

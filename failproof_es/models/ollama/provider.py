@@ -40,7 +40,7 @@ class OllamaProvider(HttpProvider):
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent. It would stream unless told not to."""
-        model = self._model
+        model = self.model
         beside = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
         options = {k: v for k, v in model.parameters.items() if k not in _BESIDE_OPTIONS}
         body: dict[str, Any] = {
@@ -58,7 +58,7 @@ class OllamaProvider(HttpProvider):
             body["tools"] = [_stub(name) for name in form.tools]
         if form.schema is not None and model.structured_output:
             body["format"] = form.schema
-        where = f"{self._base_url}/api/chat"
+        where = f"{self.base_url}/api/chat"
         return PreparedRequest(where, orjson.dumps({**body, **beside}), form.tools)
 
     def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:

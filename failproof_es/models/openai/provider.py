@@ -25,7 +25,7 @@ class OpenAIProvider(HttpProvider):
 
     def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
         """The exact bytes to be sent."""
-        model = self._model
+        model = self.model
         body: dict[str, Any] = {
             "model": model.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
@@ -41,7 +41,7 @@ class OpenAIProvider(HttpProvider):
         if model.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return PreparedRequest(
-            f"{self._base_url}/chat/completions",
+            f"{self.base_url}/chat/completions",
             orjson.dumps({**body, **model.parameters}),
             form.tools,
         )

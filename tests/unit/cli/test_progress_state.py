@@ -265,7 +265,10 @@ def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:
         (RunFailed(**stamp, counts=counts, reason="r"), "run 3 smoke: validating the record"),
         (RunSealed(**stamp, streams=1, events=1, root="00"), "run 3 smoke: failed, 1 of 1"),
         (RunPaused(**stamp, counts=counts, reason="r"), "run 3 smoke: paused, 1 of 1"),
-        (RunResumed(**stamp, who="w", where="h", code_version="1"), "run 3 smoke: evaluating"),
+        (
+            RunResumed(**stamp, who="w", where="h", code_version="1", packages={}),
+            "run 3 smoke: evaluating",
+        ),
     ):
         state.observe(event)
         assert plain_line(state).startswith(said)

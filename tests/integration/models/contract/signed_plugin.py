@@ -44,7 +44,7 @@ class SignedProvider(OpenAIProvider):
     """Speaks as OpenAI does, and signs."""
 
     def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
-        variable = str(self._model.options["secret_env"])
+        variable = str(self.model.options["secret_env"])
         secret = os.environ.get(variable, "")
         if not secret:
             raise InvalidInput.because(

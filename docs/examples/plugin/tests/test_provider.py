@@ -1,0 +1,65 @@
+"""The provider is put through the contract that ours are held to."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from failproof_es_quiz.pupil.provider import signature
+
+from failproof_es.testing.kit import KEY
+from failproof_es.testing.other_side import Asked, FakeServer, OtherSide, Reply, Wire
+from failproof_es.testing.provider_contract import ProviderContract
+
+
+class PupilWire(Wire):
+    """How a server of pupils writes."""
+
+    def answer(
+        self,
+        asked: Asked,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: tuple[str, dict[str, object]] | None = None,
+    ) -> Reply:
+        pupil = model or orjson.loads(asked.body)["pupil"]
+        reply = {"said": text, "pupil": pupil, "ended": "done"}
+        return _json(200, {**reply, "tokens": {"read": 10, "said": 5}} if usage else reply)
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"error": {"message": message}})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return _json(200, {"pupils": list(names)})
+
+    def without_content(self, asked: Asked) -> Reply:
+        return _json(200, {"said": None})
+
+
+class CheckingServer(FakeServer):
+    """Refuses what is not signed."""
+
+    def reply(self, asked: Asked) -> Reply | None:
+        url = f"http://{asked.headers['host']}{asked.path}"
+        proof = signature(asked.method, url, asked.headers, asked.body, KEY)
+        if not hmac.compare_digest(proof, asked.headers["x-signature"]):
+            return PupilWire().error(401, "the signature is wrong")
+        return super().reply(asked)
+
+
+class TestPupil(ProviderContract):
+    provider = "pupil"
+
+    def other_side(self) -> OtherSide:
+        return CheckingServer(PupilWire())
+
+    def settings(self, side: OtherSide) -> dict[str, Any]:
+        return {"model": "ada", "base_url": side.url}
+
+
+def _json(status: int, document: Any) -> Reply:
+    return Reply(status, [orjson.dumps(document)])

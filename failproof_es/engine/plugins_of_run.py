@@ -1,0 +1,110 @@
+"""What a recorded run needs of other packages: which of it is not here, or is another version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Any
+
+from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.configuration.schema import Gates
+from failproof_es.declared_gates import DECLARED
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.registry import DIALECTS
+from failproof_es.dialects.scorers import SCORERS, names_of_scorers
+from failproof_es.engine.identity import OUR_PACKAGES
+from failproof_es.engine.usable_dialect import usable_dialect
+from failproof_es.entry_points import EntryPoints
+from failproof_es.events import RunStarted
+from failproof_es.problems import InvalidInput, Problem
+
+
+def packages_beside_ours(packages: Mapping[str, str]) -> dict[str, str]:
+    """Of recorded packages those that a user brought: plugins, and classes of their own."""
+    ours = {"python", *OUR_PACKAGES}
+    return {name: version for name, version in packages.items() if name not in ours}
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a package that is installed here; `None` where none is."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def told_packages(started: RunStarted) -> list[str]:
+    """The packages of others that a run began with, each with what is here in its place."""
+    told = []
+    for package, version in packages_beside_ours(started.packages).items():
+        here = installed_version(package)
+        if here == version:
+            told.append(f"{package} {version}")
+        else:
+            now = "not installed here" if here is None else f"{here} is installed here"
+            told.append(f"{package} {version}, {now}")
+    return told
+
+
+def other_versions(started: RunStarted) -> list[str]:
+    """What to say of packages that are installed in another version than the run began with."""
+    return [
+        f"{package} {here} is installed; the run began with {version}"
+        for package, version in packages_beside_ours(started.packages).items()
+        if (here := installed_version(package)) not in (None, version)
+    ]
+
+
+def require_plugins(started: RunStarted) -> None:
+    """Raise `InvalidInput` with all that the run needs to be driven and nobody here offers.
+
+    That is its dialect, scorers, providers and gates.
+    """
+    configuration = started.configuration
+    models = [*configuration["models"], configuration.get("judge")]
+    models += configuration.get("judges") or ()
+    providers = [model["provider"] for model in models if model is not None]
+    gates = [
+        name
+        for name, limit in (configuration.get("gates") or {}).items()
+        if name not in Gates.model_fields and limit is not None
+    ]
+    _raise(
+        started,
+        *_missing(PROVIDERS, "provider", providers),
+        *_missing_grading(started),
+        *_missing(DECLARED, "gate", gates),
+    )
+
+
+def require_grading(started: RunStarted) -> Dialect:
+    """The dialect of the run. Raises `InvalidInput` where it or a scorer is not offered here."""
+    _raise(started, *_missing_grading(started))
+    return usable_dialect(started.dialect)
+
+
+def require_dialect(started: RunStarted) -> Dialect:
+    """The dialect of the run. Raises `InvalidInput` where nobody here offers it."""
+    _raise(started, *_missing(DIALECTS, "dialect", [started.dialect]))
+    return usable_dialect(started.dialect)
+
+
+def _missing_grading(started: RunStarted) -> Iterator[str]:
+    yield from _missing(DIALECTS, "dialect", [started.dialect])
+    yield from _missing(SCORERS, "scorer", names_of_scorers(started.configuration))
+
+
+def _missing(offered: EntryPoints[Any], noun: str, names: list[str]) -> Iterator[str]:
+    for name in dict.fromkeys(names):
+        if name not in offered:
+            yield (
+                f"the run needs the {noun} {name!r} (entry point group {offered.group}), which no "
+                "installed package offers"
+            )
+
+
+def _raise(started: RunStarted, *missing: str) -> None:
+    if missing:
+        packages = "; ".join(told_packages(started))
+        remedy = f"the run began with {packages}" if packages else "install the package with it"
+        raise InvalidInput([Problem(each, remedy=remedy) for each in missing])
