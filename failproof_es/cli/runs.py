@@ -51,14 +51,15 @@ def runs(limit: int | None, output_format: Format) -> None:
     (`show RUN` names them).
     """
     with session().open_store() as store, store.connect() as connection:
-        rows = _rows(connection, limit)
+        rows = listed(connection, limit)
         if output_format is Format.TABLE:
             print_rows(map(_for_people, rows), _COLUMNS, output_format)
         else:
             print_rows(rows, _COLUMNS, output_format)
 
 
-def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
+def listed(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
+    """What is printed of every run, newest first; a hundred of them are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
     places, summaries = Places(connection), feeder.summaries(limit=limit)
