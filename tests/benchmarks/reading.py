@@ -159,7 +159,7 @@ def commands(url: str, folder: Path, evaluations: int) -> dict[str, float]:
         "    def get_completion(self, prompt, params): return '1'\n"
     )
     (folder / "suite.jsonl").write_text(
-        json.dumps({"case_id": "1", "prompt": "1", "expected_response": "1"})
+        json.dumps({"case_id": "1", "suite_id": "s", "prompt": "1", "expected_response": "1"})
     )
     (folder / "run.yaml").write_text(
         json.dumps(

@@ -98,8 +98,11 @@ def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
 ) -> None:
     """21 and 81 runs beside, that ask the same, much of the same and other things; 40 and 400
     evaluations in the run."""
-    database = store.url.split("/")[-1].split("?")[0]
-    administrator.execute(f'ALTER DATABASE "{database}" SET enable_seqscan = off'.encode())
+    administrator.execute(
+        "DO $$ BEGIN EXECUTE format("
+        "'ALTER DATABASE %I SET enable_seqscan = off', current_database()"
+        "); END $$"
+    )  # else small tables are read as a whole
     meter = Meter(store, administrator, monkeypatch)
     monkeypatch.setattr("failproof_es.cli.show._NEWEST", 5)
     with store.connect() as connection:
