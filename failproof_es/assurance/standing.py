@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from failproof_es.assurance.signing_key import own_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
+from failproof_es.ledger.merkle import TILE_WIDTH
 from failproof_es.store import ledger
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
@@ -35,9 +36,24 @@ def standing(connection: Connection, *, sealed: bool) -> Standing:
     newest = ledger.newest_checkpoint(connection)
     public = own_public_key(origin)
     kept = None if public is None else read_kept(str(default_place(origin)), public)
-    anchored, tail = 0, ledger.count_events(connection)
+    anchored, tail = 0, _events(connection)
     if kept is not None:
         anchored, tail = kept.size, max(0, tail - kept.size)
     signed = newest.tree_size if newest else 0
     missing = tuple(layer.name for layer in missing_layers(connection))
     return Standing(sealed, signed, anchored, tail, missing)
+
+
+def _events(connection: Connection) -> int:
+    """How many events the log has: those in the tree, and the ones behind it.
+
+    All are counted one by one where the tree cannot be read.
+    """
+    try:
+        last = ledger.last_tile(connection)
+    except ledger.LedgerBroken:
+        last = None
+    if last is None or not last.positions:
+        return ledger.count_events(connection)
+    size = last.tile * TILE_WIDTH + last.width
+    return size + ledger.count_events(connection, after=last.positions[-1])

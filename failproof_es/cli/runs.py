@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import click
@@ -11,12 +12,14 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.reading import say_warning
 from failproof_es.cli.suite_table import passed_of, percent
-from failproof_es.engine.attempts import GATES, places_of
+from failproof_es.engine.attempts import GATES, Places
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
 from failproof_es.summary import RunSummary
 
+_PAGE = 100
+"""So many runs are read at once."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("name", "name"),
@@ -34,10 +37,12 @@ _COLUMNS = (
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=click.IntRange(min=1), help="How many runs at most.")
+@click.option("--limit", type=click.IntRange(min=1), help="How many runs at most; all without it.")
 @format_option()
 def runs(limit: int | None, output_format: Format) -> None:
-    """List the runs, newest first.
+    """List the runs, newest first: all of them, or with --limit so many.
+
+    They are printed as they are read, a hundred at a time.
 
     Passed is of the evaluations that passed or failed, of each model; the cost is that of all
     answers, judges included, and `-` where a price or a count of tokens is unknown; finished is
@@ -46,39 +51,44 @@ def runs(limit: int | None, output_format: Format) -> None:
     (`show RUN` names them).
     """
     with session().open_store() as store, store.connect() as connection:
-        rows = _rows(connection, limit)
+        rows = listed(connection, limit)
         if output_format is Format.TABLE:
             print_rows(map(_for_people, rows), _COLUMNS, output_format)
         else:
             print_rows(rows, _COLUMNS, output_format)
 
 
-def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
+def listed(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
+    """What is printed of every run, newest first; a hundred of them are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
-    places = places_of(connection)
-    for summary in feeder.summaries(limit=limit):
-        started, run = summary.run.started, summary.run
-        attempt, attempts = places.get(summary.run_id, (None, None))
-        asked = started.experiment
-        yield {
-            "run_id": str(summary.run_id),
-            "run_number": started.run_number,
-            "name": started.name,
-            "status": run.status,
-            "started_at": started.timestamp,
-            "dialect": started.dialect,
-            "models": list(summary.models),
-            "experiment": None if asked is None else asked.digest,
-            "attempt": attempt,
-            "attempts": attempts,
-            "overlapping": None if asked is None else asked.overlapping,
-            "planned": summary.planned,
-            "finished": summary.total.finished,
-            "passed": list(_passed(summary)),
-            "gates_met": run.gates_met,
-            "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
-        }
+    places, summaries = Places(connection), feeder.summaries(limit=limit)
+    while page := list(islice(summaries, _PAGE)):
+        known = places.of([each.run_id for each in page])
+        yield from (_row(each, *known.get(each.run_id, (None, None))) for each in page)
+
+
+def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict[str, Any]:
+    started, run = summary.run.started, summary.run
+    asked = started.experiment
+    return {
+        "run_id": str(summary.run_id),
+        "run_number": started.run_number,
+        "name": started.name,
+        "status": run.status,
+        "started_at": started.timestamp,
+        "dialect": started.dialect,
+        "models": list(summary.models),
+        "experiment": None if asked is None else asked.digest,
+        "attempt": attempt,
+        "attempts": attempts,
+        "overlapping": None if asked is None else asked.overlapping,
+        "planned": summary.planned,
+        "finished": summary.total.finished,
+        "passed": list(_passed(summary)),
+        "gates_met": run.gates_met,
+        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+    }
 
 
 def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:

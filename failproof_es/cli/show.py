@@ -48,6 +48,8 @@ from failproof_es.summary import RunSummary
 
 _NAMED = 10
 """So many evaluations are named one by one for people."""
+_NEWEST = 20
+"""So many other attempts, and runs that overlap, are named one by one."""
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
@@ -77,6 +79,9 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
     those abandoned some were lost, which means that no usable answer came, and some await review
     by people. What was scored has passed or failed, as its dialect says. Failed attempts are
     requests that came to nothing; most are repeated.
+
+    Of the runs that asked the same, or much of it, all are counted and the newest 20 named; a
+    report names every one.
     """
     with session().open_store() as store, store.connect() as connection:
         if not show_run(read_run(connection, run, as_of), output_format):
@@ -91,7 +96,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     summary = run.summary
     stands = standing(run.connection, sealed=run.run.sealed)
     people = Counter(summary.reviews)
-    attempts = attempts_of(run.connection, run.run_id)
+    attempts = attempts_of(run.connection, run.run_id, _NEWEST)
     if output_format is not Format.TABLE:
         print_json(
             {
@@ -111,10 +116,12 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             **_ledger_for_people(stands),
         }
     )
-    for heading, others in (
-        ("other attempts", attempts.others),
-        ("runs that asked much of the same", attempts.overlapping),
+    for heading, others, before in (
+        ("other attempts", attempts.others, attempts.others_before),
+        ("runs that asked much of the same", attempts.overlapping, attempts.overlapping_before),
     ):
+        if before:
+            heading += f", the newest {len(others)} of {len(others) + before:,}"
         if others:
             print_table(map(_other_row, others), _OTHERS, title=heading)
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 import orjson
+import psycopg
 
 from failproof_es.events import RunStarted
 from failproof_es.experiment import Alike, Asking, Plan, alike
@@ -13,6 +16,14 @@ from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import query
 
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_NOT_NOTING = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedFunction,
+)
+_AT_ONCE = 20
+"""So many runs are noted in one transaction."""
 
 
 def runs_alike(connection: Connection, run_id: UUID) -> Alike:
@@ -30,9 +41,15 @@ def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[Asking]:
 
     What no engine wrote is for `verify` to tell: it must not keep another run from beginning.
     """
+    yield from _askings(connection, query("runs_started"), (after,))
+
+
+def _askings(
+    connection: Connection, statement: LiteralString, parameters: tuple[object, ...]
+) -> Iterator[Asking]:
     with connection.transaction(), connection.cursor("runs_that_ask", binary=True) as cursor:
         cursor.itersize = 100
-        cursor.execute(query("runs_started"), (after,))
+        cursor.execute(statement, parameters)
         for run_id, state in cursor:
             try:
                 started = {**orjson.loads(state), "run_id": str(run_id)}
@@ -43,7 +60,11 @@ def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[Asking]:
 
 
 class NewRun:
-    """A run that is about to begin, among those that began before it."""
+    """A run that is about to begin, among those that began before it.
+
+    What it costs depends on what is asked, not on how many runs there are: those in the form of
+    today are looked up, and only the others are read.
+    """
 
     def __init__(
         self, connection: Connection, draft: RunStarted, read_plan: Callable[[], Plan]
@@ -52,31 +73,177 @@ class NewRun:
         self._connection = connection
         self._draft = draft
         self._read_plan = read_plan
-        before = list(runs_that_ask(connection))
-        self._seen = max((each.number for each in before), default=0)
-        self._before = alike(self._asking(self._seen + 1), before)
+        self._digest = draft.experiment and draft.experiment.digest
+        self._models = self._models_asked() if self._digest is not None else None
+        take_in(connection)
+        self._seen, self._seen_set = _noted(connection)
+        before = {each.run_id: each for each in self._read(0)}
+        self._looked_at = before.keys()
+        self._before = alike(self._asking(self._seen + 1), before.values())
+        self._sets = self._sharing(0)
 
     def numbered(self, number: int) -> RunStarted:
         """The run under its number, with its attempt and the runs that overlap with it.
 
         Call it behind the lock that numbering takes: only runs that began meanwhile are read.
         """
-        meanwhile = runs_that_ask(self._connection, self._seen)
-        others = [*self._before.attempts, *meanwhile]
-        found = alike(self._asking(number), others)
+        self._connection.execute("SELECT failproof.take_in_runs(NULL, %s)", (number,))
+        meanwhile = {each.run_id: each for each in self._read(self._seen)}
+        new = [each for run, each in meanwhile.items() if run not in self._looked_at]
+        found = alike(self._asking(number), [*self._before.attempts, *new])
         overlapping = len(self._before.overlapping) + len(found.overlapping)
+        attempt = len(found.attempts)
+        if self._models is not None:
+            firsts = {self._first()} - {None}
+            attempt += self._count("attempts", (self._digest,))
+            attempt -= sum(each.run_id in firsts for each in found.attempts)
+            sets = [*self._sets, *self._sharing(self._seen_set)]
+            overlapping += self._count("overlapping", (sets, self._digest, self._models))
         return self._draft.model_copy(
             update={
                 "run_number": number,
-                "attempt": len(found.attempts),
+                "attempt": attempt,
                 "experiment": self._draft.experiment
                 and self._draft.experiment.model_copy(update={"overlapping": overlapping}),
             }
         )
 
+    def _read(self, after: int) -> Iterator[Asking]:
+        """The runs that have to be read: with one that recorded the same experiment, if any."""
+        if self._models is None:
+            yield from runs_that_ask(self._connection, after)
+            return
+        odd = list(runs_asked_otherwise(self._connection, after))
+        if odd and (first := self._first()) is not None:
+            yield from _askings(self._connection, query("runs_started_of"), ([UUID(first)],))
+        yield from odd
+
+    def _first(self) -> str | None:
+        """The first run of this experiment in the form of today: older ones are compared to it."""
+        row = self._connection.execute(query("first_attempt"), (self._digest,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _sharing(self, after: int) -> list[int]:
+        """The sets of cases noted after one that share so many with this run that they overlap."""
+        asked = self._draft.experiment
+        if self._models is None or asked is None:
+            return []
+        if after >= _noted(self._connection)[1]:
+            return []
+        known = self._connection.execute(
+            query("sets_known_to_share"), {"digest": asked.questions, "after": after}
+        ).fetchall()
+        if not known:
+            keys = [each[:32] for each in self._read_plan().questions]
+            known = self._connection.execute(
+                "SELECT other_id FROM failproof.sets_that_share(%s::text[]::uuid[], %s)",
+                (keys, after),
+            ).fetchall()
+        return [each for (each,) in known]
+
+    def _count(self, name: LiteralString, parameters: tuple[object, ...]) -> int:
+        row = self._connection.execute(query(f"count_{name}"), parameters).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _models_asked(self) -> list[str] | None:
+        told = orjson.dumps(
+            {"models": [each.model_dump(mode="json") for each in self._draft.models]}
+        )
+        row = self._connection.execute(
+            "SELECT failproof.models_asked(failproof.readable(%s::json))", (told.decode(),)
+        ).fetchone()
+        return None if row is None else row[0]
+
     def _asking(self, number: int) -> Asking:
         draft = self._draft.model_copy(update={"run_number": number})
         return Asking.of(draft.model_dump(mode="json"), self._read_plan)
+
+
+class Counts(NamedTuple):
+    """Where a run stands among those that asked the same or much of it."""
+
+    experiment: str
+    attempt: int
+    attempts: int
+    overlapping: int
+    cases: int
+    """How many different questions it asks."""
+
+
+def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
+    """The same as `runs_alike` says, looked up; `None` where that one has to be asked.
+
+    It has to be where a run is older than what is looked up, says what no engine writes, or was
+    not noted yet by who may.
+    """
+    if not looked_up(connection):
+        return None
+    row = connection.execute(query("counts_of_run"), {"run": run_id}).fetchone()
+    return None if row is None else Counts(*row)
+
+
+def attempts_listed(
+    connection: Connection, run_id: UUID, most: int | None
+) -> list[tuple[UUID, int]]:
+    """The newest other attempts of its experiment, in order: each run and which attempt it is."""
+    rows = connection.execute(query("attempts_of_run"), {"run": run_id, "most": most}).fetchall()
+    return rows[::-1]
+
+
+def overlapping_listed(
+    connection: Connection, run_id: UUID, most: int | None
+) -> list[tuple[UUID, int]]:
+    """The newest runs that overlap, in order: each run and how many questions it shares."""
+    rows = connection.execute(query("overlapping_of_run"), {"run": run_id, "most": most}).fetchall()
+    return rows[::-1]
+
+
+def places_listed(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
+    """Which attempt of how many each of these runs is. Ask `looked_up` before."""
+    rows = connection.execute(query("places_of_runs"), (list(runs),))
+    return {run_id: (int(place), int(attempts)) for run_id, place, attempts in rows}
+
+
+def looked_up(connection: Connection) -> bool:
+    """Whether what every run asked can be looked up: all are noted, and in the form of today."""
+    if not take_in(connection):
+        return False
+    return next(runs_asked_otherwise(connection, 0), None) is None
+
+
+def take_in(connection: Connection) -> bool:
+    """Note what the runs asked that began since; whether all are noted now.
+
+    Who may only read notes nothing, and no run has to wait for it: one at a time is noted.
+    """
+    with suppress(*_NOT_NOTING):
+        while _noted(connection)[0] < _newest(connection):
+            with connection.transaction():
+                connection.execute("SELECT failproof.take_in_runs(%s, NULL)", (_AT_ONCE,))
+        return True
+    return False
+
+
+def note(connection: Connection) -> None:
+    """As `take_in`, where nothing depends on it: whoever comes next notes what is left."""
+    with suppress(psycopg.Error):
+        take_in(connection)
+
+
+def _noted(connection: Connection) -> tuple[int, int]:
+    """The newest run that was noted, and the newest set of cases."""
+    row = connection.execute(query("newest_noted")).fetchone()
+    return (0, 0) if row is None else (row[0], row[1])
+
+
+def _newest(connection: Connection) -> int:
+    row = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
+    return (row and row[0]) or 0
+
+
+def runs_asked_otherwise(connection: Connection, after: int) -> Iterator[Asking]:
+    """What the runs asked that are noted without it: older ones, and what no engine wrote."""
+    yield from _askings(connection, query("runs_asked_otherwise"), (after,))
 
 
 def _reading(connection: Connection, run_id: UUID) -> Callable[[], Plan]:

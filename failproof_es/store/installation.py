@@ -47,6 +47,9 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/begin_tree",
     "functions/cost_usd",
     "functions/readable",
+    "functions/models_asked",
+    "functions/sets_that_share",
+    "functions/take_in_runs",
     "views/readable_log",
     "functions/for_nobody",
 )

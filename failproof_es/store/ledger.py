@@ -276,10 +276,13 @@ def _checkpoints(
     ]
 
 
-def count_events(connection: Connection) -> int:
-    """How many events the log has."""
+def count_events(connection: Connection, after: int | None = None) -> int:
+    """How many events the log has, or has after a position. Looks at each of them."""
+    statement: LiteralString = "SELECT count(*) FROM failproof.stored_events"
+    if after is not None:
+        statement += " WHERE notification_id > %s"
     with connection.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute("SELECT count(*) FROM failproof.stored_events").fetchone()
+        row = cursor.execute(statement, None if after is None else (after,)).fetchone()
     assert row is not None
     return int(row[0])
 

@@ -20,7 +20,7 @@ from failproof_es.store.application import EventLog
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.environment import DATABASE_URL
-from failproof_es.store.experiments import NewRun
+from failproof_es.store.experiments import NewRun, note
 from failproof_es.store.installation import (
     AUDITOR,
     PROJECTOR,
@@ -160,6 +160,7 @@ class Store:
                 started = new.numbered(self._number(connection, draft.originator_id))
                 for event in chain([started], planned):  # one at a time: a plan can be long
                     append_entries(connection, [self.log.mapper.to_stored_event(event)])
+            note(connection)
         return started
 
     @staticmethod

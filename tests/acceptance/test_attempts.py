@@ -369,6 +369,10 @@ def as_older_versions_recorded_it(database_url: str) -> None:
     with psycopg.connect(database_url) as superuser:
         superuser.execute("SET LOCAL event_triggers = off")
         superuser.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+        superuser.execute(  # they noted nothing of what runs ask
+            "TRUNCATE failproof.runs_asked, failproof.askings, failproof.question_sets, "
+            "failproof.questions_asked, failproof.questions_shared"
+        )
         for topic, pattern, instead in rewritten:
             superuser.execute(
                 "UPDATE failproof.events SET state = convert_to(regexp_replace("

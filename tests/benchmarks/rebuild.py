@@ -19,6 +19,7 @@ import psutil
 import psycopg
 
 from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CasesPlanned,
@@ -40,21 +41,35 @@ from projections.runner import rebuild, status
 from tests.benchmarks.servers import benchmark_store
 
 RUN = uuid4()
+MODELS = (ModelSnapshot(key="model", provider="openai", model="m"),)
 BATCH = 4_000
 IN_FLIGHT = 100
 EVENTS_PER_S = 4_000
 
 
-def begun(evaluations: int, run_id: UUID, number: int = 1) -> tuple[list[Event], list[UUID]]:
-    """The cases of a run and its plan, as its first events; and the streams of the cases."""
-    cases = [
+def asked_of(evaluations: int, topic: object) -> list[Case]:
+    """So many cases about something; the same ones whenever it is the same."""
+    return [
         Case(
             dialect="failproof", case_id=f"case-{n}", suite_id="suite", category=f"c{n % 10}",
-            turns=(Turn(role="user", content=f"question {n} of {run_id}"),),
+            turns=(Turn(role="user", content=f"question {n} of {topic}"),),
         )
         for n in range(evaluations)
     ]  # fmt: skip
+
+
+def begun(
+    evaluations: int, run_id: UUID, number: int = 1, topic: object = None, *, stored: bool = False
+) -> tuple[list[Event], list[UUID]]:
+    """The cases of a run and its plan, as its first events; and the streams of the cases.
+
+    Cases about the same topic are the same; where they are `stored` already, they are left out.
+    """
+    cases = asked_of(evaluations, topic or run_id)
     digests = [case.digest() for case in cases]
+    asked = AskedCases()
+    for digest, case in zip(digests, cases, strict=True):
+        asked.add(digest, case)
     now = datetime.now(UTC)
 
     def head(stream: UUID, version: int) -> dict[str, object]:
@@ -67,18 +82,24 @@ def begun(evaluations: int, run_id: UUID, number: int = 1) -> tuple[list[Event],
     events: list[Event] = [
         PromptStored(**head(prompt_id(digest), 1), digest=digest, case=case)
         for digest, case in zip(digests, cases, strict=True)
+        if not stored
     ]
     events.append(
         RunStarted(
             **head(run_id, 1), name="rebuilt", run_number=number, attempt=1,
             configuration={"execution": {"repetitions": 1}}, configuration_digest="0" * 64,
-            models=(ModelSnapshot(key="model", provider="openai", model="m"),), suites=(),
+            experiment=asked.experiment({}, MODELS, ()), models=MODELS, suites=(),
             dialect="failproof", planned_cases=evaluations, planned_evaluations=evaluations,
             code_version="1", packages={}, who="w", where="h",
         )
     )  # fmt: skip
+    questions = chunked(asked.questions())
     for chunk, planned in enumerate(chunked(digests)):
-        events.append(CasesPlanned(**head(run_id, chunk + 2), chunk=chunk, digests=planned))
+        events.append(
+            CasesPlanned(
+                **head(run_id, chunk + 2), chunk=chunk, digests=planned, questions=next(questions)
+            )
+        )
     return events, [prompt_id(digest) for digest in digests]
 
 

@@ -27,7 +27,12 @@ GRANT SELECT ON
     failproof.schema_change_log,
     failproof.ledger_origin,
     failproof.ledger_tile_list,
-    failproof.checkpoint_list
+    failproof.checkpoint_list,
+    failproof.question_set_list,
+    failproof.question_asked_list,
+    failproof.question_shared_list,
+    failproof.asking_list,
+    failproof.run_asked_list
 TO failproof_auditor;
 GRANT EXECUTE ON FUNCTION failproof.readable(json) TO failproof_auditor;
 

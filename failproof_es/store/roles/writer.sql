@@ -29,7 +29,10 @@ GRANT EXECUTE ON FUNCTION
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
     failproof.add_checkpoint(bigint, text),
     failproof.begin_tree(uuid, bigint),
-    failproof.readable(json)
+    failproof.readable(json),
+    failproof.models_asked(json),
+    failproof.sets_that_share(uuid [], bigint),
+    failproof.take_in_runs(bigint, bigint)
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
@@ -43,5 +46,10 @@ GRANT SELECT ON
     failproof.schema_change_log,
     failproof.ledger_origin,
     failproof.ledger_tile_list,
-    failproof.checkpoint_list
+    failproof.checkpoint_list,
+    failproof.question_set_list,
+    failproof.question_asked_list,
+    failproof.question_shared_list,
+    failproof.asking_list,
+    failproof.run_asked_list
 TO failproof_writer;

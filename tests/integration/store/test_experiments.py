@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
+import psycopg
 import pytest
 
 from failproof_es.case import Case, Turn
 from failproof_es.engine.asked_cases import AskedCases
+from failproof_es.engine.attempts import Attempts, Places, attempts_of
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted
-from failproof_es.store.experiments import runs_alike
+from failproof_es.store import experiments
+from failproof_es.store.experiments import runs_alike, take_in
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.recorder import append_parameters, query
 from failproof_es.store.store import Store
@@ -19,7 +24,7 @@ from failproof_es.store.store import Store
 MODELS = (ModelSnapshot(key="m", provider="openai", model="m"),)
 
 
-def begin(store: Store, *questions: str) -> RunStarted:
+def begin(store: Store, *questions: str, models: tuple[ModelSnapshot, ...] = MODELS) -> RunStarted:
     """Begin a run that asks these."""
     asked = AskedCases()
     for question in questions:
@@ -29,8 +34,8 @@ def begin(store: Store, *questions: str) -> RunStarted:
     run_id, now = uuid4(), datetime.now(UTC)
     draft = RunStarted(
         originator_id=run_id, originator_version=1, run_id=run_id, timestamp=now, name="n",
-        run_number=0, attempt=None, experiment=asked.experiment({}, MODELS, ()), configuration={},
-        configuration_digest="c", models=MODELS, suites=(), dialect="failproof",
+        run_number=0, attempt=None, experiment=asked.experiment({}, models, ()), configuration={},
+        configuration_digest="c", models=models, suites=(), dialect="failproof",
         planned_cases=len(asked), planned_evaluations=len(asked), code_version="1", packages={},
         who="w", where="h",
     )  # fmt: skip
@@ -99,3 +104,101 @@ def test_a_run_that_calls_itself_another_is_counted_as_what_it_is(store: Store) 
     with store.connect() as connection:
         found = runs_alike(connection, first.originator_id).attempts
     assert [each.run_id for each in found] == [str(first.originator_id), str(other)]
+
+
+# -- looked up ------------------------------------------------------------------------------------
+
+
+def snapshot(name: str, **settings: str) -> ModelSnapshot:
+    return ModelSnapshot(key=name, provider="openai", model=name, settings=settings)
+
+
+NAMES = (
+    snapshot("m"), snapshot("n"), snapshot("a name", identity="m"), snapshot("n\\u0000\0\u2028é"),
+)  # fmt: skip
+
+
+def by_the_log(store: Store, run_id: UUID) -> Attempts:
+    """What is told of a run where nothing can be looked up."""
+    with store.connect() as connection, pytest.MonkeyPatch.context() as without:
+        without.setattr(experiments, "take_in", lambda connection: False)
+        return attempts_of(connection, run_id)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed: int) -> None:
+    """Of a log with whatever runs, and of each of them when it began."""
+    draw = random.Random(seed)
+    begun = []
+    for _ in range(14):
+        questions = draw.sample("abcdefgh", draw.randint(1, 5))
+        models = tuple(draw.sample(NAMES, draw.randint(1, 2)))
+        begun.append(started := begin(store, *questions, models=models))
+        found = by_the_log(store, started.originator_id)
+        assert started.attempt == found.attempt == found.attempts
+        assert started.experiment is not None
+        assert started.experiment.overlapping == len(found.overlapping)
+    ids = [each.originator_id for each in begun]
+    with store.connect() as connection:
+        told = {each: attempts_of(connection, each) for each in ids}
+        places = Places(connection).of(ids)
+        assert experiments.looked_up(connection)
+        newest = attempts_of(connection, ids[0], most=1)
+    assert told == {each: by_the_log(store, each) for each in ids}
+    assert places == {each: (told[each].attempt, told[each].attempts) for each in ids}
+    all_of_them = told[ids[0]]
+    assert newest.others == all_of_them.others[-1:]
+    assert newest.others_before + len(newest.others) == len(all_of_them.others)
+    assert newest.overlapping == all_of_them.overlapping[-1:]
+    assert newest.told() == all_of_them.told()
+
+
+def test_a_run_that_says_later_what_it_asked_is_counted(store: Store) -> None:
+    """Else a number that is taken before its first event hides an attempt."""
+    first = begin(store, "a")
+    late = uuid4()
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.number_run(%s)", (late,))
+        assert take_in(connection)
+    state = orjson.dumps(first.model_dump(mode="json") | {"run_number": 2})
+    with store.connect() as connection:
+        entry = LogEntry(late, 1, "RunStarted", state, run_id=late)
+        connection.execute(query("append"), append_parameters([entry]))
+    third = begin(store, "a")
+    assert third.attempt == 3
+    with store.connect() as connection:
+        assert len(runs_alike(connection, third.originator_id).attempts) == 3
+
+
+def test_a_plan_that_is_not_the_one_a_run_names_stands_for_no_other(store: Store) -> None:
+    """Else whoever names the cases of another run first says what all later ones share."""
+    honest = begin(store, "a", "b", "c")
+    with store.connect() as connection:
+        plan = next(iter(connection.execute(query("plan"), (honest.originator_id,), binary=True)))
+    named = orjson.loads(orjson.dumps(honest.model_dump(mode="json")))
+    named["experiment"] |= {"questions": "f" * 64}
+    named["run_number"] = 2
+    other = uuid4()
+    write(store, other, ("RunStarted", orjson.dumps(named)), ("CasesPlanned", plan[0]))
+    with store.connect() as connection:
+        assert take_in(connection)
+        sets = connection.execute("SELECT digest FROM failproof.question_set_list").fetchall()
+    assert honest.experiment is not None
+    assert sets == [(honest.experiment.questions,)]
+    assert begin(store, "a", "b", "c").attempt == 3
+
+
+def test_who_may_only_read_is_told_the_same(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    """Before somebody who may has noted the newest run, and afterwards."""
+    with pytest.MonkeyPatch.context() as unnoted:
+        unnoted.setattr("failproof_es.store.store.note", lambda connection: None)
+        begun = [begin(store, "a", "b"), begin(store, "b")]
+    administrator.execute("SET ROLE failproof_auditor")
+    for _ in range(2):
+        assert Places(administrator).of([begun[0].originator_id]) != {}
+        found = attempts_of(administrator, begun[0].originator_id)
+        assert [each.run_number for each in found.overlapping] == [2]
+        with store.connect() as connection:
+            assert take_in(connection)

@@ -1,0 +1,160 @@
+"""What is read for an answer depends on the answer alone, not on the rest of the log.
+
+Rows are counted, not milliseconds: every row and index entry that the server looked at, and every
+statement.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.report.judge_agreement import agreements
+from failproof_es.store.store import Store
+from tests.benchmarks.reading import Filler, readings
+
+_ROWS = (
+    "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables "
+    "UNION ALL SELECT indexrelname::text, idx_tup_read FROM pg_stat_user_indexes"
+)
+_OTHERS = (
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
+    "AND backend_type = 'client backend' AND pid NOT IN (pg_backend_pid(), %s)"
+)
+MARGIN = 1.25
+"""More than that is growth: there are four times as many runs, ten times as many evaluations."""
+
+
+class Cost(NamedTuple):
+    """What the server was asked, and what it looked at."""
+
+    statements: int
+    rows: int
+    where: dict[str, int]
+    """The same rows, by table where all of it was read, else by index."""
+
+
+class Meter:
+    """Counts what one thing costs after the other."""
+
+    def __init__(
+        self, store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._store = store
+        self._administrator = administrator
+        self._statements = 0
+        for kind in (psycopg.Cursor, psycopg.ServerCursor):
+            monkeypatch.setattr(kind, "execute", self._counting(kind.execute))
+
+    def _counting(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*arguments: Any, **options: Any) -> Any:
+            self._statements += 1
+            return execute(*arguments, **options)
+
+        return counting
+
+    def _settle(self, connection: psycopg.Connection[Any]) -> None:
+        """Wait for what every session counted: one tells it when it is asked to, or ends."""
+        self._store.close()
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        deadline = time.monotonic() + 20
+        while self._administrator.execute(_OTHERS, (connection.info.backend_pid,)).fetchall():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def rows(self) -> Counter[str]:
+        """So many rows and entries the server looked at until now, catalogs left out."""
+        return Counter(dict(self._administrator.execute(_ROWS).fetchall()))
+
+    def each(self, number: int) -> dict[str, Cost]:
+        """What each way to read that run costs the second time."""
+        found = {}
+        with self._store.connect() as connection:
+            run_id = resolved(connection, number)
+            for name, do in readings(self._store, connection, run_id).items():
+                do()
+                self._settle(connection)
+                rows, statements = self.rows(), self._statements
+                do()
+                said = self._statements - statements
+                self._settle(connection)
+                read = self.rows() - rows
+                found[name] = Cost(said, read.total(), dict(read))
+        return found
+
+
+def resolved(connection: psycopg.Connection[Any], number: int) -> Any:
+    row = connection.execute(
+        "SELECT run_id FROM failproof.run_list WHERE run_number = %s", (number,)
+    ).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def plan_as_for_large_tables(administrator: psycopg.Connection[Any]) -> None:
+    """Small ones are read as a whole where that is cheaper; from now on they are not."""
+    for way in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
+        statement = f"ALTER DATABASE %I SET {way} = off"
+        administrator.execute(
+            f"DO $$ BEGIN EXECUTE format('{statement}', current_database()); END $$".encode()
+        )
+
+
+def grown(before: dict[str, Cost], after: dict[str, Cost]) -> dict[str, object]:
+    """Where more was asked or read than before, and of what."""
+    return {
+        name: (least[:2], more[:2], Counter(more.where) - Counter(least.where))
+        for name, least in before.items()
+        if (more := after[name]).statements > least.statements
+        or more.rows > least.rows * MARGIN + 20
+    }
+
+
+def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """21 and 81 runs beside, that ask the same, much of the same and other things; 40 and 400
+    evaluations in the run."""
+    plan_as_for_large_tables(administrator)
+    meter = Meter(store, administrator, monkeypatch)
+    monkeypatch.setattr("failproof_es.cli.show._NEWEST", 5)
+    with store.connect() as connection:
+        filler = Filler(store, connection)
+        filler.fill(40, "read")
+        filler.fill(400)
+        filler.beside(21)
+        filler.finish()
+    administrator.execute("ANALYZE")
+    few, long = meter.each(1), meter.each(2)
+    with store.connect() as connection:
+        filler.connection = connection
+        filler.number += 2 * 2  # those that were begun
+        filler.beside(60)
+        filler.finish()
+    administrator.execute("ANALYZE")
+    many = meter.each(1)
+    assert grown(few, many) == {}
+    assert grown(few, long) == {}
+
+
+def test_whether_anybody_reviewed_anything_is_asked_of_an_index(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.connect() as connection:
+        filler = Filler(store, connection)
+        run_id = filler.fill(40)
+        filler.finish()
+        connection.execute("SET enable_seqscan = off")
+        meter = Meter(store, administrator, monkeypatch)
+        run = RecordedRun.read(connection, run_id).run
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        before = meter.rows()
+        assert agreements(connection, [run]) == ()
+        connection.execute("SELECT pg_stat_force_next_flush()")
+        assert (meter.rows() - before).total() < 5
