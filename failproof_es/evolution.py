@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
-from operator import attrgetter
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -135,7 +134,6 @@ class Evaluation(NamedTuple):
 Changes = dict[str, Any]
 _FIELDS = Evaluation._fields
 _PLACES = {name: place for place, name in enumerate(_FIELDS)}
-_values = attrgetter(*_FIELDS)
 
 
 _NOTHING = Evaluation()
@@ -144,12 +142,10 @@ _NOTHING = Evaluation()
 class _Growing:
     """An `Evaluation` while a history is folded: changed in place, and then made one."""
 
-    __slots__ = _FIELDS
     finished = Evaluation.finished
 
     def __init__(self, state: Evaluation) -> None:
-        for name, value in zip(_FIELDS, state, strict=True):
-            setattr(self, name, value)
+        vars(self).update(zip(_FIELDS, state, strict=True))
 
 
 def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
@@ -165,6 +161,7 @@ def fold_as_far(
 ) -> tuple[Evaluation, int, ImpossibleHistory | None]:
     """The state after `events` as far as they can be true, how many those are, and why no more."""
     growing = cast(Evaluation, _Growing(start or _NOTHING))
+    values = vars(growing)
     count = 0
     impossible: ImpossibleHistory | None = None
     for event in events:
@@ -173,10 +170,9 @@ def fold_as_far(
         except ImpossibleHistory as error:
             impossible = error
             break
-        for name, value in changes.items():
-            setattr(growing, name, value)
+        values.update(changes)
         count += 1
-    return Evaluation._make(_values(growing)), count, impossible
+    return Evaluation._make(values.values()), count, impossible  # still in the order of the fields
 
 
 def evolve(state: Evaluation, event: Event) -> Evaluation:

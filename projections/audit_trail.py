@@ -55,7 +55,9 @@ def audit_record(fact: Fact) -> AuditRecord | None:
     """What the trail says of an event; `None` where all went as planned."""
     kind = EVENTS[fact.topic]
     event = kind.audit_name()
-    if event is None or not kind.is_audited(fact.payload if fact.event is None else vars(fact.event)):
+    if event is None or not kind.is_audited(
+        fact.payload if fact.event is None else vars(fact.event)
+    ):
         return None
     payload = fact.payload
     left_out = _COMMON | kind.not_in_trail

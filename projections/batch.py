@@ -20,9 +20,7 @@ BATCH_BYTES = 16_000_000
 """Or one event. In memory they take several times that."""
 
 _CURRENT = {topic: event.schema_version for topic, event in EVENTS.items()}
-_VALIDATE = {
-    topic: event.__pydantic_validator__.validate_python for topic, event in EVENTS.items()
-}
+_VALIDATE = {topic: event.__pydantic_validator__.validate_python for topic, event in EVENTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,10 @@ class Fact:
     damage: UnreadableState | None = None
     """Why its bytes cannot be read: there is no event then, and the payload is empty."""
 
+    def says(self, name: str) -> Any:
+        """One field of the event, without parsing its payload; where there is no event, with."""
+        return self.payload[name] if self.event is None else getattr(self.event, name)
+
     @property
     def payload(self) -> dict[str, Any]:
         """The event upcast to today's schema, as plain JSON values: not to be changed.
