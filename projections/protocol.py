@@ -86,8 +86,8 @@ class Projection(Protocol):
 
 
 def uuid_array(ids: Iterable[UUID]) -> str:
-    """An array of UUIDs as PostgreSQL reads it: a tenth of the time that adapting a list takes."""
-    return "{" + ",".join(["%032x" % each.int for each in ids]) + "}"
+    """An array of UUIDs as PostgreSQL reads it: one text, where a list is adapted id by id."""
+    return "{" + ",".join([f"{each.int:032x}" for each in ids]) + "}"
 
 
 def sql_file(name: str, package: str = "projections") -> LiteralString:
