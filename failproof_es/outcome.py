@@ -20,7 +20,6 @@ from failproof_es.evaluation import (
     EvaluationKey,
     ImpossibleHistory,
     awaits_review,
-    evolve,
 )
 from failproof_es.events import (
     AttemptLost,
@@ -30,6 +29,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
+from failproof_es.evolution import fold_as_far
 from failproof_es.transcript import JudgeVerdict
 
 Status = Literal["planned", "running", "scored", "abandoned"]
@@ -182,13 +182,8 @@ class Folded(NamedTuple):
     @classmethod
     def of(cls, history: Sequence[Event]) -> Folded:
         """Fold it, event by event."""
-        state = Evaluation()
-        for place, event in enumerate(history):
-            try:
-                state = evolve(state, event)
-            except ImpossibleHistory as error:
-                return cls(state, history[:place], error)
-        return cls(state, history, None)
+        state, count, impossible = fold_as_far(history)
+        return cls(state, history if impossible is None else history[:count], impossible)
 
 
 def outcome_of(
@@ -210,14 +205,33 @@ def outcome_of(
     state, possible, contradiction = folded or Folded.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    answers = [each for each in possible if type(each) is ResponseReceived]
-    requests = [each for each in possible if type(each) is RequestSent]
-    own = () if carried_over is not None else answers
+    requests = retries = lost_attempts = 0
+    answers: list[ResponseReceived] = []
+    errors: list[ErrorSeen] = []
+    error: ErrorRecorded | None = None
+    for each in possible:
+        if type(each) is RequestSent:
+            requests += 1
+            retries += each.attempt > 1
+        elif type(each) is ResponseReceived:
+            answers.append(each)
+            error = None
+        elif type(each) is ErrorRecorded:
+            errors.append(_seen(each))
+            error = each
+        elif type(each) is AttemptLost:
+            lost_attempts += 1
+    costs = [answer_cost(prices, each) for each in answers]
     replies = [each for each in answers if each.purpose == "target"]
     streamed = [each for each in replies if each.first_token_ms is not None]
-    errors = tuple(_seen(each) for each in possible if type(each) is ErrorRecorded)
-    error_kind, error_message = _last_error(possible, state)
+    untold = [e for e in replies if e.usage.input_tokens is None or e.usage.output_tokens is None]
+    of_replies = [c for each, c in zip(answers, costs, strict=True) if each.purpose == "target"]
+    error_kind, error_message = (None, None) if error is None else (error.kind, error.message)
+    if ended is not None:
+        error_kind, error_message = ended.kind, ended.reason
     response = state.response
+    if carried_over is not None:
+        answers, costs = [], []
     return EvaluationOutcome(
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,
@@ -231,11 +245,11 @@ def outcome_of(
         source_evaluation_id=None if carried_over is None else carried_over.source_evaluation_id,
         started_at=state.started_at,
         finished_at=state.finished_at,
-        requests=len(requests),
-        retries=sum([each.attempt > 1 for each in requests]),
-        lost_attempts=sum([type(each) is AttemptLost for each in possible]),
+        requests=requests,
+        retries=retries,
+        lost_attempts=lost_attempts,
         in_flight=state.in_flight is not None,
-        errors=errors,
+        errors=tuple(errors),
         error_kind=error_kind,
         error_message=error_message,
         answer=state.replies[-1].text if state.replies else None,
@@ -246,10 +260,8 @@ def outcome_of(
         tokens_per_second=speed_of(streamed),
         input_tokens=state.usage.input_tokens,
         output_tokens=state.usage.output_tokens,
-        turns_without_usage=sum(
-            each.usage.input_tokens is None or each.usage.output_tokens is None for each in replies
-        ),
-        cost_usd=total(answer_cost(prices, each) for each in replies) if replies else None,
+        turns_without_usage=len(untold),
+        cost_usd=total(of_replies) if replies else None,
         primary=None if classification is None else classification.primary,
         details={} if classification is None else classification.details,
         judges=state.verdicts,
@@ -257,18 +269,22 @@ def outcome_of(
         passed=None if score is None else score.passed,
         reason=score.reason if score else ended.reason if ended else "",
         ended_kind=None if ended is None else ended.kind,
-        response_ms=tuple(each.latency_ms for each in own),
-        spending=spending_of(own, prices),
+        response_ms=tuple([each.latency_ms for each in answers]),
+        spending=spending_of(answers, costs),
         impossible=None if why is None else str(why),
     )
 
 
-def spending_of(answers: Iterable[ResponseReceived], prices: Prices) -> dict[str, Spent]:
-    """What these answers took, by the key of the model or judge that gave them."""
+def spending_of(
+    answers: Iterable[ResponseReceived], costs: Iterable[Decimal | None]
+) -> dict[str, Spent]:
+    """What these answers, at these costs, took, by the key of the model or judge that gave them."""
     spending: dict[str, Spent] = {}
-    for each in answers:
-        spent = spending.setdefault(each.judge or each.model_key, Spent())
-        spent.add(each.usage, answer_cost(prices, each))
+    for each, cost in zip(answers, costs, strict=True):
+        asked = each.judge or each.model_key
+        if asked not in spending:
+            spending[asked] = Spent()
+        spending[asked].add(each.usage, cost)
     return spending
 
 
@@ -299,15 +315,3 @@ def _status(state: Evaluation) -> Status:
 
 def _seen(error: ErrorRecorded) -> ErrorSeen:
     return ErrorSeen(error.kind, error.judge, server_message(error))
-
-
-def _last_error(history: Sequence[Event], state: Evaluation) -> tuple[str | None, str | None]:
-    """What it was abandoned for, or the last error, where no answer came after it."""
-    if state.abandoned is not None:
-        return state.abandoned.kind, state.abandoned.reason
-    for event in reversed(history):
-        if isinstance(event, ErrorRecorded):
-            return event.kind, event.message
-        if isinstance(event, ResponseReceived):
-            return None, None
-    return None, None

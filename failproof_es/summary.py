@@ -91,6 +91,15 @@ class Asking:
     carried_over: int = 0
     """Evaluations of another run."""
 
+    def add(self, outcome: EvaluationOutcome, times: int = 1) -> None:
+        """Count what was sent for this evaluation, of this run; with -1 out."""
+        self.requests += times * outcome.requests
+        self.answers += times * len(outcome.response_ms)
+        self.errors += times * len(outcome.errors)
+        self.retries += times * outcome.retries
+        self.lost_attempts += times * outcome.lost_attempts
+        self.in_flight += times * outcome.in_flight
+
     def include(self, other: Asking, times: int = 1) -> None:
         """Count all of another one in; with -1 out."""
         self.requests += times * other.requests
@@ -122,25 +131,37 @@ class RunCounts:
 
     def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
         """Count one evaluation of this case as it stands; with -1 take it out again."""
+        self.add_without_spending(outcome, case, times)
+        for key, spent in outcome.spending.items():
+            if key not in self.spending:
+                self.spending[key] = Spent()
+            self.spending[key].include(spent, times)
+
+    def add_without_spending(
+        self, outcome: EvaluationOutcome, case: Grouped, times: int = 1
+    ) -> None:
+        """As `add`, for who counts answers by more than who gave them."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":
             return
         model = outcome.model_key
-        asking = self.asking.setdefault(model, Asking())
+        asking = self.asking.get(model)
+        if asking is None:
+            asking = self.asking[model] = Asking()
         if outcome.carried_over:
             asking.carried_over += times
         else:
-            asking.include(_asking(outcome), times)
-            for key, spent in outcome.spending.items():
-                self.spending.setdefault(key, Spent()).include(spent, times)
+            asking.add(outcome, times)
             for error in outcome.errors:
                 self.errors[ErrorKey(error.judge or model, error.kind, error.message)] += times
             for each in outcome.response_ms:
                 self.latencies[latency_bucket(each)] += times
         if outcome.finished:
-            self.groups.setdefault(GroupKey.of(model, case), Group()).include(
-                group_of(outcome), times
-            )
+            key = GroupKey.of(model, case)
+            group = self.groups.get(key)
+            if group is None:
+                group = self.groups[key] = Group()
+            _add_to_group(group, outcome, times)
             if outcome.lost:
                 self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
 
@@ -308,30 +329,28 @@ def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
     raise AssertionError("the counts do not add up")
 
 
-def _asking(outcome: EvaluationOutcome) -> Asking:
-    return Asking(
-        requests=outcome.requests,
-        answers=len(outcome.response_ms),
-        errors=len(outcome.errors),
-        retries=outcome.retries,
-        lost_attempts=outcome.lost_attempts,
-        in_flight=outcome.in_flight,
-    )
-
-
 def group_of(outcome: EvaluationOutcome) -> Group:
     """What one finished evaluation adds to the groups that it belongs to."""
+    group = Group()
+    _add_to_group(group, outcome, 1)
+    return group
+
+
+def _add_to_group(group: Group, outcome: EvaluationOutcome, times: int) -> None:
     accuracy = outcome.accuracy
-    scored = outcome.status == "scored"
-    return Group(
-        finished=1,
-        scored=int(scored),
-        abandoned=int(not scored),
-        awaiting=int(outcome.awaiting_review),
-        cases=int(outcome.repetition == 1),
-        passed=int(outcome.passed is True),
-        failed=int(outcome.passed is False),
-        measured=int(accuracy is not None),
-        accuracy_sum=exact(0.0 if accuracy is None else accuracy),
-        classes=Counter() if outcome.primary is None else Counter([outcome.primary]),
-    )
+    measured = None if accuracy is None else exact(accuracy)  # before anything is counted
+    group.finished += times
+    if outcome.status == "scored":
+        group.scored += times
+    else:
+        group.abandoned += times
+    group.awaiting += times * outcome.awaiting_review
+    group.cases += times * (outcome.repetition == 1)
+    group.passed += times * (outcome.passed is True)
+    group.failed += times * (outcome.passed is False)
+    if measured is not None:
+        group.measured += times
+        if measured:
+            group.accuracy_sum += measured if times == 1 else measured * times
+    if outcome.primary is not None:
+        group.classes[outcome.primary] += times

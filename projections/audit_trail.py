@@ -53,10 +53,13 @@ class AuditRecord(NamedTuple):
 
 def audit_record(fact: Fact) -> AuditRecord | None:
     """What the trail says of an event; `None` where all went as planned."""
-    payload, kind = fact.payload, EVENTS[fact.topic]
+    kind = EVENTS[fact.topic]
     event = kind.audit_name()
-    if event is None or not kind.is_audited(payload):
+    if event is None or not kind.is_audited(
+        fact.payload if fact.event is None else vars(fact.event)
+    ):
         return None
+    payload = fact.payload
     left_out = _COMMON | kind.not_in_trail
     details = {key: value for key, value in payload.items() if key not in left_out}
     details["stream_id"] = fact.stream_id

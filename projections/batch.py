@@ -10,7 +10,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-from failproof_es.events import EVENTS
+from failproof_es.events import EVENTS, Event
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import decode, upcast
 from projections.protocol import Fact, sql_file
@@ -20,6 +20,7 @@ BATCH_BYTES = 16_000_000
 """Or one event. In memory they take several times that."""
 
 _CURRENT = {topic: event.schema_version for topic, event in EVENTS.items()}
+_VALIDATE = {topic: event.__pydantic_validator__.validate_python for topic, event in EVENTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +66,25 @@ def fact_of(
     """The row as a fact. `ids` holds each UUID once: equal ones are then compared at once."""
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
-        payload = payload_of(topic, state, stream_id, version)
-        said = {**payload, "originator_id": stream, "originator_version": version}
+        said = payload_of(topic, state, stream, version)
+        said["originator_id"] = stream
+        said["originator_version"] = version
         for name in ("run_id", "prompt_id"):
             text = said.get(name)
             if type(text) is str:
                 said[name] = ids.get(text) or ids.setdefault(text, UUID(text))
-        event = EVENTS[topic].model_validate(said)
-    except (ValueError, TypeError, AttributeError, UnreadableState):
+        event: Event = _VALIDATE[topic](said)
+    except (KeyError, ValueError, TypeError, AttributeError, UnreadableState):
         pass
     else:
-        return Fact(position, stream_id, topic, run_id, payload, version, event)
+        return Fact(position, stream_id, topic, run_id, state, version, event)
     try:
-        payload = upcast(topic, state, stream, version)[1]
         event = decode(topic, state, stream, version)
     except UnreadableState as error:
         if _newer(topic, state):
             raise
         return Fact(position, stream_id, topic, run_id, {}, version, None, error)
-    return Fact(position, stream_id, topic, run_id, payload, version, event)
+    return Fact(position, stream_id, topic, run_id, state, version, event)
 
 
 def _newer(topic: str, state: bytes) -> bool:
@@ -96,9 +97,9 @@ def _newer(topic: str, state: bytes) -> bool:
         return False
 
 
-def payload_of(topic: str, state: bytes, stream_id: str, version: int) -> dict[str, Any]:
+def payload_of(topic: str, state: bytes, stream: UUID, version: int) -> dict[str, Any]:
     """What the bytes say, in today's schema. Raises `UnreadableState`."""
     payload: dict[str, Any] = orjson.loads(state)
     if payload.pop("schema_version", None) == _CURRENT.get(topic):
         return payload
-    return upcast(topic, state, UUID(stream_id), version)[1]
+    return upcast(topic, state, stream, version)[1]

@@ -1,7 +1,7 @@
 """What adds up over the evaluations of a run, kept by difference in small tables.
 
 An evaluation that changed is taken out as it stood and counted in as it stands, by
-`RunCounts.add` itself: how events are cut into batches does not show.
+`RunCounts` itself: how events are cut into batches does not show.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Change:
         times: int = 1,
     ) -> None:
         """Count an evaluation with this history in; with -1 out. Raises `ValueError`."""
-        self.counts.add(outcome, case, times)
+        self.counts.add_without_spending(outcome, case, times)
         if not outcome.spending:
             return
         answers = [each for each in history if type(each) is ResponseReceived]

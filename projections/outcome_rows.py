@@ -182,9 +182,9 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
 
 def spent_list(spent: Spent) -> list[str]:
     """The numbers of a `Spent`, each written whole: nothing bounds what a server claims."""
-    told = [getattr(spent, name) for name in TOKENS]
-    numbers = [number for each in told for number in (each.total, each.told)]
-    return [str(each) for each in (spent.answers, spent.unpriced, spent.known_usd, *numbers)]
+    told = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
+    numbers = [str(number) for each in told for number in (each.total, each.told)]
+    return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
 
 
 def spent_of(numbers: Sequence[Any]) -> Spent:

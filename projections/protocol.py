@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, LiteralString, Protocol
+from uuid import UUID
 
 import psycopg
 
 from failproof_es.events import Event
 from failproof_es.store.errors import UnreadableState
+from failproof_es.store.mapper import upcast
 
 Cursor = psycopg.Cursor[Any]
 
@@ -20,21 +22,34 @@ Cursor = psycopg.Cursor[Any]
 class Fact:
     """One event as projections read it.
 
-    `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `payload`
-    is the event upcast to today's schema, as plain JSON values, parsed once for everybody:
-    not to be changed. `event` is the same as the engine reads it.
+    `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `told` is
+    its payload or the bytes that hold it; `event` is what the engine reads in them.
     """
 
     position: int
     stream_id: str
     topic: str
     run_id: str | None
-    payload: dict[str, Any]
+    told: dict[str, Any] | bytes
     version: int = 0
     """Its place in its stream, from 1."""
     event: Event | None = None
     damage: UnreadableState | None = None
     """Why its bytes cannot be read: there is no event then, and the payload is empty."""
+
+    def says(self, name: str) -> Any:
+        """One field of the event, without parsing its payload; where there is no event, with."""
+        return self.payload[name] if self.event is None else getattr(self.event, name)
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The event upcast to today's schema, as plain JSON values: not to be changed.
+
+        Parsed when it is asked for, because most events are asked for by nobody.
+        """
+        if isinstance(self.told, bytes):
+            self.told = upcast(self.topic, self.told, UUID(self.stream_id), self.version)[1]
+        return self.told
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,11 @@ class Projection(Protocol):
 
         Where one batch ends and the next begins must not matter to the rows.
         """
+
+
+def uuid_array(ids: Iterable[UUID]) -> str:
+    """An array of UUIDs as PostgreSQL reads it: one text, where a list is adapted id by id."""
+    return "{" + ",".join([f"{each.int:032x}" for each in ids]) + "}"
 
 
 def sql_file(name: str, package: str = "projections") -> LiteralString:

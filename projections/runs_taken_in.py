@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
@@ -30,7 +29,7 @@ from failproof_es.events import (
 )
 from failproof_es.run import Run, evolve_run
 from projections.counters import Change
-from projections.protocol import Cursor, Fact, sql_file, visible
+from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
 from projections.run_rows import run_document, run_of
 
 _PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
@@ -74,7 +73,10 @@ class Runs:
         wanted = [each for each in run_ids if each not in self._asked]
         if wanted:
             self._asked.update(wanted)
-            cursor.execute("SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s)", (wanted,))
+            cursor.execute(
+                "SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s::uuid[])",
+                (uuid_array(wanted),),
+            )
             found = cursor.fetchall()
             self.known.update({r: run_of(told) for r, told in found if r not in self.known})
 
@@ -164,12 +166,13 @@ class Runs:
 
     def _write_plan(self, cursor: Cursor, run_id: UUID, event: CasesPlanned, position: int) -> None:
         prompts = prompts_of(event.digests)
-        cursor.execute(sql_file("run_results_plan"), (run_id, position, prompts))
+        array = uuid_array(prompts)
+        cursor.execute(sql_file("run_results_plan"), (run_id, position, array))
         new = cursor.rowcount
         row = cursor.execute(
             "SELECT count(*) FROM prompts "
-            "WHERE prompt_id = ANY (%s) AND position < %s AND NOT spoiled",
-            (prompts, position),
+            "WHERE prompt_id = ANY (%s::uuid[]) AND position < %s AND NOT spoiled",
+            (array, position),
         ).fetchone()
         if (new, row) != (len(event.digests), (len(event.digests),)):
             self.untold.add(run_id)  # a case stands twice in the plan, or not in the log
@@ -186,7 +189,10 @@ class Runs:
         if touched:
             cursor.execute(
                 sql_file("run_results_changed_sources"),
-                ([stream for stream, _ in touched], [last for _, last in touched]),
+                (
+                    uuid_array(stream for stream, _ in touched),
+                    "{" + ",".join([str(last) for _, last in touched]) + "}",
+                ),
             )
         if self.untold:
             cursor.execute(
@@ -205,6 +211,8 @@ def prompts_of(digests: Iterable[str]) -> list[UUID]:
     """The streams of the cases with these digests, of those that are digests."""
     found = []
     for digest in digests:
-        with suppress(ValueError):
+        try:
             found.append(prompt_id(digest))
+        except ValueError:
+            continue
     return found

@@ -17,16 +17,16 @@ from failproof_es.costs import Prices
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
-    EvaluationEvent,
     Event,
     OperationEvent,
     PromptStored,
     Reviewed,
+    topics,
 )
-from failproof_es.outcome import EvaluationOutcome, outcome_of
+from failproof_es.outcome import EvaluationOutcome, Folded, outcome_of
 from projections.counters import Change, GroupWords, save
 from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
-from projections.protocol import Cursor, Fact, exact_text, sql_file, visible
+from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible
 from projections.runs_taken_in import RUN_TOPICS, Runs, prompts_of
 from projections.streams import (
     Stretch,
@@ -37,6 +37,7 @@ from projections.streams import (
     told_by,
 )
 
+_EVALUATION_TOPICS = frozenset(topics("evaluation"))
 _COPY: LiteralString = "COPY evaluations (" + ", ".join(COLUMNS) + ") FROM STDIN"
 
 
@@ -56,6 +57,8 @@ class _Touched(NamedTuple):
     now: Told
     before: Told | None
     key: EvaluationKey
+    folded: Folded | None = None
+    """What `now` amounts to, where that is known already."""
 
 
 class _Prompt(NamedTuple):
@@ -86,8 +89,8 @@ Streams = dict[UUID, list[Fact]]
 def _stored(cursor: Cursor, streams: Iterable[UUID]) -> dict[UUID, _Stored]:
     cursor.execute(
         "SELECT evaluation_id, run_id, prompt_id, model_key, repetition, first_position "
-        "FROM evaluations WHERE evaluation_id = ANY (%s)",
-        (list(streams),),
+        "FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])",
+        (uuid_array(streams),),
         binary=True,
     )
     return {
@@ -107,13 +110,17 @@ def _sorted(
     for stream, facts in streams.items():
         if stream in known or facts[0].topic == "RunStarted":
             of_runs[stream] = facts
-        elif stream in stored or any(isinstance(each.event, EvaluationEvent) for each in facts):
+        elif _of_evaluation(facts[0]) or stream in stored or any(map(_of_evaluation, facts)):
             of_evaluations[stream] = facts
         elif any(each.topic in RUN_TOPICS for each in facts):
             of_runs[stream] = facts
         else:
             others[stream] = facts
     return of_runs, of_evaluations, others
+
+
+def _of_evaluation(fact: Fact) -> bool:
+    return fact.topic in _EVALUATION_TOPICS and fact.event is not None
 
 
 # -- prompts and what stands elsewhere ------------------------------------------------------------
@@ -127,8 +134,9 @@ def _take_prompts(cursor: Cursor, runs: Runs, others: Streams) -> None:
         if isinstance(fact.event, PromptStored) and fact.version == 1
     ]
     if rows:
+        ids, *columns = zip(*rows, strict=True)
         cursor.execute(
-            sql_file("run_results_prompts"), [list(column) for column in zip(*rows, strict=True)]
+            sql_file("run_results_prompts"), [uuid_array(ids), *(list(each) for each in columns)]
         )
     followed = [s for s, facts in others.items() if facts[-1].version > 1]
     if followed:  # the stream of a prompt holds its case alone
@@ -148,7 +156,7 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
         _name(case.category),
         _name(case.label),
         _name(case.severity),
-        orjson.dumps(fact.payload["case"]["tags"]).decode(),
+        orjson.dumps(case.tags).decode(),
         fact.position,
     )
 
@@ -191,11 +199,12 @@ def _touched(
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
     now: dict[UUID, Told] = {}
     before: dict[UUID, Told] = {}
+    whole: dict[UUID, Folded] = {}
     stretches = []
     for stream, facts in streams.items():
-        whole = stream not in stored and facts[0].version == 1
-        if whole and all(each.version == place for place, each in enumerate(facts, 1)):
-            now[stream] = _told(facts)
+        if facts[0].version == 1 and stream not in stored and _consecutive(facts):
+            now[stream] = told = _told(facts)
+            whole[stream] = Folded.of(told.history)
         else:
             stretches.append(Stretch(stream, facts[0].position, facts[-1].position))
     for stretch, rows in read_stretches(cursor.connection, stretches) if stretches else ():
@@ -204,6 +213,10 @@ def _touched(
             before[stretch.stream] = told_by(r for r in rows if r.position < stretch.first)
     found, unplaced = [], []
     for stream, facts in streams.items():
+        if (folded := whole.get(stream)) is not None and (its := folded.state.key) is not None:
+            first, last = facts[0].position, facts[-1].position
+            found.append(_Touched(stream, first, last, now[stream], None, its, folded))
+            continue
         known = stored.get(stream)
         first, key = (known.first_position, known.key) if known else (0, None)
         for fact in facts if known is None else ():
@@ -215,6 +228,10 @@ def _touched(
             told, earlier = now[stream], before.get(stream)
             found.append(_Touched(stream, first, facts[-1].position, told, earlier, key))
     return _with_sources(cursor, found, stored), unplaced
+
+
+def _consecutive(facts: Sequence[Fact]) -> bool:
+    return [each.version for each in facts] == list(range(1, len(facts) + 1))
 
 
 def _told(facts: Sequence[Fact]) -> Told:
@@ -233,7 +250,7 @@ def _with_sources(
     places = [
         place
         for place, each in enumerate(found)
-        if each.now.history and isinstance(each.now.history[0], CarriedOver)
+        if each.now.history and type(each.now.history[0]) is CarriedOver
     ]
     if places:
         wanted = [(found[place].now, found[place].first_position) for place in places]
@@ -244,7 +261,7 @@ def _with_sources(
         ]
         told = iter(follow_references(cursor.connection, wanted))
         for place in places:
-            found[place] = found[place]._replace(now=next(told))
+            found[place] = found[place]._replace(now=next(told), folded=None)
         for place in places:
             if found[place].before is not None:
                 found[place] = found[place]._replace(before=next(told))
@@ -258,13 +275,17 @@ def _take_evaluations(
     prompts = _prompts(cursor, {each.key.prompt_id for each in touched})
     planned = _planned(cursor, {(each.key.run_id, each.key.prompt_id) for each in touched})
     changes: dict[UUID, Change] = runs.changes
+    plans: dict[tuple[UUID, str, int], bool] = {}
     rows: list[OutcomeRow] = []
     for each in touched:
         key, run = each.key, each.key.run_id
         prices = runs.prices(cursor, run)
-        outcome = _outcome(key, each.now, prices)
+        outcome = _outcome(key, each.now, prices, each.folded)
         place = planned.get((run, key.prompt_id))
-        in_plan = place is not None and place < each.first_position and runs.plans(key)
+        asked = (run, key.model_key, key.repetition)
+        if asked not in plans:
+            plans[asked] = runs.plans(key)
+        in_plan = place is not None and place < each.first_position and plans[asked]
         prompt = prompts.get(key.prompt_id)
         counted = in_plan and prompt is not None and prompt.position < each.first_position
         if in_plan and not counted:
@@ -290,8 +311,17 @@ def _take_evaluations(
     save(cursor, changes)
 
 
-def _outcome(key: EvaluationKey, told: Told, prices: Prices) -> EvaluationOutcome:
-    return outcome_of(key, told.history, prices, carried_over=told.carried_over, broken=told.broken)
+def _outcome(
+    key: EvaluationKey, told: Told, prices: Prices, folded: Folded | None = None
+) -> EvaluationOutcome:
+    return outcome_of(
+        key,
+        told.history,
+        prices,
+        carried_over=told.carried_over,
+        broken=told.broken,
+        folded=folded,
+    )
 
 
 def _write(cursor: Cursor, rows: Sequence[OutcomeRow], stored: Sequence[UUID]) -> None:
@@ -306,8 +336,8 @@ def _write(cursor: Cursor, rows: Sequence[OutcomeRow], stored: Sequence[UUID]) -
 def _prompts(cursor: Cursor, wanted: Iterable[UUID]) -> dict[UUID, _Prompt]:
     cursor.execute(
         "SELECT prompt_id, position, suite_id, category, severity FROM prompts "
-        "WHERE prompt_id = ANY (%s)",
-        (list(wanted),),
+        "WHERE prompt_id = ANY (%s::uuid[])",
+        (uuid_array(wanted),),
         binary=True,
     )
     return {
@@ -324,7 +354,7 @@ def _planned(cursor: Cursor, wanted: Iterable[tuple[UUID, UUID]]) -> dict[tuple[
     cursor.execute(
         "SELECT run_id, prompt_id, position FROM planned_cases JOIN unnest(%s::uuid[], %s::uuid[]) "
         "AS wanted (run_id, prompt_id) USING (run_id, prompt_id)",
-        ([run for run, _ in pairs], [prompt for _, prompt in pairs]),
+        (uuid_array(run for run, _ in pairs), uuid_array(prompt for _, prompt in pairs)),
         binary=True,
     )
     return {(run, prompt): position for run, prompt, position in cursor}

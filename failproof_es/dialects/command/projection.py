@@ -7,6 +7,7 @@ from typing import Any, LiteralString
 
 import orjson
 
+from failproof_es.events import PromptStored
 from projections.carried_over import CARRIED_OVER, followed
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
@@ -44,11 +45,11 @@ class CommandResults:
         cases, classified, finished = [], [], []
         for fact in followed(cursor, facts, self.topics):
             match fact.topic:
-                case "PromptStored" if fact.payload["case"]["dialect"] == _DIALECT:
+                case "PromptStored" if _dialect(fact) == _DIALECT:
                     cases.append(_case(fact))
-                case "Classified" if fact.payload["classifier"] == _CLASSIFIER:
+                case "Classified" if fact.says("classifier") == _CLASSIFIER:
                     classified.append(_judged(fact))
-                case "Scored" if fact.payload["scorer"] == _SCORER:
+                case "Scored" if fact.says("scorer") == _SCORER:
                     finished.append(_finished(fact, True, None))
                 case "EvaluationAbandoned":
                     # Of any dialect: where nothing was judged by ours, there is nothing to end.
@@ -66,6 +67,14 @@ class CommandResults:
 
 def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _dialect(fact: Fact) -> str:
+    event = fact.event
+    said: str = (
+        event.case.dialect if isinstance(event, PromptStored) else fact.payload["case"]["dialect"]
+    )
+    return said
 
 
 def _case(fact: Fact) -> tuple[Any, ...]:
