@@ -24,8 +24,8 @@ Node = dict[str, Any]
 
 LONGEST_BYTES = 4096
 _MOST_OPERATORS = 500
-"""`|` and `&` in one command, wherever they stand. shfmt writes a tree that is as deep as they are many,
-and takes the square of that in time and memory: 2,000 would be 400 MB."""
+"""`|` and `&` in one command, wherever they stand. shfmt writes a tree that is as deep as they are
+many, and takes the square of that in time and memory: 2,000 would be 400 MB."""
 _DEEPEST = 250
 """Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
 orjson writes no more than 254 levels."""

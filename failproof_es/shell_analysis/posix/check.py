@@ -24,8 +24,10 @@ from failproof_es.shell_analysis.posix.shellcheck import Finding
 VERSION = "3"
 _DEEPEST = 10
 _MOST_OPENED = {"[": 250, "{": 500}
-"""So many of these, wherever they stand, shellcheck reads in less than a second of processor time. What
-it takes grows with the square of what none closes: 2,000 `[` are ten seconds."""
+"""So many of these, wherever they stand, shellcheck reads in less than a second of processor time.
+What it takes grows with the square of what none closes: 2,000 `[` are ten seconds."""
+
+_NOT_ASKED = "TOO_DEEP: substitutions, brackets or braces, too deep to judge"
 
 _ALWAYS = {2112, 2113, 2176, 2177}
 """`function` (2112, 2113) and `time` of a pipeline or compound command (2176, 2177)."""
@@ -100,9 +102,7 @@ def _judge(
     findings = shellcheck.check([":" if s else t for s, t in zip(slow, texts, strict=True)])
     parsed = shell.parse_commands(texts, "posix")
     for found, strict, script, skipped in zip(findings, parsed, scripts, slow, strict=True):
-        reasons = (
-            ["TOO_DEEP: substitutions, brackets or braces, too deep to judge"] if skipped else []
-        )
+        reasons = [_NOT_ASKED] if skipped else []
         reasons += [f"SC{each.code}: {each.message}" for each in found if _counts(each, edition)]
         if isinstance(strict, Unparseable):
             reasons.append(f"SHFMT: {strict.reason}")

@@ -64,7 +64,7 @@ OPENED = {
 def test_what_shellcheck_would_read_for_long_is_judged_without_it(command: str) -> None:
     """By its text and not by the clock: a busy machine comes to the same verdict."""
     for edition in ("2017", "2024"):
-        verdict = check_posix(command, edition)  # type: ignore[arg-type]
+        verdict = check_posix(command, edition)
         reasons = [each for each in verdict.reasons if each.startswith(("TOO_DEEP", "UNPARSEABLE"))]
         assert reasons and not verdict.compliant
 
