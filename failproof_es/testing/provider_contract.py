@@ -39,12 +39,9 @@ from failproof_es.testing.other_side import Fault, OtherSide
 
 PATIENCE_MS = 20_000
 _STATUS = {
-    Fault.ERROR_OBJECT: 200,
-    Fault.RATE_LIMITED: 429,
-    Fault.UNAUTHORIZED: 401,
-    Fault.NOT_FOUND: 404,
-    Fault.SERVER_ERROR: 500,
-}
+    Fault.ERROR_OBJECT: 200, Fault.RATE_LIMITED: 429, Fault.UNAUTHORIZED: 401,
+    Fault.NOT_FOUND: 404, Fault.SERVER_ERROR: 500,
+}  # fmt: skip
 
 Work = Callable[[OtherSide, Provider], Awaitable[None]]
 
@@ -167,8 +164,7 @@ class ProviderContract:
 
     def test_one_call_is_one_request_and_one_answer(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
-            said = f"\n {ODD} \n"
-            side.say(said)
+            side.say(said := f"\n {ODD} \n")
             request = provider.prepare(ask("What?"))
             answer = await provider.send(request)
             assert answer.text == said
