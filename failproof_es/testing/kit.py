@@ -6,8 +6,15 @@ import os
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from uuid import UUID
 
 from failproof_es.case import Turn
+from failproof_es.engine.attempt_events import response_received
+from failproof_es.engine.redaction import Redactor
+from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
+from failproof_es.events import RequestSent, ResponseReceived
+from failproof_es.models.protocol import Answer, Provider
+from failproof_es.store.stamp import Stamp
 
 KEY = "sk-canary-0123456789abcdef"
 KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
@@ -37,3 +44,15 @@ def ask(text: str) -> Sequence[Turn]:
 def told(error: BaseException) -> str:
     """All that an error says, with everything that it came of."""
     return "".join(traceback.format_exception(error))
+
+
+def recorded(provider: Provider, answer: Answer) -> ResponseReceived:
+    """The answer as a run records it."""
+    stamp = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+    prepared = provider.prepare(ask("hi"))
+    request = RequestSent(
+        **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
+        endpoint=prepared.endpoint, body=prepared.body.decode(), body_sha256="",
+    )  # fmt: skip
+    state = evolve(Evaluation(), request)
+    return response_received(stamp, state, request, answer, Redactor([]))

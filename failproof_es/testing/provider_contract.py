@@ -21,29 +21,27 @@ from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 from unittest import SkipTest
-from uuid import UUID
 
 import orjson
 
 from failproof_es.case import Turn
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.engine.attempt_events import response_received
-from failproof_es.engine.redaction import Redactor
-from failproof_es.evaluation import Evaluation, EvaluationKey, evolve
-from failproof_es.events import RequestSent, ResponseReceived
 from failproof_es.models import snapshot
 from failproof_es.models.answered import require_model
 from failproof_es.models.listing import Looks
-from failproof_es.models.protocol import FREE, Answer, Form, ModelError, Provider
+from failproof_es.models.protocol import Answer, Form, ModelError, Provider
 from failproof_es.models.provider_type import ProviderType, provider_type
 from failproof_es.models.reread import misread
 from failproof_es.problems import InvalidInput
-from failproof_es.store.stamp import Stamp
-from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, told
+from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, recorded, told
 from failproof_es.testing.other_side import Fault, OtherSide
 
 PATIENCE_MS = 20_000
+_STATUS = {
+    Fault.ERROR_OBJECT: 200, Fault.RATE_LIMITED: 429, Fault.UNAUTHORIZED: 401,
+    Fault.NOT_FOUND: 404, Fault.SERVER_ERROR: 500,
+}  # fmt: skip
 
 Work = Callable[[OtherSide, Provider], Awaitable[None]]
 
@@ -166,15 +164,40 @@ class ProviderContract:
 
     def test_one_call_is_one_request_and_one_answer(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
-            side.say(ODD)
+            side.say(said := f"\n {ODD} \n")
             request = provider.prepare(ask("What?"))
             answer = await provider.send(request)
-            assert answer.text == ODD
+            assert answer.text == said
             assert answer.body == side.sent
             assert [each.body for each in side.asked] == [request.body]
             assert answer.latency_ms > 0
+            assert KEY not in repr(answer), "a key stands in the answer"
 
         self._with(work)
+
+    def test_what_is_asked_side_by_side_is_not_mixed_up(self) -> None:
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say("yes")
+            requests = [provider.prepare(ask(f"Number {number}?")) for number in range(4)]
+            await asyncio.gather(*(provider.send(each) for each in requests))
+            came = sorted(each.body for each in side.asked)
+            assert came == sorted(each.body for each in requests)
+
+        self._with(work)
+
+    def test_who_gives_it_up_gets_no_answer_and_no_error(self) -> None:
+        """What was cancelled did not fail: a run that stops records it otherwise."""
+
+        async def work(side: OtherSide, provider: Provider) -> None:
+            side.say("yes", Fault.SILENT)
+            sending = asyncio.create_task(provider.send(provider.prepare(ask("hi"))))
+            while not side.asked and not sending.done():  # noqa: ASYNC110  # it tells nobody
+                await asyncio.sleep(0.01)
+            sending.cancel()
+            await asyncio.wait([sending])
+            assert sending.cancelled()
+
+        self._with(work, Fault.SILENT)
 
     def test_an_answer_says_what_it_used_or_that_it_is_not_known(self) -> None:
         async def work(side: OtherSide, provider: Provider) -> None:
@@ -233,11 +256,11 @@ class ProviderContract:
             side.say(ODD)
             answer = await provider.send(provider.prepare(ask("hi")))
             assert self._misread(provider, answer) is None
-            is_read_again = self.type.read_again(self._recorded(provider, answer)) is not None
+            is_read_again = self.type.read_again(recorded(provider, answer)) is not None
             assert is_read_again == self.keeps_bodies
             if not is_read_again:
                 return
-            altered = self._recorded(provider, answer).model_copy(update={"text": "another"})
+            altered = recorded(provider, answer).model_copy(update={"text": "another"})
             found = misread(self.provider, altered)
             assert found is not None and found.field == "text"
             broken = altered.model_copy(update={"body": "no answer"})
@@ -385,6 +408,8 @@ class ProviderContract:
             assert len(side.asked) == 1, "one call is one attempt"
             [error] = errors
             assert error.kind in self.kinds.get(fault, kinds), error.kind
+            if fault in _STATUS and fault not in self.kinds:
+                assert error.status == _STATUS[fault]
             if self.keeps_bodies and side.sent:
                 assert error.body and side.sent.startswith(error.body)
                 assert error.body == side.sent or fault is Fault.TOO_LARGE
@@ -395,18 +420,7 @@ class ProviderContract:
         return errors[0]
 
     def _misread(self, provider: Provider, answer: Answer) -> object:
-        return misread(self.provider, self._recorded(provider, answer))
-
-    def _recorded(self, provider: Provider, answer: Answer) -> ResponseReceived:
-        """The answer as a run records it."""
-        stamp = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
-        prepared = provider.prepare(ask("hi"), FREE)
-        request = RequestSent(
-            **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
-            endpoint=prepared.endpoint, body=prepared.body.decode(), body_sha256="",
-        )  # fmt: skip
-        state = evolve(Evaluation(), request)
-        return response_received(stamp, state, request, answer, Redactor([]))
+        return misread(self.provider, recorded(provider, answer))
 
     def _with(
         self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any

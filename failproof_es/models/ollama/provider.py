@@ -135,22 +135,39 @@ class StreamedLines:
             return
         if self._last is not None:
             raise _malformed("the stream goes on after it was done")
-        part = require_no_error(document_of(line))
+        part = _require_no_error(document_of(line))
+        done = part.get("done") is True
         message = part.get("message")
+        if done and message is None:
+            message = {}  # the last line may only tell what was used
         if not isinstance(message, dict):
             raise _malformed("a line of the stream holds no message")
         model = part.get("model")
-        if self._model not in (None, model):
+        if model is not None and self._model not in (None, model):
             raise _malformed("the stream names two models")
-        self._model = model
+        self._model = self._model if model is None else model
         text = message.get("content")
         if not isinstance(text, str | None):
             raise _malformed("`content` of a line is not text")
         self._text.append(text or "")
         self._calls += _listed_calls(message)
         require_few_calls(len(self._calls))
-        if part.get("done") is True:
-            self._last = part
+        if done:
+            self._last = {**part, "model": self._model}
+
+
+def _require_no_error(document: Any) -> dict[str, Any]:
+    """The document, if it is no error. Raises `Flaw`.
+
+    Whatever goes wrong once a reply has begun comes under status 200: before, it would have been
+    an error of the server, which another attempt may not meet.
+    """
+    try:
+        return require_no_error(document)
+    except Flaw as flaw:
+        if flaw.disposition == "final":
+            raise Flaw(flaw.kind, flaw.message, "transient") from None
+        raise
 
 
 def _answer(reply: HttpReply, document: Any) -> Answer:

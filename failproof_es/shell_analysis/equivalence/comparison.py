@@ -22,7 +22,7 @@ from failproof_es.shell_analysis.equivalence.words import Form
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse.shell import parse_command, parse_commands, tool_version
 
-RULES_VERSION = "3"
+RULES_VERSION = "4"
 
 _BATCH = 400
 """Pairs whose trees the parser's cache holds at once."""

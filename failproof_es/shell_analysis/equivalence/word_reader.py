@@ -158,6 +158,8 @@ def _login_name(pieces: Sequence[Piece]) -> str | None:
 
 def _globs(pieces: Sequence[Piece]) -> Iterator[Atom]:
     index = 0
+    closes = {at for at, piece in enumerate(pieces) if piece == Unquoted("]")}
+    last = max(closes, default=-1)
     while index < len(pieces):
         piece = pieces[index]
         index += 1
@@ -165,7 +167,8 @@ def _globs(pieces: Sequence[Piece]) -> Iterator[Atom]:
             yield piece
         elif piece.character in "*?":
             yield Active(piece.character)
-        elif piece.character == "[" and (end := _bracket_end(pieces, index)) is not None:
+        elif piece.character == "[" and last > index:
+            end = next(at for at in range(index + 1, last + 1) if at in closes)
             yield Active("[")
             for inner in pieces[index:end]:
                 if not isinstance(inner, Unquoted):
@@ -176,14 +179,6 @@ def _globs(pieces: Sequence[Piece]) -> Iterator[Atom]:
             index = end + 1
         else:
             yield Inert(piece.character)
-
-
-def _bracket_end(pieces: Sequence[Piece], start: int) -> int | None:
-    """Where the bracket expression that begins before `start` ends."""
-    for index in range(start + 1, len(pieces)):
-        if pieces[index] == Unquoted("]"):
-            return index
-    return None
 
 
 def _unsplit(pieces: Sequence[Piece]) -> Word:

@@ -23,6 +23,9 @@ Language = Literal["bash", "posix"]
 Node = dict[str, Any]
 
 LONGEST_BYTES = 4096
+_MOST_OPERATORS = 500
+"""`|` and `&` in one command, wherever they stand. shfmt writes a tree that is as deep as they are
+many, and takes the square of that in time and memory: 2,000 would be 400 MB."""
 _DEEPEST = 250
 """Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
 orjson writes no more than 254 levels."""
@@ -102,6 +105,8 @@ def _refusal(command: str) -> Unparseable | None:
         return Unparseable("half a surrogate pair", "not_unicode")
     if size > LONGEST_BYTES:
         return Unparseable(f"{size} bytes; at most {LONGEST_BYTES}", "too_long")
+    if command.count("|") + command.count("&") > _MOST_OPERATORS:
+        return _too_deep()
     return None
 
 

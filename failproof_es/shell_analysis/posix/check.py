@@ -21,8 +21,13 @@ from failproof_es.shell_analysis.posix import rules, shellcheck
 from failproof_es.shell_analysis.posix.rules import Edition
 from failproof_es.shell_analysis.posix.shellcheck import Finding
 
-VERSION = "2"
+VERSION = "3"
 _DEEPEST = 10
+_MOST_OPENED = {"[": 250, "{": 500}
+"""So many of these, wherever they stand, shellcheck reads in less than a second of processor time.
+What it takes grows with the square of what none closes: 2,000 `[` are ten seconds."""
+
+_NOT_ASKED = "TOO_DEEP: substitutions, brackets or braces, too deep to judge"
 
 _ALWAYS = {2112, 2113, 2176, 2177}
 """`function` (2112, 2113) and `time` of a pipeline or compound command (2176, 2177)."""
@@ -85,14 +90,19 @@ def _too_deep(script: Script) -> bool:
     return False
 
 
+def _is_slow(text: str, script: Script) -> bool:
+    """Whether shellcheck is not asked, as it would take too long on some machine."""
+    return _too_deep(script) or any(text.count(sign) > most for sign, most in _MOST_OPENED.items())
+
+
 def _judge(
     texts: Sequence[str], scripts: Sequence[Script], edition: Edition
 ) -> Iterator[tuple[str, ...]]:
-    deep = [_too_deep(script) for script in scripts]
-    findings = shellcheck.check([":" if d else t for d, t in zip(deep, texts, strict=True)])
+    slow = [_is_slow(text, script) for text, script in zip(texts, scripts, strict=True)]
+    findings = shellcheck.check([":" if s else t for s, t in zip(slow, texts, strict=True)])
     parsed = shell.parse_commands(texts, "posix")
-    for found, strict, script, skipped in zip(findings, parsed, scripts, deep, strict=True):
-        reasons = ["TOO_DEEP: substitutions in each other, too deep to judge"] if skipped else []
+    for found, strict, script, skipped in zip(findings, parsed, scripts, slow, strict=True):
+        reasons = [_NOT_ASKED] if skipped else []
         reasons += [f"SC{each.code}: {each.message}" for each in found if _counts(each, edition)]
         if isinstance(strict, Unparseable):
             reasons.append(f"SHFMT: {strict.reason}")

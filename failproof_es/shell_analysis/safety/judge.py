@@ -36,7 +36,7 @@ from failproof_es.shell_analysis.safety.writing import (
     writes_system_files,
 )
 
-VERSION = "4"
+VERSION = "5"
 
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import orjson
+import pytest
 
 from failproof_es.configuration.schema import Model
+from failproof_es.models.http_reply import Flaw, HttpReply
 from failproof_es.models.local.provider import LocalProvider
-from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Provider
+from failproof_es.models.ollama.provider import OllamaProvider, StreamedLines
+from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
 from failproof_es.testing.other_side import Asked, FakeServer, Fault, OtherSide
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.wires import AnthropicWire, OllamaWire, OpenAIWire
@@ -49,6 +53,53 @@ class TestOllama(ProviderContract):
 
     def settings(self, side: OtherSide) -> dict[str, Any]:
         return {"model": "llama-test", "base_url": url(side, "")}
+
+
+def streamed(*lines: object) -> Answer:
+    """What the provider makes of these lines of a stream. Raises `ModelError`."""
+    return OllamaProvider.read(*put_together(*lines))
+
+
+def put_together(*lines: object) -> tuple[HttpReply, StreamedLines]:
+    body = b"".join(orjson.dumps(line) + b"\n" for line in lines)
+    headers = {"content-type": "application/x-ndjson"}
+    reply = HttpReply(200, headers, body, 1.0, datetime.now(UTC))
+    stream = OllamaProvider.stream_of(headers)
+    assert stream is not None
+    try:
+        stream.feed(body)
+    except Flaw as flaw:
+        raise reply.error(flaw) from None
+    return reply, stream
+
+
+def line(**more: Any) -> dict[str, Any]:
+    return {"model": "llama-test", "message": {"role": "assistant", "content": "a"}, **more}
+
+
+def test_the_last_line_of_an_ollama_stream_may_hold_no_message() -> None:
+    """So the vendor documents it, and older servers write it."""
+    ended = {"model": "llama-test", "done": True, "prompt_eval_count": 26, "eval_count": 282}
+    answer = streamed(line(done=False), line(done=False), ended)
+    assert (answer.text, answer.model, answer.usage.output_tokens) == ("aa", "llama-test", 282)
+    with pytest.raises(ModelError, match="holds no message"):
+        streamed({"model": "llama-test", "done": False}, ended)
+    with pytest.raises(ModelError, match="holds no message"):
+        streamed(line(done=False), {**ended, "message": "odd"})
+
+
+def test_a_line_of_an_ollama_stream_that_names_no_model_names_no_other() -> None:
+    nameless = {"message": {"content": "b"}, "done": True}
+    assert streamed(line(done=False), nameless).model == "llama-test"
+    with pytest.raises(ModelError, match="two models"):
+        streamed(line(done=False), {**nameless, "model": "another"})
+
+
+def test_an_error_within_an_ollama_stream_is_the_servers_and_may_pass() -> None:
+    """Before the stream began it would have come as status 500."""
+    with pytest.raises(ModelError, match="runner has stopped") as caught:
+        streamed(line(done=False), {"error": "the model runner has stopped"})
+    assert (caught.value.kind, caught.value.disposition) == ("provider_error", "transient")
 
 
 class AtAnotherServer(LocalProvider):
