@@ -53,6 +53,11 @@ def installed() -> tuple[Projection, ...]:
     return (*ours(), *(instance(OFFERED.load(name)) for name in _theirs()))
 
 
+def others() -> tuple[str, ...]:
+    """The names of those of other packages, usable or not."""
+    return tuple(_theirs())
+
+
 def usable_of_others() -> tuple[Projection, ...]:
     """Those of other packages that can be loaded."""
     found: list[Projection] = []
