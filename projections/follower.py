@@ -1,7 +1,7 @@
 """Following the log while a run goes, in a process of its own.
 
 A process, because a run keeps one core busy and the projections should not slow it down. A run
-that is over within a second is not worth one: what it wrote is taken in when it has ended.
+that is over within two seconds is not worth one: what it wrote is taken in when it has ended.
 `python -m projections.follower` reads the database's URL from its first line of standard
 input, follows, and when standard input ends takes in what is there and ends too: it never
 outlives the run, however that died.
@@ -36,7 +36,7 @@ _MUCH = 2_000
 """Events in a batch after which the next one is not waited for."""
 _NICENESS = 5
 _DRAIN_S = 60.0
-BEGIN_AFTER_S = 1.0
+BEGIN_AFTER_S = 2.0
 """Who is done by then follows at the end, here: a process takes longer to start than that."""
 
 
