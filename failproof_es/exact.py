@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 
+@lru_cache(maxsize=4_096)
 def exact(number: float) -> Fraction:
     """The number as it is written in decimals. Raises `ValueError` of what is no number."""
     return Fraction(repr(float(number)))

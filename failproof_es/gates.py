@@ -14,10 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 from failproof_es.configuration.schema import Gates
+from failproof_es.costs import Spent
 from failproof_es.counting import counted
 from failproof_es.declared_gates import DECLARED
 from failproof_es.pairing import Unpaired
-from failproof_es.tally import Group, ModelTally, Tally
+from failproof_es.summary import RunSummary
+from failproof_es.tally import Group, ModelTally
 from failproof_es.visible import shortened
 
 Gate = dict[str, Any]
@@ -45,17 +47,6 @@ def amount(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What a run's answers took, judges' included; `None` where that is not known.
-
-    `unknown` names the models whose price or tokens are not known.
-    """
-
-    cost_usd: Decimal | None
-    unknown: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Change:
     """One model against another run, over what both scored: the mean of paired differences.
 
@@ -74,30 +65,26 @@ class Change:
 
 
 def judge_gates(
-    limits: Gates,
-    tally: Tally,
-    *,
-    spent: Spent | None = None,
-    changes: Sequence[Change] = (),
+    limits: Gates, summary: RunSummary, *, changes: Sequence[Change] = ()
 ) -> dict[str, Gate]:
-    """Each configured gate by its name, and those on what was lost.
+    """Each configured gate of a run by its name, and those on what was lost.
 
-    The name ends in the model's where a run asked several.
-
-    `spent` and `changes` are read for gates on them only.
+    The name ends in the model's where a run asked several. `changes` are read for the gate
+    on them only.
     """
     judged: dict[str, Gate] = {}
-    for model, counts in tally.models.items():
-        for name, gate in _of_model(limits, model, counts):
-            full = _unique(f"{name}.{model}" if len(tally.models) > 1 else name, judged)
+    tallies = {model: summary.model_tally(model) for model in summary.models}
+    for model, tally in tallies.items():
+        for name, gate in _of_model(limits, model, tally):
+            full = _unique(f"{name}.{model}" if len(tallies) > 1 else name, judged)
             judged[full] = gate | {"model": model}
     if limits.max_cost_usd is not None:
-        judged["max_cost_usd"] = _cost(limits.max_cost_usd, spent or Spent(None), tally.planned)
+        judged["max_cost_usd"] = _cost(limits.max_cost_usd, summary)
     if limits.no_regression_against is not None:
         for change in changes:
             name = _unique(f"no_regression_against.{change.model}", judged)
             judged[name] = _no_regression(limits.no_regression_against, change)
-            of = tally.models.get(change.model)
+            of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
                 judged[name] |= {"met": False, "why": _awaited(of.everything)}
     return judged
@@ -205,11 +192,14 @@ def lost_told(model: ModelTally) -> str:
 
 
 def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:
-    """No failure at these severities. One that was not scored has not shown that it is none."""
+    """No failure, as its dialect says, at these severities.
+
+    What has no score has not shown that it is none, nor has one that neither passes nor fails.
+    """
     groups = [severities[each] for each in wanted if each in severities]
     finished = sum(group.finished for group in groups)
     failed = sum(group.failed for group in groups)
-    unscored = finished - sum(group.measured for group in groups)
+    unscored = finished - failed - sum(group.passed for group in groups)
     gate: Gate = {"limit": list(wanted), "measured": failed, "of": finished, "unscored": unscored}
     if not finished:
         return gate | {"measured": None, "met": False, "why": "no case has such a severity"}
@@ -218,13 +208,28 @@ def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate
     return gate | {"met": not failed and not unscored}
 
 
-def _cost(limit: float, spent: Spent, planned: int) -> Gate:
-    if spent.cost_usd is None:
-        unknown = ", ".join(spent.unknown) or "any model"
-        why = f"what it took is not known of {unknown}"
-        return {"limit": limit, "measured": None, "of": planned, "met": False, "why": why}
-    met = spent.cost_usd <= Decimal(str(limit))
-    return {"limit": limit, "measured": float(spent.cost_usd), "of": planned, "met": met}
+def _cost(limit: float, summary: RunSummary) -> Gate:
+    """What all answers took together; where that of one is not known, it is not met."""
+    gate: Gate = {"limit": limit, "measured": None, "of": summary.planned, "met": False}
+    if not summary.planned:
+        return gate | {"why": "nothing was planned"}
+    spent = summary.spent
+    if not summary.unpriced:
+        met = spent.known_usd <= Decimal(str(limit))
+        return gate | {"measured": float(spent.known_usd), "met": met}
+    unknown = ", ".join(_unknown(key, summary.counts.spending) for key in summary.unpriced)
+    why = f"what it took is not known of {unknown}"
+    if known := spent.answers - spent.unpriced:
+        why += f"; {counted(known, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
+    return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
+
+
+def _unknown(key: str, spending: Mapping[str, Spent]) -> str:
+    """A model of whose answers it is not known what they took, and how many they are."""
+    spent = spending.get(key)
+    if spent is None:
+        return f"{key}, which has no price"
+    return f"{key} ({spent.unpriced:,} of {counted(spent.answers, 'answer')})"
 
 
 def _no_regression(against: int | str, change: Change) -> Gate:

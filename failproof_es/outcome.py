@@ -145,6 +145,21 @@ class EvaluationOutcome:
         return self.status in ("scored", "abandoned")
 
     @property
+    def scored(self) -> bool:
+        """Whether it has a score."""
+        return self.status == "scored"
+
+    @property
+    def unscored(self) -> bool:
+        """Whether it ended without a score."""
+        return self.status == "abandoned"
+
+    @property
+    def failed(self) -> bool:
+        """Whether its score is no pass, as its dialect says. Without a pass mark nothing fails."""
+        return self.passed is False
+
+    @property
     def carried_over(self) -> bool:
         """Whether it happened in another run."""
         return self.source_run_id is not None
@@ -155,6 +170,27 @@ class EvaluationOutcome:
         return self.scores.get("accuracy")
 
 
+class Folded(NamedTuple):
+    """A history as far as it can be true."""
+
+    state: Evaluation
+    possible: Sequence[Event]
+    """The events up to there."""
+    impossible: ImpossibleHistory | None
+    """Why not further."""
+
+    @classmethod
+    def of(cls, history: Sequence[Event]) -> Folded:
+        """Fold it, event by event."""
+        state = Evaluation()
+        for place, event in enumerate(history):
+            try:
+                state = evolve(state, event)
+            except ImpossibleHistory as error:
+                return cls(state, history[:place], error)
+        return cls(state, history, None)
+
+
 def outcome_of(
     key: EvaluationKey,
     history: Sequence[Event],
@@ -162,22 +198,24 @@ def outcome_of(
     *,
     carried_over: CarriedOver | None = None,
     broken: Exception | None = None,
+    folded: Folded | None = None,
 ) -> EvaluationOutcome:
     """The outcome of what is on record of an evaluation, from its first event on.
 
     Of one that was carried over, `history` is what it refers to, as events of this run.
-    `broken` says why the record cannot be read beyond `history`. Never raises: what cannot be
-    true is told in `impossible`.
+    `broken` says why the record cannot be read beyond `history`, `folded` what the history
+    amounts to where that is known already. Never raises: what cannot be true is told in
+    `impossible`.
     """
-    state, possible, impossible = _folded(history)
-    if impossible is None and broken is not None:
-        impossible = str(broken)
+    state, possible, contradiction = folded or Folded.of(history)
+    why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    answers = [each for each in possible if isinstance(each, ResponseReceived)]
+    answers = [each for each in possible if type(each) is ResponseReceived]
+    requests = [each for each in possible if type(each) is RequestSent]
     own = () if carried_over is not None else answers
     replies = [each for each in answers if each.purpose == "target"]
     streamed = [each for each in replies if each.first_token_ms is not None]
-    errors = tuple(_seen(each) for each in possible if isinstance(each, ErrorRecorded))
+    errors = tuple(_seen(each) for each in possible if type(each) is ErrorRecorded)
     error_kind, error_message = _last_error(possible, state)
     response = state.response
     return EvaluationOutcome(
@@ -193,9 +231,9 @@ def outcome_of(
         source_evaluation_id=None if carried_over is None else carried_over.source_evaluation_id,
         started_at=state.started_at,
         finished_at=state.finished_at,
-        requests=sum(isinstance(each, RequestSent) for each in possible),
-        retries=sum(isinstance(each, RequestSent) and each.attempt > 1 for each in possible),
-        lost_attempts=sum(isinstance(each, AttemptLost) for each in possible),
+        requests=len(requests),
+        retries=sum([each.attempt > 1 for each in requests]),
+        lost_attempts=sum([type(each) is AttemptLost for each in possible]),
         in_flight=state.in_flight is not None,
         errors=errors,
         error_kind=error_kind,
@@ -221,7 +259,7 @@ def outcome_of(
         ended_kind=None if ended is None else ended.kind,
         response_ms=tuple(each.latency_ms for each in own),
         spending=spending_of(own, prices),
-        impossible=impossible,
+        impossible=None if why is None else str(why),
     )
 
 
@@ -249,17 +287,6 @@ def server_message(error: ErrorRecorded) -> str:
     """What a server said, in one line: its HTTP status and the message."""
     said = " ".join(error.message.split()) or error.kind
     return said if error.status is None or str(error.status) in said else f"{error.status}: {said}"
-
-
-def _folded(history: Sequence[Event]) -> tuple[Evaluation, Sequence[Event], str | None]:
-    """The state as far as it can be true, the events up to there, and why not further."""
-    state = Evaluation()
-    for place, event in enumerate(history):
-        try:
-            state = evolve(state, event)
-        except ImpossibleHistory as error:
-            return state, history[:place], str(error)
-    return state, history, None
 
 
 def _status(state: Evaluation) -> Status:

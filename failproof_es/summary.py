@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from math import ceil
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from failproof_es.case import Case
 from failproof_es.costs import Spent, priced
 from failproof_es.events import Counts
 from failproof_es.exact import exact
@@ -26,6 +26,19 @@ SIGNIFICANT_DIGITS = 3
 """Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
 
 
+class Grouped(Protocol):
+    """What of a case decides in which group it is counted."""
+
+    @property
+    def suite_id(self) -> str: ...
+
+    @property
+    def category(self) -> str | None: ...
+
+    @property
+    def severity(self) -> str | None: ...
+
+
 class GroupKey(NamedTuple):
     """What the evaluations of a group have in common."""
 
@@ -35,7 +48,7 @@ class GroupKey(NamedTuple):
     severity: str | None
 
     @classmethod
-    def of(cls, model_key: str, case: Case) -> GroupKey:
+    def of(cls, model_key: str, case: Grouped) -> GroupKey:
         """The group of an evaluation of this case by this model."""
         return cls(model_key, case.suite_id, case.category, case.severity)
 
@@ -107,7 +120,7 @@ class RunCounts:
     impossible: int = 0
     """Evaluations whose record cannot be true or be read."""
 
-    def add(self, outcome: EvaluationOutcome, case: Case, times: int = 1) -> None:
+    def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
         """Count one evaluation of this case as it stands; with -1 take it out again."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":
@@ -126,7 +139,7 @@ class RunCounts:
                 self.latencies[latency_bucket(each)] += times
         if outcome.finished:
             self.groups.setdefault(GroupKey.of(model, case), Group()).include(
-                _group(outcome), times
+                group_of(outcome), times
             )
             if outcome.lost:
                 self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
@@ -220,6 +233,11 @@ class RunSummary:
         return found
 
     @property
+    def cost_usd(self) -> Decimal | None:
+        """What all answers of this run cost, in US dollars; `None` where `unpriced` names one."""
+        return None if self.unpriced else self.spent.cost_usd
+
+    @property
     def unpriced(self) -> tuple[str, ...]:
         """Models without a price, and models and judges with an answer whose cost is not known."""
         prices = self.run.prices or {}
@@ -227,6 +245,10 @@ class RunSummary:
         return tuple(
             sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
         )
+
+    def lost(self, model: str | None = None) -> int:
+        """Evaluations of this model, or of all, to which no usable answer came."""
+        return sum(n for key, n in self.counts.lost.items() if model in (None, key.model_key))
 
     def model_tally(self, model: str) -> ModelTally:
         """How the evaluations of one model stand, as gates judge it."""
@@ -242,7 +264,6 @@ class RunSummary:
             ):
                 if name is not None:
                     groups.setdefault(name, Group()).include(group)
-        tally.scored, tally.abandoned = tally.everything.scored, tally.everything.abandoned
         for lost, count in sorted(self.counts.lost.items()):
             if lost.model_key == model and count:
                 tally.lost[lost.kind, lost.reason] += count
@@ -298,7 +319,8 @@ def _asking(outcome: EvaluationOutcome) -> Asking:
     )
 
 
-def _group(outcome: EvaluationOutcome) -> Group:
+def group_of(outcome: EvaluationOutcome) -> Group:
+    """What one finished evaluation adds to the groups that it belongs to."""
     accuracy = outcome.accuracy
     scored = outcome.status == "scored"
     return Group(

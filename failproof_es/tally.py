@@ -1,14 +1,12 @@
-"""How the planned evaluations of a run stand, counted as they finish. Pure."""
+"""How evaluations stand that have something in common: a model, a suite, a run. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation, awaits_review
+from failproof_es.evaluation import Evaluation
 from failproof_es.events import Counts
 from failproof_es.exact import exact
 
@@ -58,7 +56,8 @@ class Group:
         self.passed += times * other.passed
         self.failed += times * other.failed
         self.measured += times * other.measured
-        self.accuracy_sum += times * other.accuracy_sum
+        if other.measured:  # fractions are slow, and most groups that are added are of one
+            self.accuracy_sum += other.accuracy_sum * times if times != 1 else other.accuracy_sum
         for name, count in other.classes.items():
             self.classes[name] += times * count
 
@@ -79,93 +78,53 @@ class Group:
         return self.passed / of if of else None
 
 
-_REASONS = 20
-"""So many reasons are told apart; of more the kinds are counted."""
-
-
 @dataclass(slots=True)
 class ModelTally:
-    """How the planned evaluations of one model stand."""
+    """How the planned evaluations of one model stand, as gates judge it."""
 
     planned: int
-    scored: int = 0
-    abandoned: int = 0
     everything: Group = field(default_factory=Group)
     suites: dict[str, Group] = field(default_factory=dict)
     categories: dict[str, Group] = field(default_factory=dict)
     severities: dict[str, Group] = field(default_factory=dict)
     lost: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Those that ended because no usable answer came, by kind and reason.
+    """Those that ended because no usable answer came, by kind and reason."""
 
-    Where there are many reasons, the later ones stand under an empty one."""
+    @property
+    def scored(self) -> int:
+        """Evaluations with a score."""
+        return self.everything.scored
+
+    @property
+    def abandoned(self) -> int:
+        """Evaluations that ended without one."""
+        return self.everything.abandoned
 
     @property
     def finished(self) -> int:
         """Evaluations that have their one final result."""
-        return self.scored + self.abandoned
-
-    def add(self, evaluation: Evaluation, case: Case) -> None:
-        """Count one finished evaluation of this case."""
-        score = evaluation.score
-        self.scored += score is not None
-        self.abandoned += score is None
-        accuracy = None if score is None else score.scores.get("accuracy")
-        passed = None if score is None else score.passed
-        awaiting = awaits_review(evaluation)
-        self.everything.add(accuracy, awaiting=awaiting, passed=passed)
-        self._lose(evaluation)
-        for groups, name in (
-            (self.suites, case.suite_id),
-            (self.categories, case.category),
-            (self.severities, case.severity),
-        ):
-            if name is not None:
-                groups.setdefault(name, Group()).add(accuracy, awaiting=awaiting, passed=passed)
-
-    def _lose(self, evaluation: Evaluation) -> None:
-        ended = evaluation.abandoned
-        if ended is not None and evaluation.lost:
-            why = ended.kind, ended.reason
-            known = why in self.lost or len(self.lost) < _REASONS
-            self.lost[why if known else (ended.kind, "")] += 1
+        return self.everything.finished
 
 
 @dataclass(slots=True)
 class Tally:
-    """How the planned evaluations stand, of each model by itself."""
+    """How many of the planned evaluations a drive has seen end; that is all it needs to know."""
 
-    models: dict[str, ModelTally]
-    """By the key of the model, in the order of the configuration."""
+    planned: int
+    """Evaluations of all models."""
+    scored: int = 0
+    abandoned: int = 0
 
-    @classmethod
-    def of(cls, planned: int, models: Sequence[str]) -> Tally:
-        """Nothing finished yet, of so many evaluations in all: of each model as many."""
-        return cls({key: ModelTally(planned // len(models)) for key in models})
-
-    def add(self, model_key: str, evaluation: Evaluation, case: Case) -> None:
-        """Count one finished evaluation of this case by this model."""
-        self.models[model_key].add(evaluation, case)
-
-    @property
-    def planned(self) -> int:
-        """Evaluations of all models."""
-        return sum(each.planned for each in self.models.values())
-
-    @property
-    def lost(self) -> int:
-        """Evaluations to which no usable answer came."""
-        return sum(model.lost.total() for model in self.models.values())
-
-    @property
-    def finished(self) -> int:
-        """Evaluations that have their one final result."""
-        return sum(model.finished for model in self.models.values())
+    def add(self, evaluation: Evaluation) -> None:
+        """Count one finished evaluation."""
+        self.scored += evaluation.score is not None
+        self.abandoned += evaluation.score is None
 
     def counts(self) -> Counts:
         """The tally as an event carries it."""
         return Counts(
             planned=self.planned,
-            finished=self.finished,
-            scored=sum(each.scored for each in self.models.values()),
-            abandoned=sum(each.abandoned for each in self.models.values()),
+            finished=self.scored + self.abandoned,
+            scored=self.scored,
+            abandoned=self.abandoned,
         )

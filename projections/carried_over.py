@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
-from projections.batch import payload_of
+from projections.batch import fact_of
 from projections.protocol import Cursor, Fact, sql_file
 
 CARRIED_OVER = "CarriedOver"
@@ -18,7 +19,7 @@ def followed(cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]) -> 
 
     They come last, as facts of the evaluation that carried them over, at its position, and
     of `topics` alone: a projection that adds up what was spent leaves that out, because it
-    was spent once.
+    was spent once. What is damaged there is left out, as it was in the run that it is from.
     """
     references = []
     for fact in facts:
@@ -38,6 +39,13 @@ def _referred_to(
         by_source.setdefault(reference.payload["source_evaluation_id"], []).append(reference)
     cursor.execute(sql_file("carried_over"), (list(by_source), list(topics)))
     for stream_id, version, topic, state in cursor.fetchall():
-        payload = payload_of(topic, state, stream_id, version)
+        there = fact_of({}, 0, stream_id, version, topic, None, state)
+        if there.damage is not None:
+            continue
         for reference in by_source[stream_id]:
-            yield Fact(reference.position, reference.stream_id, topic, reference.run_id, payload)
+            yield replace(
+                there,
+                position=reference.position,
+                stream_id=reference.stream_id,
+                run_id=reference.run_id,
+            )

@@ -17,7 +17,7 @@ from failproof_es.problems import InvalidInput
 from projections.protocol import Projection
 
 ENTRY_POINT_GROUP = "failproof_es.projections"
-_FIRST = ("run_results", "progress", "cost", "audit_trail")
+_FIRST = ("run_results", "audit_trail")
 MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
 """What a projection has to have."""
 

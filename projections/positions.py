@@ -47,3 +47,11 @@ def move_positions(
     names = [projection.name for projection in projections]
     versions = [projection.version for projection in projections]
     connection.execute(sql_file("move_positions"), (names, versions, [position] * len(projections)))
+
+
+def forget_positions(connection: Connection, names: Sequence[str]) -> None:
+    """Projections of these names are no more: others have taken their relations over."""
+    if names:
+        connection.execute(
+            "DELETE FROM projections.positions WHERE name = ANY (%s)", (list(names),)
+        )

@@ -10,6 +10,9 @@ from typing import Any, LiteralString, Protocol
 
 import psycopg
 
+from failproof_es.events import Event
+from failproof_es.store.errors import UnreadableState
+
 Cursor = psycopg.Cursor[Any]
 
 
@@ -19,7 +22,7 @@ class Fact:
 
     `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `payload`
     is the event upcast to today's schema, as plain JSON values, parsed once for everybody:
-    not to be changed.
+    not to be changed. `event` is the same as the engine reads it.
     """
 
     position: int
@@ -27,6 +30,11 @@ class Fact:
     topic: str
     run_id: str | None
     payload: dict[str, Any]
+    version: int = 0
+    """Its place in its stream, from 1."""
+    event: Event | None = None
+    damage: UnreadableState | None = None
+    """Why its bytes cannot be read: there is no event then, and the payload is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Projection(Protocol):
     relations: tuple[Relation, ...]
     """What the DDL creates, in that order."""
     topics: frozenset[str]
-    """Which events it wants."""
+    """Which events it wants. Damaged ones come only to who has `takes_damaged = True`."""
 
     def ddl(self) -> LiteralString:
         """The statements that create its relations."""
@@ -81,6 +89,19 @@ def visible(text: str) -> str:
     if "\x00" not in text and "\\u0000" not in text:
         return text
     return _NUL.sub(_double, text)
+
+
+_SHOWN = re.compile(r"(\\*)u0000")
+
+
+def exact_text(shown: str) -> str:
+    """The text of which `visible` made this."""
+    return shown if "\\u0000" not in shown else _SHOWN.sub(_halve, shown)
+
+
+def _halve(found: re.Match[str]) -> str:
+    count = len(found[1])
+    return "\\" * (count // 2) + ("\x00" if count % 2 else "u0000")
 
 
 def _double(found: re.Match[str]) -> str:

@@ -18,7 +18,13 @@ import psycopg
 from failproof_es.store.reader import max_position
 from projections import PROJECTIONS, Projection
 from projections.batch import Batch, read_batch
-from projections.positions import Position, create_positions, move_positions, read_positions
+from projections.positions import (
+    Position,
+    create_positions,
+    forget_positions,
+    move_positions,
+    read_positions,
+)
 from projections.protocol import sql_file
 from projections.relations import (
     BUILDING,
@@ -109,6 +115,7 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
         create_positions(connection)
         positions = read_positions(connection)
         outdated = []
+        forget_positions(connection, _replaced(projections))
         for projection in projections:
             stands = positions.get(projection.name)
             if stands is not None and stands.version != projection.version:
@@ -118,6 +125,12 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
                 move_positions(connection, [projection], 0)
     if outdated:
         rebuild(connection, outdated, projections=projections)
+
+
+def reached(connection: Connection, projections: Sequence[Projection]) -> int:
+    """The position up to which all of these have taken in the log. Writes nothing."""
+    stands = read_positions(connection)
+    return min(_position(each, stands) for each in projections)
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
@@ -229,11 +242,22 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def _chosen(names: Sequence[str], projections: Sequence[Projection]) -> list[Projection]:
-    known = {projection.name for projection in projections}
+    known = names_known(projections)
     for name in names:
         if name not in known:
             raise UnknownProjection(name, projections)
-    return [p for p in projections if not names or p.name in names]
+    wanted = {known[name] for name in names}
+    return [p for p in projections if not names or p.name in wanted]
+
+
+def names_known(projections: Sequence[Projection] = PROJECTIONS) -> dict[str, str]:
+    """The projection that each name means: its own name, or that of one that it took over."""
+    own = {each.name: each.name for each in projections}
+    return {old: p.name for p in projections for old in getattr(p, "replaces", ())} | own
+
+
+def _replaced(projections: Sequence[Projection]) -> list[str]:
+    return [name for each in projections for name in getattr(each, "replaces", ())]
 
 
 def _topics(projections: Sequence[Projection]) -> frozenset[str]:
@@ -261,6 +285,11 @@ def _apply(
     with connection.cursor() as cursor:
         for projection in projections:
             position, topics = positions[projection.name], projection.topics
-            wanted = [f for f in batch.facts if f.topic in topics and f.position > position]
+            damaged = getattr(projection, "takes_damaged", False)
+            wanted = [
+                f
+                for f in batch.facts
+                if f.topic in topics and f.position > position and (damaged or f.damage is None)
+            ]
             if wanted:
                 projection.apply(cursor, wanted)

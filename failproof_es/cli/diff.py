@@ -19,7 +19,7 @@ from failproof_es.cli.output import (
     print_table,
 )
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.run_facts import SuiteFacts, gather
+from failproof_es.cli.reading import read_run
 from failproof_es.engine.differences import (
     Absent,
     CaseDifferences,
@@ -32,7 +32,7 @@ from failproof_es.engine.run_pairs import Scores, scores_of_both
 from failproof_es.exact import exact
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.experiments import runs_alike
-from failproof_es.store.reader import resolve_run
+from failproof_es.tally import Group
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
@@ -47,7 +47,7 @@ _RESULTS = (
     Column("model", "model"),
     *(
         Column(f"{side} {name}", f"{side}_{name}", right=True)
-        for name in ("finished", "scored", "correct")
+        for name in ("finished", "scored", "passed", "correct")
         for side in ("left", "right")
     ),
     Column("compared with", "compared_with"),
@@ -70,9 +70,7 @@ def diff(left: str, right: str, output_format: Format) -> None:
     alike in both runs, and scored in both.
     """
     with session().open_store() as store, store.connect() as connection:
-        one, other = (
-            RecordedRun.read(connection, resolve_run(connection, run)) for run in (left, right)
-        )
+        one, other = (read_run(connection, run) for run in (left, right))
         found = _Found(one, other)
     if output_format is Format.TABLE:
         found.print()
@@ -174,7 +172,8 @@ def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):
             row[f"{side}_finished"] = None if facts is None else facts.finished
             row[f"{side}_scored"] = None if facts is None else facts.scored
-            row[f"{side}_correct"] = None if facts is None else facts.correct
+            row[f"{side}_passed"] = None if facts is None else facts.passed
+            row[f"{side}_correct"] = None if facts is None else float(facts.accuracy_sum)
         yield row | _of_pairs(both.get(model))
 
 
@@ -195,12 +194,9 @@ def _of_pairs(both: Scores | None) -> dict[str, Any]:
     }
 
 
-def _by_model(run: RecordedRun) -> dict[str, SuiteFacts]:
+def _by_model(run: RecordedRun) -> dict[str, Group]:
     """The results of each model over all its suites."""
-    models: dict[str, SuiteFacts] = {each.key: SuiteFacts() for each in run.started.models}
-    for (model, _), facts in gather(run, None).by_suite.items():
-        models[model].add(facts)
-    return models
+    return {model: run.summary.group(model=model) for model in run.summary.models}
 
 
 def _value(value: Value) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """A run as JUnit XML, for what shows test results: failures apart from errors.
 
-A test case is an evaluation. It failed when a model's answer did, it is an error when the
-evaluation ended without a score, it is skipped while there is no end. The gates are test
-cases, too. What XML 1.0 has no way to write, and what hides, is shown as an escape.
+A test case is an evaluation. It is a failure when it was scored and has not passed, an error when
+it was abandoned, and skipped while it awaits review, is not finished, or has a score that is
+neither a pass nor a failure. The gates are test cases, too. What XML 1.0 has no way to write, and
+what hides, is shown as an escape.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from xml.sax.saxutils import quoteattr
 import click
 import orjson
 
+from failproof_es.case import Case
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.cli.written_files import write_recorded
-from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.evaluation import Evaluation, awaits_review
-from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.history import ImpossibleHistory
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.visible import lines, one_line, shortened
 
@@ -64,11 +66,12 @@ def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:
         number = "" if len(runs) == 1 else f", run {run.started.run_number}"
         with ExitStack() as stack:
             suites: dict[str, _Suite] = {}
-            for recorded in run.evaluations():
-                name = recorded.case.suite_id + number
+            for planned in run.outcomes():
+                _require_possible(planned.outcome)
+                name = planned.case.suite_id + number
                 if name not in suites:
                     suites[name] = _Suite(name, run, stack.enter_context(_spool()))
-                suites[name].add(_test_case(recorded))
+                suites[name].add(_test_case(planned))
             for suite in suites.values():
                 yield from suite.pieces()
             if run.run.gates:
@@ -125,50 +128,55 @@ class _Suite:
         yield b"</testsuite>\n"
 
 
-def _test_case(recorded: RecordedEvaluation) -> ET.Element:
-    state, key = recorded.state(), recorded.key
-    repeated = "" if key.repetition == 1 else f" #{key.repetition}"
+def _require_possible(outcome: EvaluationOutcome) -> None:
+    """Raises `ImpossibleHistory`: nobody should build on what cannot be true."""
+    if outcome.impossible is not None:
+        raise ImpossibleHistory(outcome.impossible)
+
+
+def _test_case(planned: PlannedOutcome) -> ET.Element:
+    case_, outcome = planned.case, planned.outcome
+    repeated = "" if outcome.repetition == 1 else f" #{outcome.repetition}"
     case = ET.Element(
         "testcase",
         {
-            "classname": _attribute(f"{recorded.case.suite_id}.{key.model_key}"),
-            "name": _attribute(recorded.case.case_id + repeated),
-            "time": f"{state.latency_ms / 1000:.3f}",
+            "classname": _attribute(f"{case_.suite_id}.{outcome.model_key}"),
+            "name": _attribute(case_.case_id + repeated),
+            "time": f"{(outcome.latency_ms or 0.0) / 1000:.3f}",
         },
     )
-    _say_how_it_went(case, recorded, state)
-    if len(case) and state.replies:
+    _say_how_it_went(case, case_, outcome)
+    if len(case) and outcome.answer is not None:
         reply = ET.SubElement(case, "system-out")
-        reply.text = lines(shortened(state.replies[-1].text, LONGEST_TEXT))
+        reply.text = lines(shortened(outcome.answer, LONGEST_TEXT))
     return case
 
 
-def _say_how_it_went(case: ET.Element, recorded: RecordedEvaluation, state: Evaluation) -> None:
-    if awaits_review(state):
-        ET.SubElement(case, "skipped", message="awaits review by people")
-    elif state.abandoned is not None:
-        kind, reason = state.abandoned.kind, state.abandoned.reason
-        _outcome(case, "error", kind, reason)
-    elif state.score is None:
-        ET.SubElement(case, "skipped", message="not finished")
-    elif (accuracy := state.score.scores.get("accuracy")) is None:
-        ET.SubElement(case, "skipped", message="scored without an accuracy")
-    elif accuracy < 1:
-        kind = state.classification.primary if state.classification else "failed"
-        _outcome(case, "failure", kind, state.score.reason, _asked_and_got(recorded, state))
+def _say_how_it_went(element: ET.Element, case: Case, outcome: EvaluationOutcome) -> None:
+    if outcome.awaiting_review:
+        ET.SubElement(element, "skipped", message="awaits review by people")
+    elif outcome.status == "abandoned":
+        _outcome(element, "error", outcome.ended_kind or "abandoned", outcome.reason)
+    elif outcome.status != "scored":
+        ET.SubElement(element, "skipped", message="not finished")
+    elif outcome.passed is None:
+        ET.SubElement(element, "skipped", message="scored, and neither passed nor failed")
+    elif not outcome.passed:
+        kind = outcome.primary or "failed"
+        _outcome(element, "failure", kind, outcome.reason, _asked_and_got(case, outcome))
 
 
-def _asked_and_got(recorded: RecordedEvaluation, state: Evaluation) -> dict[str, str]:
+def _asked_and_got(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
     """What a reader needs to judge a failure without the log."""
-    asked = [turn.content for turn in recorded.case.turns if turn.role == "user"]
-    expected = dict(recorded.case.expectation)
+    asked = [turn.content for turn in case.turns if turn.role == "user"]
+    expected = dict(case.expectation)
     told = expected.get("expected_response")
     if set(expected) != {"expected_response"} or not isinstance(told, str):
         told = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
     return {
         "prompt": asked[-1] if asked else "",
         "expected": told,
-        "got": state.replies[-1].text if state.replies else "",
+        "got": outcome.answer or "",
     }
 
 

@@ -113,8 +113,8 @@ def plain_line(state: ProgressState) -> str:
     for key, model in list(state.models.items()):
         cells = facts(state, model)
         done = f"{model.finished:,} of {model.planned:,} done"
-        if model.carried_over:  # of another run's: how they went is not counted here
-            done += f" ({model.carried_over} carried over)"
+        if carried_over := model.asking.carried_over:  # how they went is not counted here
+            done += f" ({carried_over} carried over)"
         said = ", ".join(f"{name} {value}" for name, value in cells.items())
         parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {said}")
     if judges := judges_line(state):

@@ -10,6 +10,8 @@ import orjson
 
 from failproof_es.cli.progress_state import ModelProgress, ProgressState, RateLimit, share
 from failproof_es.cli.sanitise import json_text
+from failproof_es.costs import Spent
+from failproof_es.tally import Group
 
 ERROR_GROUPS = 20
 """So many, most frequent first: a line a second should stay short."""
@@ -22,10 +24,8 @@ def json_line(state: ProgressState) -> str:
 
 def progress_object(state: ProgressState) -> dict[str, Any]:
     """How the run stands. What is not known is `None`, never 0; rates of errors are 0 to 1."""
-    models = list(state.models.values())
-    scored = sum(model.scored for model in models)
-    abandoned = sum(model.abandoned for model in models)
-    rows = [_row(state, model) for model in models]
+    group = state.group
+    rows = [_row(state, model) for model in list(state.models.values())]
     return {
         "event": "progress",
         "timestamp": datetime.now(UTC),
@@ -37,10 +37,10 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "elapsed_s": round(state.elapsed_s, 3),
             "planned": state.planned,
             "finished": state.finished,
-            "scored": scored,
-            "errors": abandoned,
-            "awaiting_review": (awaiting := sum(model.awaiting for model in models)),
-            "error_rate": share(abandoned, scored + abandoned + awaiting),
+            **_counts(group, state.lost),
+            "error_rate": share(group.abandoned - group.awaiting, group.finished),
+            "failed_attempts": state.asking.errors,
+            "tokens": _tokens(state.spent),
             "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
             "seconds_left": state.seconds_left,
             "models": rows,
@@ -59,19 +59,39 @@ def _row(state: ProgressState, model: ModelProgress) -> dict[str, Any]:
         "model": model.key,
         "planned": model.planned,
         "finished": model.finished,
-        "scored": model.scored,
-        "passed": model.passed,
-        "refused": model.refused,
-        "carried_over": model.carried_over,
-        "errors": model.abandoned,
-        "awaiting_review": model.awaiting,
+        **_counts(model.group, model.lost),
+        "refused": model.group.classes["refusal"],
+        "carried_over": model.asking.carried_over,
         "error_rate": model.error_rate,
-        "retries": model.retries,
+        "failed_attempts": model.asking.errors,
+        "retries": model.asking.retries,
         "in_flight": len(model.in_flight),
         "per_second": pace.per_second,
+        "tokens": _tokens(model.spent),
         "cost_usd": model.cost_usd,
         "seconds_left": pace.seconds_left,
         **_limit(state.rate_limit(model.key)),
+    }
+
+
+def _counts(group: Group, lost: int) -> dict[str, int]:
+    """What became of what this run itself finished."""
+    return {
+        "scored": group.scored,
+        "passed": group.passed,
+        "failed": group.failed,
+        "abandoned": group.abandoned,
+        "lost": lost,
+        "awaiting_review": group.awaiting,
+    }
+
+
+def _tokens(spent: Spent) -> dict[str, int | None]:
+    return {
+        "input": spent.input.known,
+        "output": spent.output.known,
+        "input_unknown": spent.input.unknown,
+        "output_unknown": spent.output.unknown,
     }
 
 
@@ -81,4 +101,4 @@ def _limit(limit: RateLimit) -> dict[str, Any]:
 
 def _sum_or_none(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,4 +1,8 @@
-"""How a run stands while it is running: a fold over its events, without any terminal."""
+"""How a run stands while it is running: a fold over its events, without any terminal.
+
+Every number is counted as in a `RunSummary`, by the same definitions. What it takes to count an
+event depends on nothing but that event.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Decimal
-from fractions import Fraction
 from typing import Literal
 from uuid import UUID
 
 from failproof_es.cli.error_groups import ErrorGroups
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.evaluation import left_to_people
+from failproof_es.costs import Prices, Spent, answer_cost, priced
+from failproof_es.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.events import (
     EVENTS,
     AttemptLost,
@@ -22,8 +25,11 @@ from failproof_es.events import (
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
+    EvaluationEvent,
     Event,
+    Judged,
     LimitChanged,
+    PricesRecorded,
     RequestSent,
     ResponseReceived,
     RunCompleted,
@@ -35,6 +41,9 @@ from failproof_es.events import (
     RunValidated,
     Scored,
 )
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.summary import Asking, group_of
+from failproof_es.tally import Group
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """What a drive is at: cases are checked and stored; models are asked; the record is read again;
@@ -49,9 +58,6 @@ ENOUGH_SECONDS = 2.0
 OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
 """The topics that say something about progress."""
 
-Price = Callable[[ResponseReceived], Decimal | float | None]
-"""What an answer cost in USD; `None` when that is not known."""
-
 
 @dataclass(slots=True)
 class ModelProgress:
@@ -59,34 +65,42 @@ class ModelProgress:
 
     key: str
     planned: int = 0
-    scored: int = 0
-    abandoned: int = 0
-    awaiting: int = 0
-    """Left to people: answered, and no error."""
-    passed: int = 0
-    refused: int = 0
-    retries: int = 0
-    carried_over: int = 0
-    """Finished already in the run that this one was branched from."""
-    cost: Fraction | None = None
-    unpriced: int = 0
-    """Answers whose price is unknown."""
+    group: Group = field(default_factory=Group)
+    """What this run itself finished."""
+    asking: Asking = field(default_factory=Asking)
+    spent: Spent = field(default_factory=Spent)
+    """What was answered on behalf of it, by judges, too."""
+    lost: int = 0
+    """Those abandoned because no usable answer came."""
+    priced: bool = False
+    """Whether a price of it is on record."""
     in_flight: set[UUID] = field(default_factory=set)
 
     @property
     def cost_usd(self) -> float | None:
-        """`None` before the first answer, and from the first on whose price is unknown."""
-        return None if self.cost is None or self.unpriced else float(self.cost)
+        """`None` where no price of it is on record, or where it is not known of one answer."""
+        cost = self.spent.cost_usd
+        return float(cost) if self.priced and cost is not None else None
 
     @property
     def finished(self) -> int:
-        """Evaluations that have their one final result."""
-        return self.scored + self.abandoned + self.awaiting + self.carried_over
+        """Evaluations that have their one final result, those of another run included."""
+        return self.group.finished + self.asking.carried_over
 
     @property
     def error_rate(self) -> float | None:
-        """The share of this run's own finished evaluations that ended without a score."""
-        return share(self.abandoned, self.scored + self.abandoned + self.awaiting)
+        """The share of what this run finished that was abandoned and does not await review."""
+        return share(self.group.abandoned - self.group.awaiting, self.group.finished)
+
+
+@dataclass(slots=True)
+class _Open:
+    """What has to be remembered of an evaluation until it is finished."""
+
+    primary: str | None = None
+    last_error: ErrorRecorded | None = None
+    """`None` once an answer came after it, or a judge's answer was read."""
+    verdicts: tuple[JudgeVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +123,11 @@ class RateLimit:
     """The seconds of `held_until` that are left, 0 where nothing is held."""
 
 
-Pricing = Callable[[RunStarted], Price]
-"""From what a run set out with to the prices of its models."""
-
-
 class ProgressState:
     """Fold events into a row per model. `observe` is cheap; `pace` is asked at each repaint."""
 
     def __init__(
         self,
-        pricing: Pricing | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -128,8 +137,8 @@ class ProgressState:
         self.name: str | None = None
         self.phase: Phase = "planning"
         self.errors = ErrorGroups()
-        self._pricing = pricing
-        self._price: Price | None = None
+        self._prices: Prices = {}
+        self._open: dict[UUID, _Open] = {}
         self._clock = clock
         self._now = now
         self._ceiling: int | None = None
@@ -145,28 +154,39 @@ class ProgressState:
             case RequestSent():
                 model = self._model(event.model_key)
                 model.in_flight.add(event.originator_id)
-                model.retries += event.attempt > 1
+                model.asking.requests += 1
+                model.asking.retries += event.attempt > 1
             case ResponseReceived():
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
-                self._charge(model, event)
+                model.asking.answers += 1
+                model.spent.add(event.usage, answer_cost(self._prices, event))
+                if (open_ := self._open.get(event.originator_id)) is not None:
+                    open_.last_error = None
             case ErrorRecorded():
-                self._model(event.model_key).in_flight.discard(event.originator_id)
+                model = self._model(event.model_key)
+                model.in_flight.discard(event.originator_id)
+                model.asking.errors += 1
+                self._remembered(event).last_error = event
                 self.errors.add(event)
             case AttemptLost():
-                self._model(event.model_key).in_flight.discard(event.originator_id)
-            case Classified():
-                self._model(event.model_key).refused += event.primary == "refusal"
-            case Scored():
                 model = self._model(event.model_key)
-                model.scored += 1
-                model.passed += event.scores.get("accuracy") == 1
-            case EvaluationAbandoned():
-                model, awaits = self._model(event.model_key), left_to_people(event)
-                model.awaiting += awaits
-                model.abandoned += not awaits
+                model.in_flight.discard(event.originator_id)
+                model.asking.lost_attempts += 1
+            case Classified():
+                self._remembered(event).primary = event.primary
+            case Judged():
+                open_ = self._remembered(event)
+                open_.last_error = None
+                if event.final:
+                    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
+                    open_.verdicts = (*open_.verdicts, verdict)
+            case Scored() | EvaluationAbandoned():
+                self._finish(event)
             case CarriedOver():
-                self._model(event.model_key).carried_over += 1
+                self._model(event.model_key).asking.carried_over += 1
+            case PricesRecorded():
+                self.use_prices({each.model_key: each for each in event.models})
             case LimitChanged():
                 # a new one, because who shows it does so from another thread
                 self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
@@ -183,6 +203,12 @@ class ProgressState:
             case RunPaused():
                 self.phase = "paused"
 
+    def use_prices(self, prices: Prices) -> None:
+        """What answers cost from now on: the prices that the run has on record, and no others."""
+        self._prices = prices
+        for model in self.models.values():
+            model.priced = priced(prices, [model.key])
+
     @property
     def planned(self) -> int:
         """Evaluations of all models."""
@@ -192,6 +218,35 @@ class ProgressState:
     def finished(self) -> int:
         """Those of them that have their one final result."""
         return sum(model.finished for model in list(self.models.values()))
+
+    @property
+    def group(self) -> Group:
+        """What this run itself finished, of all models."""
+        found = Group()
+        for model in list(self.models.values()):
+            found.include(model.group)
+        return found
+
+    @property
+    def asking(self) -> Asking:
+        """What was sent on behalf of all models."""
+        found = Asking()
+        for model in list(self.models.values()):
+            found.include(model.asking)
+        return found
+
+    @property
+    def spent(self) -> Spent:
+        """What was answered, judges' answers included."""
+        found = Spent()
+        for model in list(self.models.values()):
+            found.include(model.spent)
+        return found
+
+    @property
+    def lost(self) -> int:
+        """Evaluations to which no usable answer came."""
+        return sum(model.lost for model in list(self.models.values()))
 
     @property
     def elapsed_s(self) -> float:
@@ -210,7 +265,7 @@ class ProgressState:
         model = self._model(key)
         now = self._clock()
         samples = self._samples.setdefault(key, deque())
-        done_here = model.finished - model.carried_over
+        done_here = model.group.finished
         samples.append((now, done_here))
         while len(samples) > 2 and self._is_enough(samples[1], done_here, now):
             samples.popleft()
@@ -248,22 +303,43 @@ class ProgressState:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
         self.phase = "evaluating"
         self._ceiling = recorded_configuration(event).execution.parallel_workers
-        self._price = self._pricing(event) if self._pricing else None
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
 
     def _model(self, key: str) -> ModelProgress:
         model = self.models.get(key)
         if model is None:
-            model = self.models[key] = ModelProgress(key)
+            model = ModelProgress(key, priced=priced(self._prices, [key]))
+            self.models[key] = model
         return model
 
-    def _charge(self, model: ModelProgress, event: ResponseReceived) -> None:
-        price = self._price(event) if self._price else None
-        if price is None:
-            model.unpriced += 1
-        else:
-            model.cost = (model.cost or Fraction(0)) + Fraction(price)
+    def _remembered(self, event: EvaluationEvent) -> _Open:
+        return self._open.setdefault(event.originator_id, _Open())
+
+    def _finish(self, event: Scored | EvaluationAbandoned) -> None:
+        """Count the evaluation into its model, as a summary counts its outcome."""
+        open_ = self._open.pop(event.originator_id, _Open())
+        model = self._model(event.model_key)
+        scored = isinstance(event, Scored)
+        ended = Evaluation(
+            abandoned=None if isinstance(event, Scored) else event,
+            verdicts=open_.verdicts,
+            last_error=open_.last_error,
+        )
+        outcome = EvaluationOutcome(
+            evaluation_id=event.originator_id,
+            run_id=event.originator_id if event.run_id is None else event.run_id,
+            prompt_id=event.prompt_id,
+            model_key=event.model_key,
+            repetition=event.repetition,
+            status="scored" if scored else "abandoned",
+            awaiting_review=awaits_review(ended),
+            primary=open_.primary,
+            scores=event.scores if isinstance(event, Scored) else {},
+            passed=event.passed if isinstance(event, Scored) else None,
+        )
+        model.group.include(group_of(outcome))
+        model.lost += ended.lost
 
 
 def share(part: int, whole: int) -> float | None:

@@ -43,11 +43,15 @@ def percent_done(finished: int, planned: int) -> str:
 def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
     """How a model stands, beside how much of it is done."""
     pace = state.pace(model.key)
+    group = model.group
+    awaits = any(each.group.awaiting for each in list(state.models.values()))
     return {
-        "pass": f"{model.passed:,}",
-        "refused": f"{model.refused:,}",
-        "errors": _errors(model),
-        "retries": f"{model.retries:,}",
+        "passed": f"{group.passed:,}",
+        "refused": f"{group.classes['refusal']:,}",
+        "abandoned": _abandoned(model),
+        "lost": f"{model.lost:,}",
+        **({"awaiting review": f"{group.awaiting:,}"} if awaits else {}),
+        "retries": f"{model.asking.retries:,}",
         "in flight": f"{len(model.in_flight):,}",
         "rate/s": "-" if pace.per_second is None else f"{pace.per_second:.1f}",
         "cost": "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
@@ -56,14 +60,15 @@ def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
     }
 
 
-def _errors(model: ModelProgress) -> str:
-    if not model.abandoned or model.error_rate is None:
+def _abandoned(model: ModelProgress) -> str:
+    abandoned, finished = model.group.abandoned, model.group.finished
+    if not abandoned:
         return "0"
-    return f"{model.abandoned:,} ({wording.percent(model.error_rate).replace(' ', '')})"
+    return f"{abandoned:,} ({wording.percent(abandoned / finished).replace(' ', '')})"
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """The most frequent errors, each with its count, and how many more kinds there are."""
+    """What failed attempts said most often, with its count, and how many more kinds there are."""
     shown = state.errors.most_frequent(limit)
     lines = [
         f"{each.count:,}x {shortened(one_line(each.model), LONGEST_NAME)}: "

@@ -11,6 +11,7 @@ from failproof_es.cli.program import Group, session
 from failproof_es.counting import counted
 from failproof_es.problems import InvalidInput
 from projections.installed import installed
+from projections.runner import names_known
 from projections.runner import rebuild as rebuild_projections
 from projections.runner import status as status_of
 
@@ -49,7 +50,7 @@ def rebuild(names: tuple[str, ...]) -> None:
     never sees a hole.
     """
     known = [projection.name for projection in installed()]
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names if name not in names_known(installed())]:
         raise InvalidInput.because(
             f"there is no projection {', '.join(map(repr, unknown))}",
             remedy=f"use one of: {', '.join(known)}",

@@ -9,17 +9,16 @@ import click
 import orjson
 
 from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
+from failproof_es.cli.as_of import as_of_option, position_of
 from failproof_es.cli.errors import ExitCode
-from failproof_es.cli.moments import parse_moment
 from failproof_es.cli.output import Column, Format, format_option, print_json, print_table
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.show import show_run
 from failproof_es.engine import Difference, ReplayReport
 from failproof_es.engine import replay as replay_run
-from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import Connection, max_position, position_at, resolve_run
+from failproof_es.store.reader import resolve_run
 
 _SHOWN = 100
 _VALUE_WIDTH = 48
@@ -36,11 +35,7 @@ _COLUMNS = (
 
 @click.command(cls=Command)
 @click.argument("run")
-@click.option(
-    "--as-of",
-    metavar="POSITION|TIME",
-    help="Show the run as it stood at a position of the log or at a time, too.",
-)
+@as_of_option("Show the run as it stood at a position of the log or at a time, too.")
 @format_option()
 def replay(run: str, as_of: str | None, output_format: Format) -> None:
     """Derive every classification and score of RUN again from its recorded answers.
@@ -67,19 +62,6 @@ def replay(run: str, as_of: str | None, output_format: Format) -> None:
         print_json(as_json(report) | _tree_fields(tree), indent=output_format is Format.JSON)
     if report.differences:
         click.get_current_context().exit(ExitCode.FAILED)
-
-
-def position_of(connection: Connection, as_of: str) -> int:
-    """The position that `--as-of` means: itself, or the last one by a time."""
-    if as_of.isascii() and as_of.isdigit():
-        return min(int(as_of), max_position(connection))
-    moment = parse_moment(as_of)
-    if moment is None:
-        raise InvalidInput.because(
-            f"--as-of {as_of!r} is neither a position nor a time",
-            remedy="write a number, or a time such as 2026-01-31T12:30:00Z",
-        )
-    return position_at(connection, moment)
 
 
 def as_json(report: ReplayReport) -> dict[str, Any]:

@@ -8,13 +8,12 @@ from uuid import UUID
 
 from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.costs import Prices, answer_cost, total
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
+from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.reviews import read_reviews
 from failproof_es.evaluation import Evaluation, awaits_review
-from failproof_es.events import ResponseReceived
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.run import place_in_plan
@@ -49,22 +48,32 @@ def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
     return dialect.run_shapes if isinstance(dialect, Summarising) else {}
 
 
-def result_rows(run: RecordedRun, shape: str | None = None) -> Iterator[dict[str, Any]]:
+def result_rows(
+    run: RecordedRun, shape: str | None = None, *, after: int = 0, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    For a shape of whole runs: what the run comes to so far.
+    Those of `limit` places of the plan at most, from the one after `after` on. For a shape of
+    whole runs: what the run comes to so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
         yield from whole.results(run.started, ((e.case, e.state()) for e in run.evaluations()))
         return
-    yield from rows_of(run, run.evaluations(), shape)
+    yield from rows_of(run, run.evaluations(after=after, limit=limit), shape, first=after + 1)
 
 
 def rows_of(
-    run: RecordedRun, evaluations: Iterable[RecordedEvaluation], shape: str | None = None
+    run: RecordedRun,
+    evaluations: Iterable[RecordedEvaluation],
+    shape: str | None = None,
+    *,
+    first: int | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Those of some evaluations that have begun, in the dialect's own JSON shape or `shape`.
+
+    `first` is the place in the plan, from 1, of the first of them where they follow each other
+    there. Without it each is looked for in the whole plan where its place is asked for.
 
     A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
     here, where the prices are known; a cost that is not known stays null. One with room for
@@ -73,41 +82,33 @@ def rows_of(
     evaluation that was left to them, the last word of each.
     """
     as_result = shape_of(run.started.dialect, shape)
-    prices = run.run.prices or {}
     places: dict[UUID, int] = {}
-    for recorded in evaluations:
+    for number, recorded in enumerate(evaluations):
         if recorded.history:
             state = recorded.state()
             row = as_result(recorded.case, state)
             if "cost_usd" in (metrics := row.get("metrics", {})):
-                metrics["cost_usd"] = _cost(prices, recorded)
+                cost = told(run.run, recorded).cost_usd
+                metrics["cost_usd"] = None if cost is None else float(cost)
             if row.get("run_id", "") is None:
                 row["run_id"] = run.started.run_number
             if row.get("result_id", "") is None:
-                places = places or run.places_by_prompt()
-                before = places[recorded.key.prompt_id]
-                repetitions = recorded_configuration(run.started).execution.repetitions
-                place = place_in_plan(run.started, recorded.key, before, repetitions)
-                row["result_id"] = place
+                if first is None:
+                    places = places or run.places_by_prompt()
+                    before = places[recorded.key.prompt_id]
+                    repetitions = recorded_configuration(run.started).execution.repetitions
+                    place = place_in_plan(run.started, recorded.key, before, repetitions)
+                    row["result_id"] = place
+                else:
+                    row["result_id"] = first + number
             if row.get("reviews", "") is None and awaits_review(state):
                 row["reviews"] = _reviews(run, recorded.key.evaluation_id)
             yield row
 
 
 def _reviews(run: RecordedRun, evaluation_id: UUID) -> list[dict[str, Any]]:
-    said = read_reviews(run.connection, [evaluation_id]).get(evaluation_id, [])
+    said = read_reviews(run.connection, [evaluation_id], up_to=run.up_to).get(evaluation_id, [])
     return [
         {"reviewer": name, "verdict": review.verdict, "blind": review.blind}
         for name, review in {review.reviewer: review for review in said}.items()
     ]
-
-
-def _cost(prices: Prices, recorded: RecordedEvaluation) -> float | None:
-    """What the answers of the model under test cost; null where there is none."""
-    answers = [
-        event
-        for event in recorded.history
-        if isinstance(event, ResponseReceived) and event.purpose == "target"
-    ]
-    cost = total(answer_cost(prices, each) for each in answers) if answers else None
-    return None if cost is None else float(cost)

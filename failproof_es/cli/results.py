@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from failproof_es.cli.as_of import as_of_option
 from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.output import (
     Column,
@@ -19,13 +20,14 @@ from failproof_es.cli.output import (
     say,
 )
 from failproof_es.cli.program import Command, session
+from failproof_es.cli.reading import read_run
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.engine.reviews import standing_of, standing_told
-from failproof_es.evaluation import awaits_review
+from failproof_es.history import ImpossibleHistory
+from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import resolve_run
 
 ANSWER_WIDTH = 60
 
@@ -34,6 +36,7 @@ _COLUMNS = (
     Column("case", "case"),
     Column("model", "model"),
     Column("class", "class"),
+    Column("passed", "passed"),
     Column("accuracy", "accuracy", right=True),
     Column("answer", "answer"),
 )
@@ -44,21 +47,48 @@ _COLUMNS = (
 @click.option(
     "--shape", metavar="NAME", help="Another shape than the dialect's own, where it has one."
 )
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take N evaluations of the plan at most. How the next are got is said on stderr.",
+)
+@click.option(
+    "--after",
+    type=click.IntRange(min=1),
+    metavar="PLACE",
+    help="Begin after this place in the plan, whose first evaluation has place 1.",
+)
+@as_of_option("Print the results as they stood at a position of the log or at a time.")
 @junit_option
 @format_option()
-def results(run: str, shape: str | None, junit: Path | None, output_format: Format) -> None:
+def results(
+    run: str,
+    shape: str | None,
+    limit: int | None,
+    after: int | None,
+    as_of: str | None,
+    junit: Path | None,
+    output_format: Format,
+) -> None:
     """Print the results of RUN, in plan order.
 
     As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
     table shows the first line of each answer. A shape of whole runs, such as
     evaluation-result of the command dialect, gives one object for each model, or a summary;
     as JSON a list, or that object where there is one alone.
+
+    With --limit only so many evaluations of the plan are read, however many the run has. As
+    JSON those that have not begun are left out.
     """
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        recorded = read_run(connection, run, as_of)
         whole = run_shape_of(recorded.started.dialect, shape)
         if whole is None:  # refused before anything is written or printed
             shape_of(recorded.started.dialect, shape)
+        page = _Page(after or 0, limit)
+        paged = after is not None or limit is not None
+        _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
             write_junit(store, [recorded], junit)
         if output_format is Format.TABLE and whole is not None:
@@ -66,39 +96,97 @@ def results(run: str, shape: str | None, junit: Path | None, output_format: Form
                 for line in whole.lines(result):
                     click.echo(one_line(line))
         elif output_format is Format.TABLE:
-            print_table(_table_rows(recorded), _COLUMNS)
+            print_table(_table_rows(recorded, page), _COLUMNS)
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
         elif output_format is Format.JSON:
-            print_json_list(result_rows(recorded, shape))
+            print_json_list(result_rows(recorded, shape, **page._asdict()))
         else:
-            for row in result_rows(recorded, shape):
+            for row in result_rows(recorded, shape, **page._asdict()):
                 print_json(row)
         for name, gate in (recorded.run.gates or {}).items():
             if not gate["met"]:
                 say(gate_line(name, gate))
+        _say_next(recorded, page)
 
 
-def _table_rows(run: RecordedRun) -> Iterator[dict[str, Any]]:
-    for recorded in run.evaluations():
-        state = recorded.state()
+class _Page(NamedTuple):
+    """Which places of the plan are wanted: the first `limit` of those after `after`."""
+
+    after: int
+    limit: int | None
+
+
+def _require_fitting(
+    run: RecordedRun, page: _Page, whole_shape: str | None, junit: Path | None
+) -> None:
+    """Raises `InvalidInput` where a part is asked for that there is not, or cannot be made."""
+    problems = Problems()
+    if page.after > run.started.planned_evaluations:
+        problems.error(
+            f"the plan of run {run.started.run_number} has no place {page.after}",
+            field="--after",
+            remedy=f"its last place is {run.started.planned_evaluations}",
+        )
+    if whole_shape is not None and page != _Page(0, None):
+        problems.error(
+            f"the shape {whole_shape!r} is made of the whole run",
+            field="--shape",
+            remedy="leave --limit and --after away",
+        )
+    if junit is not None:
+        problems.error(
+            "JUnit XML is of the whole run",
+            field="--junit",
+            remedy="leave --limit and --after away",
+        )
+    problems.raise_errors()
+
+
+def _say_next(run: RecordedRun, page: _Page) -> None:
+    """Say how to get what comes after the page, where anything does."""
+    if page.limit is None:
+        return
+    after = page.after + page.limit
+    if (left := run.started.planned_evaluations - after) > 0:
+        say(f"{left:,} more: {_command(after)}")
+
+
+def _command(after: int) -> str:
+    """The same command for what comes after that place."""
+    given = click.get_current_context().params
+    words = ["failproof-es results", given["run"]]
+    for name in ("shape", "limit", "as_of"):
+        if given[name] is not None:
+            words += [f"--{name.replace('_', '-')}", str(given[name])]
+    words += ["--after", str(after)]
+    if given["output_format"] is not Format.TABLE:
+        words += ["--format", str(given["output_format"])]
+    return f"`{' '.join(words)}`"
+
+
+def _table_rows(run: RecordedRun, page: _Page) -> Iterator[dict[str, Any]]:
+    for planned in run.outcomes(**page._asdict()):
+        outcome = planned.outcome
+        if outcome.impossible is not None:
+            raise ImpossibleHistory(outcome.impossible)
         row: dict[str, Any] = {
-            "suite": recorded.case.suite_id,
-            "case": recorded.case.case_id,
-            "model": recorded.key.model_key,
-            "class": state.classification.primary if state.classification else None,
-            "accuracy": state.score.scores.get("accuracy") if state.score else None,
+            "suite": planned.case.suite_id,
+            "case": planned.case.case_id,
+            "model": outcome.model_key,
+            "class": outcome.primary,
+            "passed": outcome.passed,
+            "accuracy": outcome.accuracy,
             "answer": None,
         }
-        if awaits_review(state):
-            row["answer"] = (
-                f"({standing_told(standing_of(run.connection, [recorded.key.evaluation_id]))})"
-            )
-        elif state.abandoned is not None:
-            row["answer"] = f"({state.abandoned.kind}: {state.abandoned.reason})"
-        elif state.replies:
-            row["answer"] = first_line(state.replies[-1].text)
+        if outcome.awaiting_review:
+            standing = standing_of(run.connection, [outcome.evaluation_id], up_to=run.up_to)
+            row["answer"] = f"({standing_told(standing)})"
+        elif outcome.status == "abandoned":
+            row["answer"] = f"({outcome.ended_kind}: {outcome.reason})"
+        elif outcome.answer is not None:
+            row["answer"] = first_line(outcome.answer)
         yield row
 
 

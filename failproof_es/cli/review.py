@@ -15,6 +15,7 @@ from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.input_files import read_file
 from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, Group, session
+from failproof_es.cli.reading import read_run
 from failproof_es.cli.review_answers import NotAnAnswer, name
 from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
@@ -35,8 +36,7 @@ from failproof_es.engine.reviews import (
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.extras import require
 from failproof_es.problems import InvalidInput, Problems
-from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.store.reader import Connection
 from failproof_es.store.store import Store
 from projections.follower import Follower
 
@@ -69,7 +69,7 @@ only_option = click.option(
     type=click.Choice(["all", "failures", "unscored"]),
     default="all",
     show_default=True,
-    help="Scored below 1, not scored at all, or everything that is finished.",
+    help="Scored and not passed, abandoned, or everything that is finished.",
 )
 again_option = click.option(
     "--again", is_flag=True, help="Also what this reviewer has reviewed; the later verdict counts."
@@ -105,7 +105,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
     is not shown, so that it sways nobody.
     """
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        recorded = read_run(connection, run)
         dialect = dialect_named(recorded.started.dialect)
         keys = [
             each.recorded.key
@@ -157,7 +157,7 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
             f"{file} exists already: nothing was written", remedy="choose another name"
         )
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        recorded = read_run(connection, run)
         dialect = dialect_named(recorded.started.dialect)
         chosen = (
             each
@@ -183,7 +183,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
     content = read_file(file)
     problems = Problems()
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        recorded = read_run(connection, run)
         found = read_sheet(file, content, problems)
         known = {
             each.evaluation_id: [item.key for item in items_of(each.recorded.case)]
@@ -214,7 +214,7 @@ def status(run: str, output_format: Format) -> None:
     from failproof_es.cli.review_status import print_status, status_of
 
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
+        recorded = read_run(connection, run)
         found: dict[str, Any] = status_of(
             recorded, finished_evaluations(connection, recorded.evaluations())
         )

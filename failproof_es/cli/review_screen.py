@@ -92,9 +92,10 @@ def engine_said(state: Evaluation) -> str:
     if state.score is not None:
         accuracy = state.score.scores.get("accuracy")
         number = "" if accuracy is None else f" {accuracy:g}"
-        return f"scored{number}: {state.score.reason}"
+        verdict = {True: ", passed", False: ", failed", None: ""}[state.score.passed]
+        return f"scored{number}{verdict}: {state.score.reason}"
     assert state.abandoned is not None
-    return f"not scored, {state.abandoned.kind}: {state.abandoned.reason}"
+    return f"abandoned, {state.abandoned.kind}: {state.abandoned.reason}"
 
 
 def _print_turn(spoken: Spoken) -> None:

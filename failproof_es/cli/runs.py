@@ -9,14 +9,13 @@ import click
 
 from failproof_es.cli.output import Column, Format, format_option, print_rows
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.suite_table import percent
+from failproof_es.cli.reading import say_warning
+from failproof_es.cli.suite_table import passed_of, percent
 from failproof_es.engine.attempts import GATES, places_of
-from failproof_es.engine.gate_evidence import spent_by
-from failproof_es.engine.run_pairs import accuracies
-from failproof_es.events import RunStarted
-from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
+from failproof_es.summary import RunSummary
 
 _COLUMNS = (
     Column("run", "run_number", right=True),
@@ -40,8 +39,9 @@ _COLUMNS = (
 def runs(limit: int | None, output_format: Format) -> None:
     """List the runs, newest first.
 
-    Passed is of the evaluations that were scored, of each model; the cost is that of all answers,
-    judges included, and `-` where a price or a count of tokens is unknown. Attempts are the runs
+    Passed is of the evaluations that passed or failed, of each model; the cost is that of all
+    answers, judges included, and `-` where a price or a count of tokens is unknown; finished is
+    what was scored or abandoned, of what was planned. Attempts are the runs
     that asked the same of the same models; those that overlap asked much of the same before
     (`show RUN` names them).
     """
@@ -54,48 +54,43 @@ def runs(limit: int | None, output_format: Format) -> None:
 
 
 def _rows(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
-    numbers = connection.execute(
-        "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC LIMIT %s", (limit,)
-    ).fetchall()
+    feeder = feeder_for(connection)
+    say_warning(feeder)
     places = places_of(connection)
-    for (run_id,) in numbers:
-        recorded = RecordedRun.read(connection, run_id)
-        started, run = recorded.started, recorded.run
-        attempt, attempts = places.get(run_id, (None, None))
+    for summary in feeder.summaries(limit=limit):
+        started, run = summary.run.started, summary.run
+        attempt, attempts = places.get(summary.run_id, (None, None))
         asked = started.experiment
         yield {
-            "run_id": str(run_id),
+            "run_id": str(summary.run_id),
             "run_number": started.run_number,
             "name": started.name,
             "status": run.status,
             "started_at": started.timestamp,
             "dialect": started.dialect,
-            "models": [model.key for model in started.models],
+            "models": list(summary.models),
             "experiment": None if asked is None else asked.digest,
             "attempt": attempt,
             "attempts": attempts,
             "overlapping": None if asked is None else asked.overlapping,
-            "planned": started.planned_evaluations,
-            "finished": run.counts.finished if run.counts else None,
-            "passed": list(_passed(connection, started)),
+            "planned": summary.planned,
+            "finished": summary.total.finished,
+            "passed": list(_passed(summary)),
             "gates_met": run.gates_met,
-            "cost_usd": None
-            if (cost := spent_by(connection, run).cost_usd) is None
-            else float(cost),
+            "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
         }
 
 
-def _passed(connection: Connection, started: RunStarted) -> Iterator[dict[str, Any]]:
-    """Of each model k of n that were scored, what was carried over included."""
-    found = accuracies(connection, started.originator_id)
-    for model in started.models:
-        scored = found.get(model.key, {}).values()
-        passed = sum(accuracy >= 1 for accuracy in scored)
+def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
+    """Of each model how many passed, failed and were scored, what was carried over included."""
+    for model in summary.models:
+        group = summary.group(model=model)
         yield {
-            "model": model.key,
-            "passed": passed,
-            "scored": len(scored),
-            "rate": passed / len(scored) if scored else None,
+            "model": model,
+            "passed": group.passed,
+            "failed": group.failed,
+            "scored": group.scored,
+            "rate": group.pass_rate,
         }
 
 
@@ -104,13 +99,12 @@ def _told(passed: Sequence[dict[str, Any]]) -> str:
     several = len(passed) > 1
     return ", ".join(
         (f"{each['model']} " if several else "")
-        + f"{each['passed']:,}/{each['scored']:,} ({percent(each['rate'])})"
+        + f"{passed_of(each['passed'], each['failed'])} ({percent(each['rate'])})"
         for each in passed
     )
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
-    finished = "-" if row["finished"] is None else row["finished"]
     return {
         **row,
         "models_shown": ", ".join(row["models"]),
@@ -118,5 +112,5 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         "passed_shown": _told(row["passed"]),
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
-        "finished_shown": f"{finished}/{row['planned']}",
+        "finished_shown": f"{row['finished']}/{row['planned']}",
     }

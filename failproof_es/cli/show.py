@@ -1,4 +1,4 @@
-"""`show`: one run's facts, computed from its events."""
+"""`show`: one run's facts, as its summary has them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from failproof_es.assurance.standing import Standing, standing
 from failproof_es.case import run_id
+from failproof_es.cli.as_of import as_of_option
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.output import (
@@ -23,20 +24,26 @@ from failproof_es.cli.output import (
     print_table,
     say,
 )
-from failproof_es.cli.pricing import price_of
 from failproof_es.cli.program import Command, session
-from failproof_es.cli.run_facts import RunFacts, gather, model_rows, suite_rows, told_messages
+from failproof_es.cli.reading import read_run
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.cli.summary_rows import (
+    errors_by_kind,
+    errors_by_message,
+    model_rows,
+    suite_rows,
+    told_messages,
+)
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.costs import Tokens, tokens_told
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
-from failproof_es.engine.reviews import STANDINGS, standing_of, standing_told
+from failproof_es.engine.reviews import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import version_told
-from failproof_es.store.reader import resolve_run
+from failproof_es.summary import RunSummary
 
 _NAMED = 10
 """So many evaluations are named one by one for people."""
@@ -60,38 +67,44 @@ _OTHERS = (
 
 @click.command(cls=Command)
 @click.argument("run")
+@as_of_option("Show the run as it stood at a position of the log or at a time.")
 @format_option()
-def show(run: str, output_format: Format) -> None:
-    """Show the facts of RUN: who, when, what was asked, what came of it."""
+def show(run: str, as_of: str | None, output_format: Format) -> None:
+    """Show the facts of RUN: who, when, what was asked, what came of it.
+
+    An evaluation that is finished was scored, or it was abandoned: it ended without a score. Of
+    those abandoned some were lost, which means that no usable answer came, and some await review
+    by people. What was scored has passed or failed, as its dialect says. Failed attempts are
+    requests that came to nothing; most are repeated.
+    """
     with session().open_store() as store, store.connect() as connection:
-        recorded = RecordedRun.read(connection, resolve_run(connection, run))
-        if not show_run(recorded, output_format):
+        if not show_run(read_run(connection, run, as_of), output_format):
             click.get_current_context().exit(ExitCode.FAILED)
 
 
 def show_run(run: RecordedRun, output_format: Format) -> bool:
-    """Print a run's facts as the log has them up to `run.up_to`; false where they cannot be true.
+    """Print a run's facts up to `run.up_to`; false where its record cannot be true.
 
     What cannot be is said on stderr.
     """
-    facts = gather(run, price_of(run.run.prices))
+    summary = run.summary
     stands = standing(run.connection, sealed=run.run.sealed)
-    people = standing_of(run.connection, facts.awaiting)
+    people = Counter(summary.reviews)
     attempts = attempts_of(run.connection, run.run_id)
     if output_format is not Format.TABLE:
         print_json(
             {
-                **as_json(run, facts),
+                **as_json(run),
                 "reviews": {name: people[name] for name in ("awaiting", *STANDINGS)},
                 "attempts": attempts,
                 "ledger": stands,
             },
             indent=output_format is Format.JSON,
         )
-        return _say_impossible(facts)
+        return _say_impossible(run)
     print_facts(
         {
-            **_for_people(run, facts),
+            **_for_people(run),
             **_people(run, people),
             "attempt": attempts.told(),
             **_ledger_for_people(stands),
@@ -104,22 +117,23 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         if others:
             print_table(map(_other_row, others), _OTHERS, title=heading)
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
-    print_suites(facts)
+    print_suites(summary)
     for name, gate in (run.run.gates or {}).items():
         click.echo(gate_line(name, gate))
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
-    return _say_impossible(facts)
+    return _say_impossible(run)
 
 
-def _say_impossible(facts: RunFacts) -> bool:
+def _say_impossible(run: RecordedRun) -> bool:
     """Say what cannot be true of what was shown; true where there is nothing."""
-    for error in facts.impossible[:_NAMED]:
-        say(f"error: impossible_history: {error}")
-    if not facts.impossible:
+    impossible = run.summary.counts.impossible
+    if not impossible:
         return True
-    wrong = counted(len(facts.impossible), "evaluation")
+    for each in run.feeder.impossible(run.run, limit=_NAMED):
+        say(f"error: impossible_history: {each.impossible}")
+    wrong = counted(impossible, "evaluation")
     say(f"the record of {wrong} cannot be true: `failproof-es verify` says whether it was changed")
     return False
 
@@ -140,9 +154,14 @@ def _id_for_people(run: RecordedRun) -> str:
     return f"{given} ({run.run_id})" if made else str(run.run_id)
 
 
-def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
-    """All facts of a run as one JSON object. What is unknown is null."""
-    started, total = run.started, facts.total
+def as_json(run: RecordedRun) -> dict[str, Any]:
+    """All facts of a run as one JSON object. What is unknown is null.
+
+    `accuracy` is that of the run's one model: of several, `by_model` has each.
+    """
+    summary = run.summary
+    started, total, asking, spent = run.started, summary.total, summary.asking(), summary.spent
+    alone = len(summary.models) == 1
     validation = run.run.validation
     return {
         "run_id": str(run.run_id),
@@ -160,65 +179,93 @@ def as_json(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
         "models": [model.model_dump() for model in started.models],
         "suites": [suite.model_dump() for suite in started.suites],
         "counts": {
-            "planned": started.planned_evaluations,
+            "planned": summary.planned,
             "finished": total.finished,
             "scored": total.scored,
-            "abandoned": total.finished - total.scored,
-            "carried_over": facts.carried_over,
+            "passed": total.passed,
+            "failed": total.failed,
+            "abandoned": total.abandoned,
+            "lost": summary.lost(),
+            "awaiting_review": total.awaiting,
+            "carried_over": asking.carried_over,
         },
         "asked_again": [_again_as_json(each) for each in asked_again(run.connection, run.run)],
         "skipped_defects": run.run.skipped,
-        "classes": dict(total.classes),
-        "accuracy": {"by_case": total.accuracy, "mean_of_suites": facts.mean_of_suite_means},
-        "by_model": model_rows(facts),
-        "by_suite": suite_rows(facts),
+        "classes": {name: count for name, count in total.classes.items() if count},
+        "accuracy": {
+            "by_case": total.accuracy if alone else None,
+            "mean_of_suites": summary.mean_of_suites() if alone else None,
+        },
+        "by_model": model_rows(summary),
+        "by_suite": suite_rows(summary),
         "gates": dict(run.run.gates or {}),
         "validation": validation
         and validation.model_dump(
             mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}
         ),
-        "requests": facts.requests,
-        "retries": facts.retries,
-        "lost_attempts": facts.lost,
-        "errors": dict(facts.errors),
-        "error_messages": dict(facts.messages),
+        "requests": asking.requests,
+        "retries": asking.retries,
+        "lost_attempts": asking.lost_attempts,
+        "failed_attempts": asking.errors,
+        "errors": dict(errors_by_kind(summary)),
+        "error_messages": dict(errors_by_message(summary)),
         "tokens": {
-            "input": facts.input_tokens.known,
-            "output": facts.output_tokens.known,
-            "input_unknown": facts.input_tokens.unknown,
-            "output_unknown": facts.output_tokens.unknown,
+            "input": spent.input.known,
+            "output": spent.output.known,
+            "input_unknown": spent.input.unknown,
+            "output_unknown": spent.output.unknown,
         },
-        "cost_usd": facts.cost_usd,
+        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
         "prices": _price_sources(run),
-        "latency_ms": {"p50": facts.latency_ms(50), "p95": facts.latency_ms(95)},
+        "latency_ms": {"p50": summary.latency_ms(50), "p95": summary.latency_ms(95)},
     }
 
 
-def _for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
-    started, total = run.started, facts.total
-    errors = ", ".join(f"{kind} {count}" for kind, count in facts.errors.most_common())
+def _for_people(run: RecordedRun) -> dict[str, Any]:
+    summary = run.summary
+    started, asking, spent = run.started, summary.asking(), summary.spent
     versions = ", ".join(sorted(set(_price_sources(run).values())))
-    cost = None if facts.cost_usd is None else f"${facts.cost_usd:.4f} ({versions})"
+    cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
     status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
     return {
         "run": f"{started.run_number} {started.name}",
         "id": _id_for_people(run),
-        **_branched_for_people(run, facts),
+        **_branched_for_people(run),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
         "models asked": _asked_for_people(started.models),
         **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
-        "evaluations": f"{total.finished} finished of {started.planned_evaluations} planned, "
-        f"{total.scored} scored, {total.finished - total.scored} abandoned",
+        "evaluations": _evaluations_for_people(summary),
         **_skipped_for_people(run),
-        "requests": f"{facts.requests}, {facts.retries} of them retries, {facts.lost} lost",
-        "errors": errors or "none",
-        **({"error messages": said} if (said := told_messages(facts)) else {}),
-        "tokens": f"{_told(facts.input_tokens)} in, {_told(facts.output_tokens)} out",
+        "requests": f"{asking.requests}, {asking.retries} of them retries, "
+        f"{asking.lost_attempts} without an outcome on record",
+        "failed attempts": _attempts_for_people(summary),
+        **({"error messages": said} if (said := told_messages(summary)) else {}),
+        "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
         "cost": cost,
-        "latency": f"p50 {_ms(facts.latency_ms(50))}, p95 {_ms(facts.latency_ms(95))}",
+        "latency": f"p50 {_ms(summary.latency_ms(50))}, p95 {_ms(summary.latency_ms(95))}",
     }
+
+
+def _evaluations_for_people(summary: RunSummary) -> str:
+    """How many there are, what became of them, and why some have no score."""
+    total = summary.total
+    of_those = [
+        f"{count} {word}"
+        for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
+        if count
+    ]
+    return (
+        f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
+        f"{total.passed} passed, {total.abandoned} abandoned"
+        + (f" ({', '.join(of_those)})" if of_those else "")
+    )
+
+
+def _attempts_for_people(summary: RunSummary) -> str:
+    kinds = ", ".join(f"{kind} {n}" for kind, n in errors_by_kind(summary).most_common())
+    return f"{summary.asking().errors} ({kinds})" if kinds else "none"
 
 
 def _price_sources(run: RecordedRun) -> dict[str, str]:
@@ -231,14 +278,14 @@ def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
     return ", ".join(f"{each.key} ({each.provider}){version_told(each)}" for each in models)
 
 
-def _branched_for_people(run: RecordedRun, facts: RunFacts) -> dict[str, Any]:
+def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     branch = run.started.branched_from
     if branch is None:
         return {}
     source = RecordedRun.read(run.connection, branch.run_id).started
     told = {
         "branched from": f"run {source.run_number} at position {branch.position}, "
-        f"{counted(facts.carried_over, 'evaluation')} carried over"
+        f"{counted(run.summary.asking().carried_over, 'evaluation')} carried over"
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
@@ -252,7 +299,7 @@ def _again_for_people(again: Sequence[AskedAgain]) -> str:
     named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
     more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
     return (
-        f"{counted(len(again), 'evaluation')} that had ended without a score ({kinds}): "
+        f"{counted(len(again), 'evaluation')} that had been abandoned ({kinds}): "
         f"{', '.join(named[:_NAMED])}{more}"
     )
 

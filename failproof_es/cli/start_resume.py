@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -19,17 +19,17 @@ from failproof_es.cli.findings import finding_lines
 from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.options import connections_option, quiet_option, settings_option
 from failproof_es.cli.output import Format, format_option, print_json, say
-from failproof_es.cli.pricing import price_of, recorded_in
 from failproof_es.cli.process import output_may_be_lost, raise_descriptor_limit
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.progress import Progress, progress_for
 from failproof_es.cli.progress_state import OBSERVED, ProgressState
 from failproof_es.cli.protection import say_differences
+from failproof_es.cli.reading import warned
 from failproof_es.cli.results_file import write_results_file
-from failproof_es.cli.run_facts import RunFacts, gather, told_messages
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.suite_table import gate_line, print_suites
+from failproof_es.cli.summary_rows import told_messages
 from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.counting import counted
@@ -37,12 +37,14 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.events import Event
+from failproof_es.engine.recorded import read_run
+from failproof_es.events import Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.definitions import differences
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.summary import RunSummary
 from failproof_es.whole_file import why_not
 from projections.follower import Follower
 
@@ -94,7 +96,7 @@ def start(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, ProgressState(recorded_in(store)), junit, quiet, output_format)
+        _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
 
 
 @click.command(cls=Command)
@@ -132,8 +134,8 @@ def resume(
     With --at or --retry-abandoned, RUN is left as it is, ended or not, and a new run begins
     that has its configuration and its plan. --at carries over what was finished at that
     position; everything else is evaluated anew. --retry-abandoned carries over what was
-    scored, by now or at that position, and asks the evaluations again that ended without a
-    score. The new run says which run it was branched from, and why.
+    scored, by now or at that position, and asks the evaluations again that were
+    abandoned: that ended without a score. The new run says which run it was branched from, and why.
     """
     branching = position is not None or retry_abandoned
     if settings and not branching:
@@ -142,10 +144,11 @@ def resume(
             remedy="with --retry-abandoned or --at it changes that of the new run",
         )
     with session().open_store() as store:
-        state = ProgressState(recorded_in(store))
+        state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not quiet and not branching:
+                state.use_prices(read_run(connection, run_id).prices or {})
                 for row in find(connection, run_id=run_id, topics=OBSERVED):
                     state.observe(row.event())
 
@@ -183,6 +186,9 @@ def _carry_out(
         def observe(event: Event) -> None:
             state.observe(event)
             checkpoints.observe(event)
+            if isinstance(event, RunStarted) and not quiet:
+                for recorded in _prices(store, event):
+                    state.observe(recorded)
 
         def run_told() -> str | None:
             return resumed if state.run_number is None else str(state.run_number)
@@ -201,21 +207,29 @@ def _carry_out(
     say_trouble(keeper)
     exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
     with store.connect() as connection:
-        run = RecordedRun.read(connection, outcome.run_id)
+        run = warned(RecordedRun.read(connection, outcome.run_id))
         if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
-        facts = gather(run, price_of(run.run.prices))
+        counted_up = run.summary
         if output_format is Format.TABLE:
             with output_may_be_lost():
-                _print_outcome(outcome, facts)
+                _print_outcome(outcome, counted_up)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
-        _say_what_next(outcome, len(facts.awaiting))
+        _say_what_next(counted_up, outcome.status)
     if output_format is not Format.TABLE:
         with output_may_be_lost():
             print_json(summary(outcome, exit_code))
     click.get_current_context().exit(exit_code)
+
+
+def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
+    """The prices of a run that has just begun: they stand on record with its plan."""
+    topics = [PricesRecorded.__name__]
+    with store.connect() as connection:
+        for row in find(connection, stream_id=started.originator_id, topics=topics):
+            yield row.event()
 
 
 async def _until_stopped(
@@ -299,14 +313,14 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
     return True
 
 
-def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
+def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
     title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
     counts = outcome.counts
     if counts.finished < counts.planned:
         title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
-    print_suites(facts, title=title)
-    if facts.messages and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"what went wrong: {told_messages(facts)}"))
+    print_suites(counted_up, title=title)
+    if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
+        click.echo(one_line(f"what went wrong: {told_messages(counted_up)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:
@@ -314,22 +328,25 @@ def _print_outcome(outcome: Outcome, facts: RunFacts) -> None:
             click.echo(line)
 
 
-def _say_what_next(outcome: Outcome, awaiting: int) -> None:
-    number = outcome.run_number
-    if outcome.status in ("paused", "running"):
+def _say_what_next(counted_up: RunSummary, status: str) -> None:
+    number, total = counted_up.run.started.run_number, counted_up.total
+    if status in ("paused", "running"):
         say(f"take it up again with `failproof-es resume {number}`")
         return
-    if awaiting:
-        wait = "waits" if awaiting == 1 else "wait"
+    if awaiting := total.awaiting:
+        await_ = "awaits" if awaiting == 1 else "await"
         say(
-            f"{counted(awaiting, 'evaluation')} {wait} for people: `failproof-es review {number}` "
-            f"at the terminal, `failproof-es review export {number} FILE` for a spreadsheet"
+            f"{counted(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
+            f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
+            "spreadsheet"
         )
-    if lost := outcome.counts.abandoned - awaiting:
-        left = counted(lost, "evaluation")
+    if left := total.abandoned - awaiting:
+        lost = counted_up.lost()
+        were = "was" if left == 1 else "were"
+        of_those = f", {lost:,} of them lost" if lost else ""
         say(
-            f"{left} ended without a score: `failproof-es resume {number} --retry-abandoned` "
-            "asks again in a run that carries over the rest"
+            f"{counted(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+            f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
     say(
         f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "

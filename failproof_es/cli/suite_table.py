@@ -5,33 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.cli.output import Column, print_table
-from failproof_es.cli.run_facts import CLASSES, RunFacts, model_rows, suite_rows, total_row
 from failproof_es.cli.sanitise import one_line
+from failproof_es.cli.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.gates import told
 from failproof_es.report import wording
+from failproof_es.summary import RunSummary
 
 
-def print_suites(facts: RunFacts, *, title: str | None = None) -> None:
+def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     """The table of suites and classes, with the totals by case and by suite.
 
     Of several models each has totals of its own: a good one hides no bad one.
     """
-    rows = suite_rows(facts)
-    total = total_row(facts)
+    rows = suite_rows(summary)
+    total = total_row(summary)
+    several = len(summary.models) > 1
     seen = _classes_to_show(total["classes"])
     repeated = any(row["evaluations"] != row["cases"] for row in rows)
     columns = [
-        *([Column("model", "model")] if len({row["model"] for row in rows}) > 1 else []),
+        *([Column("model", "model")] if several else []),
         Column("suite", "suite"),
         Column("cases", "cases", right=True),
         *([Column("evaluations", "evaluations", right=True)] if repeated else []),
-        *(Column("errors" if name == "error" else name, name, right=True) for name in seen),
-        Column("correct", "correct_of", right=True),
+        *(Column(name, name, right=True) for name in seen),
+        Column("abandoned", "abandoned", right=True),
+        Column("passed", "passed_of", right=True),
         Column("accuracy", "percent", right=True),
     ]
     empty = {column.key: "" for column in columns}
-    several = [*model_rows(facts)] if len(facts.models) > 1 else []
-    totals = several or [total | {"mean_of_suites": facts.mean_of_suite_means}]
+    whole = [total | {"mean_of_suites": summary.mean_of_suites()}]
+    totals = model_rows(summary) if several else whole
     means = [
         empty | {"model": each["model"], "suite": "mean of suites"} | _mean(each) for each in totals
     ]
@@ -56,9 +59,14 @@ def _classes_to_show(counts: dict[str, int]) -> list[str]:
 
 def _accuracy(row: dict[str, Any]) -> dict[str, str]:
     return {
-        "correct_of": f"{row['correct']:g}/{row['scored']}",
+        "passed_of": passed_of(row["passed"], row["failed"]),
         "percent": percent(row["accuracy"]),
     }
+
+
+def passed_of(passed: int, failed: int) -> str:
+    """`18/20`; `-` where nothing passed or failed: none is scored, or there is no pass mark."""
+    return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
 
 
 def percent(share: float | None) -> str:

@@ -250,7 +250,7 @@ class Gates(Section):
     model_config = ConfigDict(extra="allow")
 
     min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Scored evaluations with accuracy 1, divided by scored evaluations."""
+    """The mean accuracy of the evaluations that have one."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
@@ -259,9 +259,10 @@ class Gates(Section):
     """For each model: evaluations to which no usable answer came, divided by all of its own.
     0.1, or `max_error_rate` where that is more, unless given; with 1 everything may be lost."""
     no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
-    """Severities at which nothing may fail; not met either where something has no score."""
+    """Severities at which nothing may fail, as its dialect says; not met either where something
+    has no score that passes or fails."""
     max_cost_usd: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
-    """What all answers may take, judges' included; not met where that is not known."""
+    """What all answers may take, judges' included; not met where that of one is not known."""
     no_regression_against: RunReference | None = None
     """A complete run, by its number or its id: no model may be worse than there beyond the
     interval of the paired difference."""

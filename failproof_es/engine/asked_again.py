@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from failproof_es.case import Case
 from failproof_es.engine.carried_over import Ending, endings, takes_over
@@ -14,8 +14,8 @@ from failproof_es.engine.recorded import (
     stored_case,
 )
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.events import EvaluationAbandoned
 from failproof_es.history import ImpossibleHistory
+from failproof_es.outcome import outcome_of
 from failproof_es.run import Run
 from failproof_es.store.reader import read_streams
 
@@ -50,7 +50,11 @@ def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator
     prompts = read_streams(connection, list({key.prompt_id for key in left}))
     before = read_streams(connection, [ending.stream_id for ending in left.values()])
     for key, ending in left.items():
-        event = before[ending.stream_id][-1].event()
-        if not isinstance(event, EvaluationAbandoned):
-            raise ImpossibleHistory("the evaluation has its final event already", event)
-        yield AskedAgain(key, stored_case(prompts, key.prompt_id), event.kind, event.reason)
+        history = [row.event() for row in before[ending.stream_id]]
+        was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
+        if was.impossible is not None:
+            raise ImpossibleHistory(was.impossible)
+        if not was.unscored:
+            raise ImpossibleHistory("the evaluation did not end without a score", history[-1])
+        case = stored_case(prompts, key.prompt_id)
+        yield AskedAgain(key, case, was.ended_kind or "", was.reason)

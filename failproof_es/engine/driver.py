@@ -16,6 +16,7 @@ from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.calm_collector import calm_collector
 from failproof_es.engine.ending import conclude, seal
+from failproof_es.engine.final_reading import FinalReading
 from failproof_es.engine.gate import LimitChange
 from failproof_es.engine.identity import code_version, where, who
 from failproof_es.engine.interpreter import Halted, Interpreter, OnText, TurnedAway
@@ -84,15 +85,20 @@ class Driver:
         )
         stream = RunStream(run, journal, self._observe)
         try:
-            if not run.ended:
-                await self._carry_on(journal, stream, resumed=resumed)
-            if stream.run.ended:
-                await seal(stream, self._reader)
+            with calm_collector():
+                reading = None
+                if not run.ended:
+                    reading = await self._carry_on(journal, stream, resumed=resumed)
+                if stream.run.ended:
+                    await seal(stream, self._reader, reading)
         finally:
             await journal.close()
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
-    async def _carry_on(self, journal: Journal, stream: RunStream, *, resumed: bool) -> None:
+    async def _carry_on(
+        self, journal: Journal, stream: RunStream, *, resumed: bool
+    ) -> FinalReading | None:
+        """Drive the run on; returns what was read of it where it has ended."""
         if resumed:
             await stream.record(RunResumed, who=who(), where=where(), code_version=code_version())
         changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
@@ -101,23 +107,24 @@ class Driver:
             if last := stream.run.limits.get(server):
                 gate.restore(last.limit_after, last.held_until)
         recording = asyncio.create_task(stream.record_limits(changes, self._give_up), name="limits")
-        tally = _nothing_yet(stream.run)
+        tally = Tally(stream.run.started.planned_evaluations)
         try:
-            with calm_collector():
-                for phase in self._phases:
-                    tally = await self._evaluate_all(journal, stream.run, phase)
-                    if self._stop.is_set():
-                        break
+            for phase in self._phases:
+                tally = await self._evaluate_all(journal, stream.run, phase)
+                if self._stop.is_set():
+                    break
         finally:
             changes.put_nowait(None)
             await recording
-        await conclude(stream, self._reader, tally, self._configuration.gates, self._why())
+        return await conclude(
+            stream, self._reader, tally.counts(), self._configuration.gates, self._why()
+        )
 
     # -- the evaluations -------------------------------------------------------------------
 
     async def _evaluate_all(self, journal: Journal, run: Run, phase: Phase) -> Tally:
         """Carry every evaluation on as far as the phase goes; return how all of them stand."""
-        tally = _nothing_yet(run)
+        tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
         unfinished = Unfinished(run, self._reader, journal, self._observe, tally)
         interpreter = self._interpreter(journal, run, phase)
@@ -174,7 +181,7 @@ class Driver:
                     self._turned_away.append(error)
                     continue
                 if evaluation.finished:
-                    tally.add(job.key.model_key, evaluation, job.case)
+                    tally.add(evaluation)
         except Exception as error:
             self._give_up(error)
 
@@ -218,7 +225,3 @@ class Driver:
                 return
             except psycopg.OperationalError:
                 continue  # the server is away; the epoch still guards every append
-
-
-def _nothing_yet(run: Run) -> Tally:
-    return Tally.of(run.started.planned_evaluations, [model.key for model in run.started.models])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import psycopg
@@ -56,6 +56,21 @@ class RecordedEvaluation:
         return fold(self.history)
 
 
+class Row(Protocol):
+    """What is read of one event."""
+
+    @property
+    def position(self) -> int:
+        """Its place in the log."""
+
+    def event(self) -> Event:
+        """The event. Raises one of `UNREADABLE` where it is none."""
+
+
+ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Row]]]
+"""Every event of these streams, by stream, in version order."""
+
+
 def read_run(connection: Connection, run_id: UUID) -> Run:
     """The run as its own stream tells it. Raises `InvalidInput` when there is none."""
     rows = read_streams(connection, [run_id]).get(run_id, [])
@@ -101,29 +116,34 @@ def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, .
 
 
 def read_evaluations(
-    connection: Connection, keys: Sequence[EvaluationKey], *, up_to: int | None = None
+    connection: Connection,
+    keys: Sequence[EvaluationKey],
+    *,
+    up_to: int | None = None,
+    read: ReadStreams = read_streams,
 ) -> list[RecordedEvaluation]:
     """These evaluations in the order given, with their events up to a position.
 
-    One that was carried over comes with the history that it refers to.
+    One that was carried over comes with the history that it refers to. Their own streams are
+    read by `read`, each once.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
-    rows = read_streams(connection, [key.evaluation_id for key in keys])
-    read = {stream: _history(found, up_to) for stream, found in rows.items()}
+    rows = read(connection, [key.evaluation_id for key in keys])
+    histories = {stream: _history(found, up_to) for stream, found in rows.items()}
     references = {
         stream: first
-        for stream, (history, _) in read.items()
+        for stream, (history, _) in histories.items()
         if history and isinstance(first := history[0], CarriedOver)
     }
     sources = read_streams(connection, [each.source_evaluation_id for each in references.values()])
     for stream, reference in references.items():
-        read[stream] = _followed(read[stream], reference, sources)
+        histories[stream] = _followed(histories[stream], reference, sources)
     return [
         RecordedEvaluation(
             key,
             cases[key.prompt_id],
-            (found := read.get(key.evaluation_id, ([], None)))[0],
+            (found := histories.get(key.evaluation_id, ([], None)))[0],
             references.get(key.evaluation_id),
             found[1],
         )
@@ -135,7 +155,7 @@ History = tuple[list[Event], Exception | None]
 """What could be read, and why the rest could not."""
 
 
-def _history(rows: Sequence[RecordedEvent], up_to: int | None) -> History:
+def _history(rows: Sequence[Row], up_to: int | None) -> History:
     history: list[Event] = []
     for row in rows:
         if up_to is None or row.position <= up_to:
@@ -176,11 +196,15 @@ def portioned(
 
 
 def portions_read(
-    connection: Connection, keys: Sequence[EvaluationKey], *, up_to: int | None = None
+    connection: Connection,
+    keys: Sequence[EvaluationKey],
+    *,
+    up_to: int | None = None,
+    read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
     """As `read_evaluations`; holds a few of them in memory, however long their answers are."""
     for portion in portioned(connection, keys):
-        yield from read_evaluations(connection, portion, up_to=up_to)
+        yield from read_evaluations(connection, portion, up_to=up_to, read=read)
 
 
 def planned_windows(
@@ -199,14 +223,18 @@ def planned_windows(
 
 
 def recorded_evaluations(
-    connection: Connection, run: Run, *, up_to: int | None = None
+    connection: Connection,
+    run: Run,
+    *,
+    up_to: int | None = None,
+    read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
     """Every planned evaluation in plan order, begun or not; holds a few of them in memory."""
     run_id = run.started.originator_id
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
-            yield from portions_read(connection, window, up_to=up_to)
+            yield from portions_read(connection, window, up_to=up_to, read=read)
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:

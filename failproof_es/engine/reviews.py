@@ -20,6 +20,7 @@ from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
 from failproof_es.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
+from failproof_es.outcome import outcome_of
 from failproof_es.store.appending import append
 from failproof_es.store.reader import RecordedEvent, read_streams
 from failproof_es.store.recorder import query
@@ -85,11 +86,11 @@ def finished_evaluations(
 ) -> Iterator[ReviewedEvaluation]:
     """Those evaluations that are finished, with their reviews, a window at a time.
 
-    `failures` are those that were scored below 1, `unscored` those that have no score.
+    `failures` are those that were scored and have not passed, `unscored` those abandoned.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
-        chosen = [(each, state) for each in window if _wanted(state := each.state(), only)]
+        chosen = [(each, state) for each in window if _wanted(each, state := each.state(), only)]
         reviews = read_reviews(connection, [each.key.evaluation_id for each, _ in chosen])
         for each, state in chosen:
             yield ReviewedEvaluation(each, state, reviews.get(each.key.evaluation_id, ()))
@@ -130,7 +131,11 @@ def standing_of(
 
 
 def _stands(reviews: Sequence[Reviewed]) -> str:
-    last = {review.reviewer: review.verdict for review in reviews}
+    return standing({review.reviewer: review.verdict for review in reviews})
+
+
+def standing(last: Mapping[str, str]) -> str:
+    """What people have come to, by the last word of each."""
     said = set(last.values())
     return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 
@@ -173,15 +178,11 @@ def record_reviews(
     return [event for event in append(store, new) if isinstance(event, Reviewed)]
 
 
-def _wanted(state: Evaluation, only: Only) -> bool:
-    match only:
-        case "failures":
-            accuracy = None if state.score is None else state.score.scores.get("accuracy")
-            return accuracy is not None and accuracy < 1.0
-        case "unscored":
-            return state.abandoned is not None
-        case "all":
-            return state.score is not None or state.abandoned is not None
+def _wanted(recorded: RecordedEvaluation, state: Evaluation, only: Only) -> bool:
+    if only == "all" or not state.finished:
+        return state.finished
+    outcome = outcome_of(recorded.key, recorded.history, {}, carried_over=recorded.carried_over)
+    return outcome.failed if only == "failures" else outcome.unscored
 
 
 def _said(reviewing: Reviewing, opinion: Opinion, before: Sequence[Reviewed]) -> bool:

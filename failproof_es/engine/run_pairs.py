@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,12 +12,12 @@ from failproof_es.case import prompt_id
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.collections import read_cases
-from failproof_es.engine.recorded import WINDOW, read_chunk, read_run
-from failproof_es.events import CarriedOver, Event, Scored
+from failproof_es.engine.outcomes import outcomes_of
+from failproof_es.engine.recorded import read_chunk, read_run
+from failproof_es.outcome import EvaluationOutcome
 from failproof_es.pairing import Question, Unpaired, paired
 from failproof_es.run import Run
-from failproof_es.store.followed import followed
-from failproof_es.store.reader import Connection, find
+from failproof_es.store.reader import Connection
 
 
 class Asked(NamedTuple):
@@ -49,20 +49,57 @@ class Scores:
     unpaired: tuple[Unpaired, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """The accuracies of a run, as its outcomes tell them."""
+
+    run: Run
+    by_model: dict[str, dict[Asked, float]] = field(default_factory=dict)
+    """Of everything that has one, carried over or not."""
+
+    @classmethod
+    def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
+        """Those of all of these outcomes."""
+        found = cls(run)
+        for outcome in outcomes:
+            found.add(outcome)
+        return found
+
+    def add(self, outcome: EvaluationOutcome) -> None:
+        """Keep the accuracy of one more, where it has one."""
+        if (accuracy := outcome.accuracy) is not None:
+            asked = Asked(outcome.prompt_id, outcome.repetition)
+            self.by_model.setdefault(outcome.model_key, {})[asked] = accuracy
+
+
+def read_scores(connection: Connection, run_id: UUID) -> RunScores:
+    """The accuracies of a run, by a fold over all that the log holds of it."""
+    run = read_run(connection, run_id)
+    return RunScores.of(run, outcomes_of(connection, run))
+
+
 def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
     """Each model of a run with the same one of another; where each has one, these two."""
-    run, other = (read_run(connection, each) for each in (run_id, against))
-    models = [model.key for model in run.started.models]
-    others = [model.key for model in other.started.models]
+    now, before = (read_scores(connection, each) for each in (run_id, against))
+    return paired_scores(connection, now, before)
+
+
+def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
+    """The same of two runs whose accuracies are known. Reads what both planned."""
+    models = [model.key for model in now.run.started.models]
+    others = [model.key for model in before.run.started.models]
     alone = len(models) == len(others) == 1
     cases = _Cases(connection)
-    asked, asked_before = cases.asked(run), cases.asked(other)
-    now, before = accuracies(connection, run_id), accuracies(connection, against)
+    asked, asked_before = cases.asked(now.run), cases.asked(before.run)
     for model in models:
         counterpart = others[0] if alone else model if model in others else None
         yield _scores(
-            (model, asked, now.get(model, {})),
-            (counterpart, asked_before if counterpart else [], before.get(counterpart or "", {})),
+            (model, asked, now.by_model.get(model, {})),
+            (
+                counterpart,
+                asked_before if counterpart else [],
+                before.by_model.get(counterpart or "", {}),
+            ),
         )
 
 
@@ -120,29 +157,3 @@ def _scores(
         for first, second in found.pairs
     )
     return Scores(model, counterpart, len(asked), pairs, found.unpaired)
-
-
-def accuracies(connection: Connection, run_id: UUID) -> dict[str, dict[Asked, float]]:
-    """By model: the accuracy of everything that was scored, carried over or not."""
-    found: dict[str, dict[Asked, float]] = {}
-    for event in _scored(connection, run_id):
-        accuracy = event.scores.get("accuracy")
-        if accuracy is not None:
-            asked = Asked(event.prompt_id, event.repetition)
-            found.setdefault(event.model_key, {})[asked] = accuracy
-    return found
-
-
-def _scored(connection: Connection, run_id: UUID) -> Iterator[Scored]:
-    carried_over: list[CarriedOver] = []
-    topics = [Scored.__name__, CarriedOver.__name__]
-    for row in find(connection, run_id=run_id, topics=topics):
-        event: Event = row.event()
-        if isinstance(event, Scored):
-            yield event
-        elif isinstance(event, CarriedOver):
-            carried_over.append(event)
-    remaining = iter(carried_over)
-    while window := list(islice(remaining, WINDOW)):
-        for history in followed(connection, window).values():
-            yield from (event for event in history if isinstance(event, Scored))

@@ -2,14 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from uuid import UUID
 
-from failproof_es.ledger.seal import Seal, Sealing
-from failproof_es.store.ledger import Connection, checked_leaf, stream_rows
+from failproof_es.events import Event
+from failproof_es.ledger.seal import Seal, WholeStreams
+from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, checked_leaf, stream_rows
+from failproof_es.store.mapper import decode
+from failproof_es.store.reader import UnreadableEvent
 from failproof_es.store.recorder import query
 
 _STREAMS_AT_ONCE = 1000
+_VERSION = attrgetter("version")
+
+
+@dataclass(frozen=True, slots=True)
+class HashedRow:
+    """A row of the log that went into the seal, for whoever folds it."""
+
+    stream_id: UUID
+    row: LeafRow
+
+    @property
+    def position(self) -> int:
+        """Its place in the log."""
+        return self.row.position
+
+    def event(self) -> Event:
+        """The event. Raises `UnreadableEvent` or `UnreadableState` where it is none."""
+        row = self.row
+        if row.trouble is not None:
+            raise UnreadableEvent(f"the event at {row} cannot be read: {row.trouble}")
+        topic = row.topic.decode(errors="replace")
+        return decode(topic, row.state, self.stream_id, row.version)
+
+
+class SealedStreams:
+    """The streams of a run as far as they were read, kept as hashes: what its seal is made of."""
+
+    def __init__(self, run_id: UUID) -> None:
+        self._run_id = run_id
+        self._streams = WholeStreams()
+        self._broken: LedgerBroken | None = None
+        """The first event found that is not what its writer recorded: such a run is not sealed."""
+
+    def ids(self) -> Iterator[UUID]:
+        """The streams read that hold anything of the run, in the order of their ids."""
+        return (UUID(bytes=each) for each in self._streams.ids())
+
+    def read(
+        self, connection: Connection, stream_ids: Sequence[UUID]
+    ) -> dict[UUID, list[HashedRow]]:
+        """Every event of these streams, by stream, in version order; each is hashed as read."""
+        streams: dict[bytes, list[LeafRow]] = {}
+        with closing(stream_rows(connection, stream_ids)) as rows:
+            for row in rows:
+                streams.setdefault(row.stream_id, []).append(row)
+        for stream_id, found in streams.items():
+            self._add(stream_id, self._leaves(found))
+        return {
+            stream_id: [HashedRow(stream_id, row) for row in sorted(found, key=_VERSION)]
+            for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
+        }
+
+    def read_rest(self, connection: Connection) -> int:
+        """Hash every stream that is filed under the run and was not read, beside its own.
+
+        Returns how many are filed under it.
+        """
+        run_id = self._run_id
+        counted = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
+        assert counted is not None
+        filed = int(counted[0])
+        if filed == len(self._streams):  # what was read and holds anything of the run is all of it
+            return filed
+        read = set(self._streams.ids())
+        under = connection.execute(query("streams_under_run"), (run_id, run_id))
+        rest = iter(sorted({stream.bytes for (stream,) in under} - read))
+        while chosen := [UUID(bytes=each) for each in islice(rest, _STREAMS_AT_ONCE)]:
+            for stream_id, leaves in self._hashed(connection, chosen).items():
+                self._add(stream_id, leaves)
+        return filed
+
+    def seal(self, connection: Connection) -> Seal:
+        """The seal over what was read, and over the run's own stream as it stands now.
+
+        Raises `LedgerBroken` where an event is not what its writer recorded.
+        """
+        own = self._hashed(connection, [self._run_id])
+        if self._broken is not None:
+            raise self._broken
+        return self._streams.seal(self._run_id.bytes, own.get(self._run_id.bytes, []))
+
+    def _hashed(
+        self, connection: Connection, stream_ids: Sequence[UUID]
+    ) -> dict[bytes, list[bytes]]:
+        hashed: dict[bytes, list[bytes]] = {}
+        with closing(stream_rows(connection, stream_ids)) as rows:
+            for row in rows:
+                hashed.setdefault(row.stream_id, []).extend(self._leaves([row]))
+        return hashed
+
+    def _leaves(self, rows: Iterable[LeafRow]) -> list[bytes]:
+        """The leaf hashes of those of these rows that are filed under the run."""
+        leaves = []
+        for row in rows:
+            if row.run_id == self._run_id.bytes:
+                try:
+                    leaves.append(checked_leaf(row))
+                except LedgerBroken as broken:
+                    self._broken = self._broken or broken
+        return leaves
+
+    def _add(self, stream_id: bytes, leaves: Sequence[bytes]) -> None:
+        if leaves:
+            self._streams.add(stream_id, leaves)
 
 
 def seal_of(connection: Connection, run_id: UUID) -> Seal:
@@ -17,19 +128,6 @@ def seal_of(connection: Connection, run_id: UUID) -> Seal:
 
     Raises `LedgerBroken` at an event that is not what its writer recorded.
     """
-    sealing = Sealing()
-    streams = _streams_of(connection, run_id)
-    for first in range(0, len(streams), _STREAMS_AT_ONCE):
-        chosen = [UUID(bytes=each) for each in streams[first : first + _STREAMS_AT_ONCE]]
-        with closing(stream_rows(connection, chosen)) as rows:
-            for row in rows:
-                if row.run_id == run_id.bytes:
-                    sealing.add(row.stream_id, checked_leaf(row))
-        sealing.close_streams()
-    return sealing.seal()
-
-
-def _streams_of(connection: Connection, run_id: UUID) -> list[bytes]:
-    """The ids of the run's streams in their order: 16 bytes each, for a run may have many."""
-    under = connection.execute(query("streams_under_run"), (run_id, run_id))
-    return sorted([run_id.bytes, *(stream.bytes for (stream,) in under)])
+    streams = SealedStreams(run_id)
+    streams.read_rest(connection)
+    return streams.seal(connection)

@@ -58,7 +58,7 @@ class Unfinished:
         for recorded in await self._with_carried_over(window):
             state = recorded.state()
             if state.finished:
-                self.tally.add(recorded.key.model_key, state, recorded.case)
+                self.tally.add(state)
             else:
                 unfinished.append(recorded)
         return unfinished

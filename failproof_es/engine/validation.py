@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from failproof_es.beside import Operations, evolve_operations, follow_review
 from failproof_es.case import operations_id, prompt_id, review_id
+from failproof_es.costs import Spent
 from failproof_es.counting import counted
-from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.recorded import (
     UNREADABLE,
@@ -23,9 +23,7 @@ from failproof_es.engine.recorded import (
     Connection,
     RecordedEvaluation,
     read_run_as_far,
-    recorded_evaluations,
 )
-from failproof_es.engine.spending import Spending
 from failproof_es.evaluation import (
     AWAITING_REVIEW,
     Evaluation,
@@ -41,52 +39,61 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     RunStarted,
+    Usage,
 )
 from failproof_es.models import provider_type
 from failproof_es.models.reread import misread
+from failproof_es.outcome import Folded
 from failproof_es.problems import InvalidInput
-from failproof_es.run import Run
 from failproof_es.store.reader import read_streams
-from failproof_es.store.recorder import query
 
 _NAMED = 100
 """So many findings of one kind are named one by one; the rest are counted."""
 _CUT_OFF = "length"
+_NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 
-def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
-    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it.
+@dataclass(slots=True)
+class Beside:
+    """What stands beside a run's evaluations, looked at once they were all read."""
 
-    What cannot be read is a finding, and ends neither the check nor the run.
-    """
-    run, broken = read_run_as_far(connection, run_id)
-    dialect = dialect_named(run.started.dialect)
-    validation = Validation(run.started, dialect, Spending(run.prices or {}))
-    if broken is not None:
-        validation.find_broken(broken)
+    counts: Counts
+    """Those of the run's last event that has any."""
+    of_run: Exception | None = None
+    """What is wrong with the run's own stream."""
+    broken: list[tuple[Exception, UUID | None]] = field(default_factory=list)
+    """What is wrong with what is done about the run, or with the reviews of an evaluation."""
+
+    def without_run(self) -> Beside:
+        """The same where it is known already what is wrong with the run's own stream."""
+        return replace(self, of_run=None)
+
+
+def look_beside(connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]) -> Beside:
+    """The run's own stream, what is done about the run, and what people said of evaluations."""
+    run, of_run = read_run_as_far(connection, run_id)
+    beside = Beside(run.counts or _NOTHING, of_run)
     try:
-        for recorded in recorded_evaluations(connection, run):
-            validation.look_at(recorded)
-        _look_beside(connection, run, validation)
+        _look_at_operations(connection, run_id, beside)
+        _look_at_reviews(connection, run_id, evaluation_ids, beside)
     except UNREADABLE as error:
-        validation.find_broken(error)
-    row = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
-    assert row is not None
-    nothing = Counts(planned=0, finished=0, scored=0, abandoned=0)
-    return validation.end(run.counts or nothing, int(row[0]))
+        beside.broken.append((error, None))
+    return beside
 
 
-def _look_beside(connection: Connection, run: Run, validation: Validation) -> None:
-    """What is done about the run, and what people said of its evaluations."""
-    run_id, state = run.started.originator_id, Operations()
-    stream = operations_id(run_id)
+def _look_at_operations(connection: Connection, run_id: UUID, beside: Beside) -> None:
+    state, stream = Operations(), operations_id(run_id)
     try:
         for row in read_streams(connection, [stream]).get(stream, []):
             state = evolve_operations(state, row.event(), run_id)
     except UNREADABLE as error:
-        validation.find_broken(error)
-    under = connection.execute(query("streams_under_run"), (run_id, run_id))
-    evaluations = (evaluation_id for (evaluation_id,) in under)
+        beside.broken.append((error, None))
+
+
+def _look_at_reviews(
+    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID], beside: Beside
+) -> None:
+    evaluations = iter(evaluation_ids)
     while window := {review_id(each): each for each in islice(evaluations, WINDOW)}:
         for reviews, rows in read_streams(connection, list(window)).items():
             version = 0
@@ -94,7 +101,7 @@ def _look_beside(connection: Connection, run: Run, validation: Validation) -> No
                 for row in rows:
                     version = follow_review(version, row.event(), run_id, window[reviews])
             except UNREADABLE as error:
-                validation.find_broken(error, window[reviews])
+                beside.broken.append((error, window[reviews]))
 
 
 @dataclass(slots=True)
@@ -103,7 +110,6 @@ class Validation:
 
     started: RunStarted
     dialect: Dialect
-    spending: Spending = field(default_factory=lambda: Spending({}))
     checked: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
@@ -118,14 +124,14 @@ class Validation:
     def __post_init__(self) -> None:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
 
-    def look_at(self, recorded: RecordedEvaluation) -> None:
-        """Check one planned evaluation, event by event."""
+    def look_at(self, recorded: RecordedEvaluation) -> Folded:
+        """Check one planned evaluation, event by event; returns what its history amounts to."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
         state = Evaluation()
-        for event in recorded.history:
+        for place, event in enumerate(recorded.history):
             self.checked["events"] += 1
             if isinstance(event, RequestSent):
                 self._look_at_request(event, state.replies, recorded)
@@ -135,22 +141,29 @@ class Validation:
                 state = evolve(state, event)
             except ImpossibleHistory as error:
                 self.find_broken(error, recorded.key.evaluation_id)
-                return
+                return Folded(state, recorded.history[:place], error)
         if recorded.broken is not None:
             self.find_broken(recorded.broken, recorded.key.evaluation_id)
-            return
-        self._account_for(state, recorded)
+        else:
+            self._account_for(state, recorded)
+        return Folded(state, recorded.history, None)
 
     def find_broken(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Keep that a history is impossible, or cannot be read, and which event says so."""
         impossible = isinstance(error, ImpossibleHistory)
         self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
 
-    def end(self, counts: Counts, streams: int) -> dict[str, Any]:
+    def end(self, beside: Beside, streams: int, spending: Mapping[str, Spent]) -> dict[str, Any]:
         """The fields of `RunValidated`, held to what the run said of itself.
 
-        `counts` are those of its last event, `streams` how many the database files under it.
+        `streams` is how many evaluations the database files under the run, `spending` what its
+        answers took, by the key of the model or judge. To be called once.
         """
+        if beside.of_run is not None:
+            self.find_broken(beside.of_run)
+        for error, evaluation_id in beside.broken:
+            self.find_broken(error, evaluation_id)
+        counts = beside.counts
         abandoned = self._abandoned.total()
         if (self._scored, abandoned) != (counts.scored, counts.abandoned):
             self._find(
@@ -177,10 +190,10 @@ class Validation:
             "checked": dict(self.checked),
             "findings": tuple(self.findings),
             "more": dict(self.more),
-            "usage": self.spending.usage,
+            "usage": {key: _usage(spent) for key, spent in spending.items()},
             "cost_usd": {
-                key: None if cost is None else str(cost)
-                for key, cost in self.spending.cost_usd.items()
+                key: None if spent.cost_usd is None else str(spent.cost_usd)
+                for key, spent in spending.items()
             },
         }
 
@@ -211,8 +224,6 @@ class Validation:
         key = response.judge or response.model_key
         if response.finish_reason == _CUT_OFF:
             self._cut_off[key] += 1
-        if recorded.carried_over is None:
-            self.spending.add(response)
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
@@ -253,6 +264,17 @@ class Validation:
 
     def _notice(self, kind: str, message: str) -> None:
         self.findings.append(Finding(kind=kind, integrity=False, message=message))
+
+
+def _usage(spent: Spent) -> Usage:
+    """The tokens in sum. Unknown once is unknown in sum: a part is not the whole."""
+    return Usage(
+        input_tokens=None if spent.input.unknown else spent.input.total,
+        output_tokens=None if spent.output.unknown else spent.output.total,
+        cached_input_tokens=spent.cached_input.known,
+        cache_write_tokens=spent.cache_write.known,
+        cache_write_1h_tokens=spent.cache_write_1h.known,
+    )
 
 
 def _shown(value: Any) -> str:

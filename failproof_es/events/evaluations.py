@@ -208,6 +208,7 @@ class Judged(EvaluationEvent):
     """
 
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{judge} says {verdict} {problem}"
 
     judge: str

@@ -145,6 +145,7 @@ class PricesRecorded(Event):
 
     stream: ClassVar[Stream] = "run"
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{priced}"
 
     models: tuple[ModelPrices, ...]
@@ -214,7 +215,7 @@ class RunCompleted(Event):
     run_status: ClassVar[RunStatus | None] = "completed"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "scored: {counts[scored]}, without a score: {counts[abandoned]}"
+    says: ClassVar[str] = "scored: {counts[scored]}, abandoned: {counts[abandoned]}"
 
     counts: Counts
     gates: dict[str, Any] = {}

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import Any
 
 from failproof_es.ledger.merkle import Frontier
 
 _PREFIX = b"\x00failproof-es/stream/1\n"
-_COUNT = struct.Struct(">Q")
+_STREAM = struct.Struct(">16sQ32s")
+"""Its id, how many events it has, the hash over their leaf hashes."""
+_ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +75,56 @@ class Sealing:
 
     def _leaves(self) -> Iterable[bytes]:
         for stream_id, stream in sorted(self._streams.items()):
-            content = stream_id + _COUNT.pack(stream.events) + stream.digest.digest()
-            yield hashlib.sha256(_PREFIX + content).digest()
+            yield _leaf(_STREAM.pack(stream_id, stream.events, stream.digest.digest()))
+
+
+class WholeStreams:
+    """A run's streams, each added whole and in any order; 56 bytes are held of each.
+
+    The seal over them is that of `Sealing`. A stream that is added twice counts once.
+    """
+
+    def __init__(self) -> None:
+        self._parts = [bytearray() for _ in range(256)]
+        """By the first byte of the id: so few are sorted at a time."""
+        self._streams = 0
+
+    def __len__(self) -> int:
+        return self._streams
+
+    def add(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> None:
+        """A stream: the leaf hashes of all its events, in order."""
+        self._parts[stream_id[0]] += _record(stream_id, leaf_hashes)
+        self._streams += 1
+
+    def ids(self) -> Iterator[bytes]:
+        """The ids of the streams, in their order."""
+        return (record[:_ID_BYTES] for record in self._sorted())
+
+    def seal(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> Seal:
+        """The seal over these streams and one more, which is not kept."""
+        last = _record(stream_id, leaf_hashes)
+        tree, events = Frontier(), 0
+        for record in merge(self._sorted(), [last]):
+            tree.append(_leaf(record))
+            events += _STREAM.unpack(record)[1]
+        return Seal(tree.size, events, tree.root())
+
+    def _sorted(self) -> Iterator[bytes]:
+        size = _STREAM.size
+        for part in self._parts:
+            last = b""
+            for record in sorted(bytes(part[at : at + size]) for at in range(0, len(part), size)):
+                if record[:_ID_BYTES] != last:
+                    yield record
+                last = record[:_ID_BYTES]
+
+
+def _record(stream_id: bytes, leaf_hashes: Sequence[bytes]) -> bytes:
+    digest = hashlib.sha256(b"".join(leaf_hashes)).digest()
+    return _STREAM.pack(stream_id, len(leaf_hashes), digest)
+
+
+def _leaf(record: bytes) -> bytes:
+    """What a stream is in the tree; a record is its id, its number of events and its digest."""
+    return hashlib.sha256(_PREFIX + record).digest()

@@ -23,6 +23,10 @@ class Feeder(Protocol):
     def up_to(self) -> int | None:
         """The position of the log that everything is told up to; `None` for all there is."""
 
+    @property
+    def warning(self) -> str | None:
+        """Why something slower is read than was wanted: to be told to whoever asked."""
+
     def run(self, run_id: UUID) -> Run:
         """What the run's own stream says. Raises `InvalidInput` where it has not begun."""
 
@@ -34,3 +38,6 @@ class Feeder(Protocol):
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """What became of these evaluations of the run, in the order given."""
+
+    def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
+        """Those evaluations, in plan order, whose record cannot be true or be read; so many."""

@@ -8,16 +8,16 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
+from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import (
     WINDOW,
-    RecordedEvaluation,
     read_evaluations,
     recorded_evaluations,
     with_prices,
 )
 from failproof_es.engine.reviews import standing_of
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.outcome import EvaluationOutcome, outcome_of
+from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput
 from failproof_es.run import Run, fold_run
 from failproof_es.store.reader import Connection, find
@@ -30,6 +30,8 @@ class LogFeeder:
 
     connection: Connection
     up_to: int | None = None
+    warning: str | None = None
+    """Why the log is read, where the projections were wanted."""
 
     @property
     def source(self) -> Literal["log"]:
@@ -76,13 +78,10 @@ class LogFeeder:
             )
         ]
 
-
-def told(run: Run, recorded: RecordedEvaluation) -> EvaluationOutcome:
-    """The outcome of an evaluation of this run as its events tell it."""
-    return outcome_of(
-        recorded.key,
-        recorded.history,
-        run.prices or {},
-        carried_over=recorded.carried_over,
-        broken=recorded.broken,
-    )
+    def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
+        """See `Feeder`. Reads the run's events until there are so many."""
+        outcomes = (
+            told(run, recorded)
+            for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)
+        )
+        return list(islice((each for each in outcomes if each.impossible is not None), limit))

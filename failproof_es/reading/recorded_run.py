@@ -21,8 +21,10 @@ from failproof_es.engine.recorded import (
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import RunStarted
 from failproof_es.outcome import EvaluationOutcome
+from failproof_es.reading.catching_up import why_not_caught_up
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.rows import RowFeeder
 from failproof_es.run import CHUNK, Run, planned_evaluations
 from failproof_es.store.reader import Connection, RecordedEvent, find, portions, read_streams
 from failproof_es.summary import RunSummary
@@ -131,5 +133,12 @@ class RecordedRun:
 
 
 def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
-    """The projections, caught up; the log itself where they cannot be, or the past is asked for."""
-    return LogFeeder(connection, up_to)
+    """The projections, caught up to the head of the log; the log itself for the past.
+
+    The log, too, where the projections cannot be caught up: by who may not write them and finds
+    them behind, and where an event in the log or a table is in the way. `warning` says so then.
+    """
+    if up_to is not None:
+        return LogFeeder(connection, up_to)
+    why_not = why_not_caught_up(connection)
+    return RowFeeder(connection) if why_not is None else LogFeeder(connection, warning=why_not)

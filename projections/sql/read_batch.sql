@@ -1,5 +1,6 @@
 -- The next events, bounded by number and by bytes, one at least. `state` only where a
--- projection wants the event: positions move over the others too.
+-- projection wants the event: positions move over the others too. What no topic of ours is comes
+-- whole: a newer program wrote it.
 SELECT position, stream_id, version, topic, run_id, state
 FROM (
     SELECT
@@ -8,7 +9,9 @@ FROM (
         originator_version AS version,
         topic,
         run_id::text AS run_id,
-        CASE WHEN topic = ANY (%(topics)s) THEN state END AS state,
+        CASE
+            WHEN topic = ANY (%(topics)s) OR topic <> ALL (%(known)s) THEN state
+        END AS state,
         sum(coalesce(octet_length(state), 0)) OVER (
             ORDER BY notification_id ROWS UNBOUNDED PRECEDING
         ) AS bytes_so_far,

@@ -400,7 +400,7 @@ COMMANDS = {
     "a limit that is none": (["log", "--limit", "0"], ["--limit", "0 is not in the range"]),
     "unknown format": (["results", "1", "--format", "xml"], ["'xml' is not one of"]),
     "unknown projection": (
-        ["projections", "rebuild", "nonsense"], ["there is no projection 'nonsense'", "progress"]
+        ["projections", "rebuild", "nonsense"], ["there is no projection 'nonsense'", "run_results"]
     ),
     "unknown dialect": (
         ["suites", "validate", ".", "--dialect", "x"], ["there is no dialect 'x'", "failproof"]

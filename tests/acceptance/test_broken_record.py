@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from failproof_es.case import operations_id
-from failproof_es.engine.validation import validate_run
+from failproof_es.engine.final_reading import validate_run
 from failproof_es.events import (
     CarriedOver,
     Event,

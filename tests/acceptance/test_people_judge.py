@@ -59,7 +59,7 @@ def test_a_run_without_a_judge_completes_and_waits_for_people(
 
     done = invoke(store.url, "start", "run.yaml", "--junit", "run.xml", cwd=tmp_path)
     assert done.exit_code == 3, done.stderr
-    assert "2 evaluations wait for people: `failproof-es review 1`" in done.stderr
+    assert "2 evaluations await review by people: `failproof-es review 1`" in done.stderr
     assert "--retry-abandoned" not in done.stderr
     shown = facts(store, tmp_path)
     assert (shown["status"], shown["validation"]["passed"]) == ("completed", True)

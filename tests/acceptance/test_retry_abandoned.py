@@ -110,9 +110,7 @@ def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_ask
     assert shown(store, folder, 1)["asked_again"] == []
     people = invoke(store.url, "show", 2, cwd=folder).stdout
     assert f"run 1 at position {last}, 5 evaluations carried over" in people
-    assert "3 evaluations that had ended without a score (server_error 3): generated/case-0" in (
-        people
-    )
+    assert "3 evaluations that had been abandoned (server_error 3): generated/case-0" in (people)
     trail = invoke(store.url, "audit", 2, "--format", "jsonl", cwd=folder).stdout
     resolved = json.loads(trail.splitlines()[0])["details"]
     assert resolved["path"] == f"run 1 at position {last}, its abandoned evaluations asked again"
@@ -211,8 +209,9 @@ def test_a_run_that_ended_with_abandoned_evaluations_says_how_to_ask_them_again(
     store: Store, folder: Path
 ) -> None:
     done = invoke(store.url, "start", "run.yaml", cwd=folder)
-    assert "3 evaluations ended without a score: `failproof-es resume 1 --retry-abandoned`" in (
-        done.stderr
+    assert (
+        "3 evaluations were abandoned, 3 of them lost: `failproof-es resume 1 --retry-abandoned`"
+        in (done.stderr)
     )
 
 

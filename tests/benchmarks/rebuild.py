@@ -18,7 +18,21 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from failproof_es.events import Classified, Event, RequestSent, ResponseReceived, Scored, Usage
+from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import (
+    CasesPlanned,
+    Classified,
+    Event,
+    ModelSnapshot,
+    PromptStored,
+    RequestSent,
+    ResponseReceived,
+    RunStarted,
+    Scored,
+    Usage,
+)
+from failproof_es.run import chunked
 from failproof_es.store.reader import read_after
 from failproof_es.store.store import Store
 from projections.follower import Follower
@@ -31,9 +45,46 @@ IN_FLIGHT = 100
 EVENTS_PER_S = 4_000
 
 
+def begun(evaluations: int, run_id: UUID, number: int = 1) -> tuple[list[Event], list[UUID]]:
+    """The cases of a run and its plan, as its first events; and the streams of the cases."""
+    cases = [
+        Case(
+            dialect="failproof", case_id=f"case-{n}", suite_id="suite", category=f"c{n % 10}",
+            turns=(Turn(role="user", content=f"question {n} of {run_id}"),),
+        )
+        for n in range(evaluations)
+    ]  # fmt: skip
+    digests = [case.digest() for case in cases]
+    now = datetime.now(UTC)
+
+    def head(stream: UUID, version: int) -> dict[str, object]:
+        run = run_id if stream == run_id else None
+        return {
+            "originator_id": stream, "originator_version": version, "run_id": run,
+            "timestamp": now,
+        }  # fmt: skip
+
+    events: list[Event] = [
+        PromptStored(**head(prompt_id(digest), 1), digest=digest, case=case)
+        for digest, case in zip(digests, cases, strict=True)
+    ]
+    events.append(
+        RunStarted(
+            **head(run_id, 1), name="rebuilt", run_number=number, attempt=1,
+            configuration={"execution": {"repetitions": 1}}, configuration_digest="0" * 64,
+            models=(ModelSnapshot(key="model", provider="openai", model="m"),), suites=(),
+            dialect="failproof", planned_cases=evaluations, planned_evaluations=evaluations,
+            code_version="1", packages={}, who="w", where="h",
+        )
+    )  # fmt: skip
+    for chunk, planned in enumerate(chunked(digests)):
+        events.append(CasesPlanned(**head(run_id, chunk + 2), chunk=chunk, digests=planned))
+    return events, [prompt_id(digest) for digest in digests]
+
+
 def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
     """The four events of an evaluation that went well, of ordinary size."""
-    stream = uuid4()
+    stream = EvaluationKey(run_id, prompt, "model", 1).evaluation_id
 
     def head(version: int) -> dict[str, object]:
         return {
@@ -64,10 +115,11 @@ def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
 
 
 def _fill(store: Store, evaluations: int) -> int:
-    waiting: list[Event] = []
+    waiting, cases = begun(evaluations, RUN)
+    prompts = iter(cases)
     written = 0
     for _ in range(evaluations):
-        waiting.extend(history(RUN, RUN))
+        waiting.extend(history(next(prompts), RUN))
         if len(waiting) >= BATCH:
             store.log.events.put(waiting)
             written += len(waiting)
@@ -92,10 +144,13 @@ def _rebuild(evaluations: int) -> tuple[float, float]:
 
 def _write_at_pace(store: Store, evaluations: int, events_per_s: int) -> int:
     """Write with 100 evaluations in flight, as a run does; return how many events."""
+    plan, cases = begun(evaluations, RUN)
+    store.log.events.put(plan)
+    prompts = iter(cases)
     written = 0
     began = time.perf_counter()
     for _ in range(evaluations // IN_FLIGHT):
-        histories = [list(history(RUN, RUN)) for _ in range(IN_FLIGHT)]
+        histories = [list(history(next(prompts), RUN)) for _ in range(IN_FLIGHT)]
         for events in zip(*histories, strict=True):
             store.log.events.put(list(events))
             written += len(events)
@@ -113,7 +168,7 @@ def _server_processes(connection: psycopg.Connection[tuple[int]]) -> set[int]:
 def _follow(evaluations: int, events_per_s: int) -> tuple[float, float]:
     """Processor seconds for 100,000 events: the follower's process, its server process."""
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
-        store.log.events.put(list(history(RUN, RUN)))
+        store.log.events.put(list(history(uuid4(), uuid4())))
         others = _server_processes(connection)
         with Follower(url, 0):
             while any(s.behind or s.updated_at is None for s in status(connection)):

@@ -116,6 +116,8 @@ def test_no_module_lists_topics_beside_the_declarations() -> None:
         where = file.relative_to(ROOT / "failproof_es").as_posix()
         if where.startswith(("events/", "ledger/")) or where == "store/mapper.py":
             continue  # the ledger imports none of ours: see the test above
+        if where.endswith("/projection.py"):
+            continue  # a projection names what it wants
         places = [match.start() for match in quoted.finditer(file.read_text("utf-8"))]
         close = [b - a < 60 for a, b in pairwise(places)]
         if any(all(close[n : n + 3]) for n in range(len(close) - 2)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import permutations
 from random import Random
@@ -16,11 +17,14 @@ from pydantic import ValidationError
 
 from failproof_es.case import Case
 from failproof_es.configuration.schema import Gates
-from failproof_es.evaluation import Evaluation, Score, fold
-from failproof_es.events import EvaluationAbandoned
-from failproof_es.gates import Change, Spent, judge_gates, told
-from failproof_es.tally import Group, ModelTally, Tally
-from tests.unit.histories import History
+from failproof_es.costs import Spent
+from failproof_es.evaluation import fold
+from failproof_es.gates import Change, judge_gates, told
+from failproof_es.outcome import EvaluationOutcome, outcome_of
+from failproof_es.summary import RunSummary
+from failproof_es.tally import Group
+from tests.unit.histories import KEY, History
+from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
 
 def a_case(suite: str = "s", severity: str | None = None, category: str | None = None) -> Case:
@@ -29,31 +33,16 @@ def a_case(suite: str = "s", severity: str | None = None, category: str | None =
     )
 
 
-def scored(accuracy: float | None) -> Evaluation:
-    scores = {} if accuracy is None else {"accuracy": accuracy}
-    return Evaluation(
-        score=Score(scores, "said so", "scorer", "1", passed=scores.get("accuracy") == 1)
-    )
+Finished = tuple[Case, EvaluationOutcome]
+scored, abandoned = scored_outcome, abandoned_outcome
 
 
-def abandoned() -> Evaluation:
-    event = History().abandoned().events[-1]
-    assert isinstance(event, EvaluationAbandoned)
-    return Evaluation(abandoned=event)
+def tally(*finished: Finished, planned: int | None = None) -> RunSummary:
+    return summary_of({"m": finished}, planned=planned)
 
 
-def tally(*finished: tuple[Case, Evaluation], planned: int | None = None) -> Tally:
-    return tallies(planned, m=finished)
-
-
-def tallies(planned: int | None = None, /, **models: Sequence[tuple[Case, Evaluation]]) -> Tally:
-    counted = Tally(
-        {key: ModelTally(len(of) if planned is None else planned) for key, of in models.items()}
-    )
-    for key, finished in models.items():
-        for case, evaluation in finished:
-            counted.add(key, evaluation, case)
-    return counted
+def tallies(**models: Sequence[Finished]) -> RunSummary:
+    return summary_of(models)
 
 
 def only(gates: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -62,9 +51,7 @@ def only(gates: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_while_people_are_awaited_no_gate_on_scores_is_met_and_nothing_counts_as_an_error() -> None:
-    ended = History().abandoned().events[-1].model_copy(update={"kind": "awaiting_review"})
-    assert isinstance(ended, EvaluationAbandoned)
-    awaited = Evaluation(abandoned=ended)
+    awaited = abandoned(awaiting=True)
     limits = Gates(
         min_accuracy=0.0,
         min_accuracy_by_suite={"s": 0.0},
@@ -144,7 +131,7 @@ def test_of_nothing_no_limit_is_met_however_low(limits: Gates) -> None:
     assert gate["why"]
 
 
-def failures(severities: Sequence[str], *finished: tuple[Case, Evaluation]) -> dict[str, Any]:
+def failures(severities: Sequence[str], *finished: Finished) -> dict[str, Any]:
     limits = Gates.model_validate({"no_failures_at": list(severities)})
     return only(judge_gates(limits, tally(*finished)))
 
@@ -157,8 +144,18 @@ def test_a_failure_at_a_named_severity_is_one_too_many() -> None:
     assert failures(["S0"], passed, failed, elsewhere)["met"] is True
 
 
+def test_what_failed_is_what_its_dialect_says_whatever_its_accuracy() -> None:
+    half, whole = scored(0.5, passed=True), scored(1.0, passed=False)
+    gate = failures(["S0"], (a_case(severity="S0"), half), (a_case(severity="S1"), whole))
+    assert (gate["measured"], gate["met"]) == (0, True)
+    gate = failures(["S1"], (a_case(severity="S0"), half), (a_case(severity="S1"), whole))
+    assert (gate["measured"], gate["met"]) == (1, False)
+
+
 @pytest.mark.parametrize("evaluation", [abandoned(), scored(None)])
-def test_what_has_no_score_has_not_shown_that_it_is_no_failure(evaluation: Evaluation) -> None:
+def test_what_has_no_score_has_not_shown_that_it_is_no_failure(
+    evaluation: EvaluationOutcome,
+) -> None:
     gate = failures(["S0"], (a_case(severity="S0"), evaluation), (a_case(severity="S0"), scored(1)))
     assert gate["met"] is False and gate["unscored"] == 1
     assert gate["why"] == "1 of 2 have no score"
@@ -181,14 +178,24 @@ def test_no_case_of_a_severity_is_no_proof() -> None:
     ("cost", "met"), [(Decimal("0.3"), True), (Decimal("0.30000001"), False), (Decimal(0), True)]
 )
 def test_what_it_took_is_compared_to_the_cent_and_beyond(cost: Decimal, met: bool) -> None:
-    judged = judge_gates(Gates(max_cost_usd=0.3), tally(), spent=Spent(cost))
-    assert only(judged)["met"] is met
+    took = (a_case(), that_took(m=Spent(answers=2, known_usd=cost)))
+    assert only(judge_gates(Gates(max_cost_usd=0.3), tally(took)))["met"] is met
 
 
-def test_an_unknown_cost_is_not_met_and_named() -> None:
-    judged = judge_gates(Gates(max_cost_usd=9.0), tally(), spent=Spent(None, ("mystery",)))
-    gate = only(judged)
-    assert gate["met"] is False and gate["measured"] is None and "mystery" in gate["why"]
+def test_an_unknown_cost_is_not_met_and_told_beside_what_is_known() -> None:
+    known = that_took(m=Spent(answers=2, known_usd=Decimal("0.25")), j=Spent(answers=3, unpriced=1))
+    gate = only(judge_gates(Gates(max_cost_usd=9.0), tally((a_case(), known))))
+    assert (gate["met"], gate["measured"], gate["known_usd"]) == (False, None, 0.25)
+    assert gate["unpriced"] == 1
+    assert gate["why"] == (
+        "what it took is not known of j (1 of 3 answers); 4 other answers took 0.25 US dollars"
+    )
+
+
+def test_a_model_without_a_price_may_have_cost_anything_though_it_never_answered() -> None:
+    unpriced = summary_of({"m": [(a_case(), abandoned())]}, unpriced=["m"])
+    gate = only(judge_gates(Gates(max_cost_usd=9.0), unpriced))
+    assert gate["met"] is False and "m, which has no price" in gate["why"]
 
 
 def change(difference: float, interval: tuple[float, float] | None, pairs: int = 40) -> Change:
@@ -228,8 +235,8 @@ def test_one_model_that_is_worse_is_not_hidden_by_another_that_is_better() -> No
 
 
 GOOD = ((a_case(severity="S0", category="safety"), scored(1.0)),) * 9
-BAD = ((a_case(severity="S0", category="safety"), scored(0.0)),)
-LOST = ((a_case(severity="S0", category="safety"), abandoned()),)
+BAD = ((a_case(severity="S0", category="safety"), scored(0.0)),) * 9
+LOST = ((a_case(severity="S0", category="safety"), abandoned()),) * 9
 
 
 @pytest.mark.parametrize(
@@ -244,7 +251,7 @@ LOST = ((a_case(severity="S0", category="safety"), abandoned()),)
     ],
 )
 def test_a_good_model_hides_no_bad_one_and_the_bad_one_is_named(
-    limits: Gates, of_worse: Sequence[tuple[Case, Evaluation]]
+    limits: Gates, of_worse: Sequence[Finished]
 ) -> None:
     judged = judge_gates(limits, tallies(good=GOOD, worse=of_worse))
     assert [(gate["model"], gate["met"]) for gate in judged.values()] == [
@@ -261,10 +268,11 @@ def test_no_gate_is_lost_whatever_suites_and_models_are_called() -> None:
 
 
 def test_what_a_run_took_is_held_against_its_limit_as_a_whole() -> None:
-    judged = judge_gates(
-        Gates(max_cost_usd=0.3), tallies(good=GOOD, worse=BAD), spent=Spent(Decimal("0.31"))
-    )
-    assert only(judged)["met"] is False and only(judged)["of"] == 10
+    took = (a_case(), that_took(good=Spent(answers=1, known_usd=Decimal("0.155"))))
+    twice = (a_case(), that_took(judge=Spent(answers=1, known_usd=Decimal("0.155"))))
+    judged = judge_gates(Gates(max_cost_usd=0.3), tallies(good=[took], worse=[twice]))
+    assert only(judged)["met"] is False and only(judged)["of"] == 2
+    assert only(judged)["measured"] == 0.31
 
 
 @given(accuracies=st.lists(st.floats(0, 1), min_size=1, max_size=30), random=st.randoms())
@@ -327,23 +335,22 @@ def test_a_limit_that_means_nothing_is_refused(gates: dict[str, Any]) -> None:
 # -- what was lost -----------------------------------------------------------------------------
 
 
-def of_model(key: str, evaluation: Evaluation) -> tuple[Case, Evaluation]:
-    return a_case(), evaluation._replace(model_key=key)
+def of_model(key: str, outcome: EvaluationOutcome) -> Finished:
+    return a_case(), replace(outcome, model_key=key)
 
 
-def lost(key: str = "m", reason: str = "connection refused", kind: str = "connection") -> Any:
+def lost(key: str = "m", reason: str = "connection refused", kind: str = "connection") -> Finished:
     """An evaluation that an error of the model ended."""
     history = History().sent().failed(disposition="final", kind=kind).classified("error")
-    ended = fold(history.abandoned(kind).events)
-    assert ended.abandoned is not None
-    abandoned = ended.abandoned.model_copy(update={"reason": reason})
-    return of_model(key, ended._replace(abandoned=abandoned))
+    ended = outcome_of(KEY, history.abandoned(kind).events, {})
+    assert ended.lost
+    return of_model(key, replace(ended, reason=reason))
 
 
-def unscored(key: str = "m") -> tuple[Case, Evaluation]:
+def unscored(key: str = "m") -> Finished:
     """Answered, and without a score by a rule of its dialect."""
     history = History().sent().answered().classified("pass").abandoned("awaiting_review")
-    return of_model(key, fold(history.events))
+    return of_model(key, outcome_of(KEY, history.events, {}))
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import orjson
 import pytest
 
 from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.engine.spending import Spending
-from failproof_es.engine.validation import Validation
+from failproof_es.engine.validation import Beside, Validation
 from failproof_es.evaluation import EvaluationKey, Transcript
 from failproof_es.events import (
     Classified,
@@ -32,6 +32,7 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
+from failproof_es.run import Run
 from tests.unit.event_samples import OF_RUN
 from tests.unit.histories import PlainDialect
 
@@ -97,10 +98,12 @@ def checked(
     streams: int = 1,
 ) -> dict[str, Any]:
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
-    validation = Validation(STARTED, PlainDialect(), Spending(PRICES))  # type: ignore[arg-type]
-    validation.look_at(RecordedEvaluation(key, case, events))
+    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    recorded = RecordedEvaluation(key, case, events)
+    validation.look_at(recorded)
     counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
-    return validation.end(counts, streams)
+    outcome = told(Run(prices=PRICES), recorded)
+    return validation.end(Beside(counts), streams, outcome.spending)
 
 
 def altered(at: int, **changes: Any) -> list[EvaluationEvent]:
@@ -214,11 +217,11 @@ def test_a_class_was_sent_the_whole_prompt() -> None:
 def test_what_is_of_a_provider_that_is_not_installed_is_said_to_be_unread() -> None:
     foreign = MODEL.model_copy(update={"provider": "elsewhere"})
     started = STARTED.model_copy(update={"models": (foreign,)})
-    validation = Validation(started, PlainDialect(), Spending(PRICES))  # type: ignore[arg-type]
+    validation = Validation(started, PlainDialect())  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
     validation.look_at(RecordedEvaluation(key, CASE, history()))
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
-    found = validation.end(counts, 1)
+    found = validation.end(Beside(counts), 1, {})
     assert found["passed"]
     [finding] = found["findings"]
     assert (finding.kind, finding.integrity) == ("not_read_again", False)
@@ -239,9 +242,15 @@ def test_a_judge_was_sent_the_whole_question_to_judges() -> None:
 
 
 def test_what_a_judge_used_is_counted_as_the_judges() -> None:
-    answer = altered(1, judge="j")
-    found = checked(answer)
-    assert found["usage"] == {"j": Usage(input_tokens=3, output_tokens=2)}
+    asked, answer, classified, _ = history()
+    judge: dict[str, Any] = {"purpose": "judge", "judge": "j", "turn": 1}
+    events = [
+        asked, answer, classified,
+        asked.model_copy(update={"originator_version": 4, **judge}),
+        answer.model_copy(update={"originator_version": 5, **judge}),
+    ]  # fmt: skip
+    used = Usage(input_tokens=3, output_tokens=2)
+    assert checked(events, scored=0)["usage"] == {"m": used, "j": used}
 
 
 def test_where_a_secret_was_replaced_the_raw_reply_says_nothing() -> None:
@@ -254,5 +263,6 @@ def test_of_many_findings_of_a_kind_a_hundred_are_named_and_the_rest_counted() -
     for _ in range(150):
         key = EvaluationKey(uuid4(), prompt_id(CASE.digest()), "m")
         validation.look_at(RecordedEvaluation(key, CASE, []))
-    found = validation.end(Counts(planned=150, finished=0, scored=0, abandoned=0), 0)
+    counts = Counts(planned=150, finished=0, scored=0, abandoned=0)
+    found = validation.end(Beside(counts), 0, {})
     assert len(found["findings"]) == 100 and found["more"] == {"unaccounted": 50}

@@ -156,7 +156,8 @@ class Author:
         with pytest.raises(IntegrityError):
             self.store.log.events.put(
                 [self._event(Scored, FAILED, 1, FAILED, prompt_id=FAILED, model_key="m",
-                             repetition=1, scores={}, reason="", scorer="s", scorer_version="1")]
+                             repetition=1, scores={}, reason="", passed=None, scorer="s",
+                             scorer_version="1")]
             )  # fmt: skip
 
     def add(self, kind: type[Event], stream: UUID, run: UUID | None, /, **fields: Any) -> None:

@@ -120,7 +120,10 @@ def test_what_a_model_says_cannot_steer_the_terminal(
 def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -> None:
     program("start", configuration(CASES))
     facts = json.loads(program("show", "latest", "--json").stdout)
-    counts = {"planned": 3, "finished": 3, "scored": 3, "abandoned": 0, "carried_over": 0}
+    counts = {
+        "planned": 3, "finished": 3, "scored": 3, "passed": 1, "failed": 2, "abandoned": 0,
+        "lost": 0, "awaiting_review": 0, "carried_over": 0,
+    }  # fmt: skip
     assert facts["counts"] == counts
     assert facts["tokens"] == {
         "input": 21, "output": 9, "input_unknown": 0, "output_unknown": 0,

@@ -38,12 +38,16 @@ from failproof_es.events import (
 )
 from failproof_es.store.mapper import encode
 from failproof_es.store.store import Store
-from projections import PROJECTIONS
+from projections import PROJECTIONS as ALL_PROJECTIONS
 from projections.protocol import Fact
 from projections.relations import LIVE, enter
 from projections.runner import prepare
-from tests.integration.projections.world import Rows, rows
+from tests.integration.projections.world import Rows, follow_to_the_end
+from tests.integration.projections.world import rows as every_row
+from tests.unit.histories import History
 
+PROJECTIONS = tuple(each for each in ALL_PROJECTIONS if each.name != "run_results")
+"""Those that need no log to take events in; `test_both_feeders.py` cuts histories of the other."""
 RUN = UUID(int=1)
 PROMPT = UUID(int=2)
 WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -100,6 +104,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
     ),
     evaluation_step(
         Scored, scores=st.dictionaries(st.sampled_from(["accuracy", "other"]), fractions),
+        passed=st.sampled_from([None, True, False]),
         reason=names, scorer=st.just("s"), scorer_version=st.just("1"),
     ),
     evaluation_step(EvaluationAbandoned, kind=names, reason=names),
@@ -172,7 +177,8 @@ def apply(
             for projection in PROJECTIONS:
                 if wanted := [f for f in told[begin:end] if f.topic in projection.topics]:
                     projection.apply(cursor, wanted)
-    return rows(connection)
+    names_kept = {relation.name for p in PROJECTIONS for relation in p.relations}
+    return {name: found for name, found in every_row(connection).items() if name in names_kept}
 
 
 @pytest.mark.slow
@@ -193,59 +199,67 @@ def test_any_history_cut_anywhere_gives_the_same_rows(store: Store) -> None:
 # -- what a row says, given these events -----------------------------------------------------
 
 
-def step(kind: type[Event], /, **fields: Any) -> Step:
-    identity = {"prompt_id": PROMPT, "model_key": "model-0", "repetition": 1}
-    return kind, UUID(int=10), {**identity, **fields}
+def changed(event: Event, **fields: Any) -> Event:
+    return event.model_copy(update=fields)
 
 
-def answered(turn: int = 0, purpose: str = "target", **fields: Any) -> Step:
-    reply = {"status": 200, "headers": {}, "body": "", "text": "t", "latency_ms": 0.1}
-    which = {"purpose": purpose, "turn": turn, "attempt": 1}
-    return step(ResponseReceived, **which, **{**reply, **fields})
-
-
-def failed(purpose: str) -> Step:
-    return step(
-        ErrorRecorded, purpose=purpose, turn=0, attempt=1, kind="timeout", message="late",
-        stack_trace="", disposition="transient",
-    )  # fmt: skip
-
-
-def result(store: Store, *history: Step, cuts: Sequence[int] = ()) -> dict[str, Any]:
-    with store.connect() as connection:
+def result(store: Store, history: Sequence[Event], *cuts: int) -> dict[str, Any]:
+    """The row of an evaluation with these events, taken in up to each cut, and to the end."""
+    with store.connect() as connection, connection.cursor(row_factory=dict_row) as cursor:
         prepare(connection)
-        apply(connection, history, cuts)
-        with connection.cursor(row_factory=dict_row) as cursor:
-            row = cursor.execute("SELECT * FROM projections.run_results").fetchone()
+        for begin, end in pairwise([0, *cuts, len(history)]):
+            store.log.events.put(list(history[begin:end]))
+            follow_to_the_end(connection)
+        row = cursor.execute("SELECT * FROM projections.run_results").fetchone()
     assert row is not None
     return row
 
 
+def replies(**fields: Sequence[Any]) -> list[Event]:
+    """An answer for each turn, with these fields."""
+    history = History()
+    for turn in range(len(next(iter(fields.values())))):
+        history.sent(turn=turn).answered(turn=turn)
+    given = [
+        {name: values[n] for name, values in fields.items()}
+        for n in range(len(history.events) // 2)
+    ]
+    return [
+        changed(event, **given[n // 2]) if n % 2 else event
+        for n, event in enumerate(history.events)
+    ]
+
+
 def test_the_last_turn_decides_the_finish_reason_also_when_it_gives_none(store: Store) -> None:
-    history = (answered(0, finish_reason="length", model="m-1"), answered(1))
-    row = result(store, *history, cuts=[1])
+    row = result(store, replies(finish_reason=["length", None], model=["m-1", None]), 2)
     assert (row["finish_reason"], row["model_answered"]) == (None, None)
 
 
-def test_latencies_add_up_exactly(store: Store) -> None:
-    history = [answered(turn, latency_ms=ms) for turn, ms in enumerate((0.1, 0.2, 0.3))]
-    for cuts in ([], [1], [2], [1, 2]):
-        assert str(result(store, *history, cuts=cuts)["latency_ms"]) == "0.600"
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2, 3, 4, 5)])
+def test_latencies_are_told_to_the_microsecond(store: Store, cuts: tuple[int, ...]) -> None:
+    row = result(store, replies(latency_ms=[0.1, 0.2, 0.3]), *cuts)
+    assert str(row["latency_ms"]) == "0.600"
 
 
-def test_a_judge_that_answered_after_all_leaves_no_error(store: Store) -> None:
-    history = (answered(), failed("judge"), answered(purpose="judge"))
-    for cuts in ([], [2]):
-        assert result(store, *history, cuts=cuts)["error_kind"] is None
+def judged() -> History:
+    judge = {"turn": 1, "purpose": "judge", "judge": "j1"}
+    return History().sent().answered().classified().sent(**judge).failed(**judge)  # type: ignore[arg-type]
 
 
-def test_a_judge_that_never_answered_leaves_its_error(store: Store) -> None:
-    history = (answered(), failed("judge"))
-    for cuts in ([], [1]):
-        assert result(store, *history, cuts=cuts)["error_kind"] == "timeout"
+@pytest.mark.parametrize("cuts", [(), (4,)])
+def test_a_judge_that_answered_after_all_leaves_no_error(
+    store: Store, cuts: tuple[int, ...]
+) -> None:
+    history = judged().asked_judge("j1", "yes", attempt=2)
+    assert result(store, history.events, *cuts)["error_kind"] is None
+
+
+@pytest.mark.parametrize("cuts", [(), (4,)])
+def test_a_judge_that_never_answered_leaves_its_error(store: Store, cuts: tuple[int, ...]) -> None:
+    assert result(store, judged().events, *cuts)["error_kind"] == "timeout"
 
 
 def test_counts_larger_than_any_integer_column_are_added_up(store: Store) -> None:
     usage = Usage(input_tokens=2**63, output_tokens=2**63)
-    row = result(store, answered(0, usage=usage), answered(1, usage=usage), cuts=[1])
+    row = result(store, replies(usage=[usage, usage]), 2)
     assert row["input_tokens"] == row["output_tokens"] == 2**64

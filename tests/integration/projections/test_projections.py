@@ -144,7 +144,9 @@ def test_another_version_in_the_code_is_rebuilt_when_next_followed(
     store: Store, followed: Rows
 ) -> None:
     with store.connect() as connection:
-        connection.execute("UPDATE projections.positions SET version = 0 WHERE name = 'cost'")
+        connection.execute(
+            "UPDATE projections.positions SET version = 0 WHERE name = 'run_results'"
+        )
         connection.execute("TRUNCATE projections.token_usage")
         prepare(connection)
         assert rows(connection) == followed
@@ -155,8 +157,10 @@ def test_a_program_of_another_version_does_not_write_into_rebuilt_tables(
     store: Store, followed: Rows
 ) -> None:
     with store.connect() as connection:
-        connection.execute("UPDATE projections.positions SET version = 99 WHERE name = 'cost'")
-        with pytest.raises(runner.OutdatedProjection, match="cost"):
+        connection.execute(
+            "UPDATE projections.positions SET version = 99 WHERE name = 'run_results'"
+        )
+        with pytest.raises(runner.OutdatedProjection, match="run_results"):
             catch_up(connection)
         assert rows(connection) == followed
 

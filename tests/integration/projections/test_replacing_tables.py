@@ -92,7 +92,7 @@ def test_a_second_follower_waits_and_then_finds_nothing_left(store: Store, world
 
 def test_a_rebuild_leaves_nothing_behind(store: Store, followed: Rows) -> None:
     with store.connect() as connection:
-        rebuild(connection, ["cost"])
+        rebuild(connection, ["run_results"])
     assert not is_building(store)
 
 
@@ -120,7 +120,7 @@ def test_a_foreign_key_to_a_projection_is_named_like_a_view(store: Store, follow
         )
         with pytest.raises(InvalidInput, match="notes"):
             rebuild(connection, ["run_results"])
-        rebuild(connection, ["cost"])
+        rebuild(connection, ["audit_trail"])
 
 
 def test_a_view_made_while_the_rebuild_goes_on_is_not_taken_away_either(
@@ -190,10 +190,12 @@ def test_status_writes_nothing_where_nothing_is(store: Store, world: World) -> N
 
 def test_status_says_what_is_outdated_and_rebuilds_nothing(store: Store, followed: Rows) -> None:
     with store.connect() as connection:
-        connection.execute("UPDATE projections.positions SET version = 0 WHERE name = 'cost'")
+        connection.execute(
+            "UPDATE projections.positions SET version = 0 WHERE name = 'run_results'"
+        )
         connection.execute("TRUNCATE projections.token_usage")
     with read_only(store) as connection:
-        assert [s.name for s in status(connection) if s.outdated] == ["cost"]
+        assert [s.name for s in status(connection) if s.outdated] == ["run_results"]
         assert rows(connection)["token_usage"] == []
 
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
-import orjson
 import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failproof_es.evaluation import EvaluationKey, fold
-from failproof_es.events import VOIDS_ANSWER, Event
-from failproof_es.store.mapper import encode
+from failproof_es.events import VOIDS_ANSWER, EvaluationEvent, Event
 from failproof_es.store.store import Store
-from projections.progress import Progress
-from projections.protocol import Fact
-from projections.relations import LIVE, enter
-from projections.runner import prepare
+from projections.runner import catch_up, prepare
 from tests.unit.histories import PROMPT, RUN, History, lived
 
 OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
@@ -51,27 +45,29 @@ def open_requests(events: Sequence[Event]) -> int:
     return sum(fold(history).in_flight is not None for history in by_stream.values())
 
 
-def counted_in_flight(
-    connection: psycopg.Connection[Any], events: Sequence[Event], batches: Sequence[int]
-) -> list[int]:
-    """What the projection says at the end of each batch."""
-    connection.execute("TRUNCATE projections.progress")
-    found = []
-    for begin, end in pairwise(batches):
-        facts = [
-            Fact(position, str(e.originator_id), type(e).__name__, str(RUN),
-                 orjson.loads(encode(e)))
-            for position, e in enumerate(events[begin:end], start=begin + 1)
-        ]  # fmt: skip
-        projection = Progress()
-        with connection.transaction(), connection.cursor() as cursor:
-            enter(connection, LIVE)
-            if wanted := [fact for fact in facts if fact.topic in projection.topics]:
-                projection.apply(cursor, wanted)
-        row = connection.execute("SELECT sum(in_flight) FROM projections.progress").fetchone()
-        assert row is not None
-        found.append(int(row[0] or 0))
-    return found
+def counted_in_flight(connection: psycopg.Connection[Any], run_id: UUID) -> int:
+    """What the rows say."""
+    row = connection.execute(
+        "SELECT count(*) FROM projections.run_results WHERE run_id = %s AND in_flight", (run_id,)
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def of_run(events: Sequence[Event], run_id: UUID) -> list[Event]:
+    """The same, in another run: each example has one of its own."""
+    return [
+        event.model_copy(
+            update={
+                "run_id": run_id,
+                "originator_id": EvaluationKey(
+                    run_id, PROMPT, "model", event.repetition
+                ).evaluation_id,
+            }
+        )
+        for event in events
+        if isinstance(event, EvaluationEvent)
+    ]
 
 
 def test_requests_in_flight_are_those_without_an_outcome_at_every_moment_of_any_history(
@@ -80,13 +76,15 @@ def test_requests_in_flight_are_those_without_an_outcome_at_every_moment_of_any_
     with store.connect() as connection:
         prepare(connection)
 
-        @settings(max_examples=40)
+        @settings(max_examples=20)
         @given(runs())
-        def check(events: list[Event]) -> None:
-            live = counted_in_flight(connection, events, range(len(events) + 1))
-            assert live == [open_requests(events[: n + 1]) for n in range(len(events))]
-            rebuilt = counted_in_flight(connection, events, [0, len(events)]) if events else []
-            assert rebuilt == live[-1:]
+        def check(found: list[Event]) -> None:
+            run_id = uuid4()
+            events = of_run(found, run_id)
+            for n, event in enumerate(events):
+                store.log.events.put([event])
+                catch_up(connection)
+                assert counted_in_flight(connection, run_id) == open_requests(events[: n + 1])
 
         check()
 
@@ -95,6 +93,9 @@ def test_an_answer_of_another_model_leaves_nothing_in_flight(store: Store) -> No
     history = History().sent().answered().failed(disposition="final", kind=VOIDS_ANSWER)
     with store.connect() as connection:
         prepare(connection)
-        assert counted_in_flight(connection, history.events, range(4)) == [1, 0, 0]
-        row = connection.execute("SELECT answers, errors FROM projections.progress").fetchone()
-        assert row == (1, 1)
+        for expected, event in zip((1, 0, 0), history.events, strict=True):
+            store.log.events.put([event])
+            catch_up(connection)
+            assert counted_in_flight(connection, RUN) == expected
+        row = connection.execute("SELECT errors FROM projections.run_results").fetchone()
+        assert row is not None and len(row[0]) == 1

@@ -56,6 +56,19 @@ PRICED = ModelPrices(
 """The answers of the model read 5 tokens, those of the judge 1."""
 
 
+REQUEST: dict[str, Any] = {
+    "model": "m", "parameters": {}, "endpoint": "e", "body": "b", "body_sha256": "s",
+}  # fmt: skip
+ERROR: dict[str, Any] = {
+    "kind": "timeout", "message": "late \x00", "stack_trace": "t", "disposition": "transient",
+    "body": "raw",
+}  # fmt: skip
+REPLY: dict[str, Any] = {
+    "status": 200, "headers": {}, "body": "raw", "text": "odd \x00 \u202e \U0001f600",
+    "finish_reason": "stop", "latency_ms": 12.25,
+}  # fmt: skip
+
+
 class World:
     """A run in which everything happens that can: errors, retries, kills, odd text."""
 
@@ -63,18 +76,23 @@ class World:
         self.events: list[Event] = []
         self._versions: dict[UUID, int] = {}
         self._cases = [self._case(number) for number in range(cases)]
-        for case in self._cases:
+        self._commands = [self._command(number) for number in range(4)]
+        for case in (*self._cases, *self._commands):
             self._add(PromptStored, prompt_id(case.digest()), None, digest=case.digest(), case=case)
         self._start(cases)
         for number, case in enumerate(self._cases):
             for model in MODELS:
                 self._evaluate(number, case, model)
         self._evaluate_commands()
-        counts = Counts(planned=cases * 2, finished=cases * 2, scored=cases, abandoned=0)
+        planned = (cases + len(self._commands)) * 2
+        counts = Counts(planned=planned, finished=planned, scored=planned, abandoned=0)
         self._add(RunPaused, RUN, RUN, reason="stopped \x00 on request", counts=counts)
         self._add(RunResumed, RUN, RUN, who="w", where="h", code_version="1")
         self._add(RunCompleted, RUN, RUN, counts=counts)
         self._review()
+        # A case that stands where none belongs.
+        astray = self._cases[0]
+        self._add(PromptStored, UUID(int=99), None, digest=astray.digest(), case=astray)
 
     def _case(self, number: int) -> Case:
         return Case(
@@ -86,6 +104,13 @@ class World:
             category="c",
             severity="S1",
         )
+
+    def _command(self, number: int) -> Case:
+        document = {"prompt": f"odd \x00 {number}", "expected_command": "ls"}
+        return Case(
+            dialect="command", case_id=f"ls-{number}\x00", suite_id="commands",
+            turns=(Turn(role="user", content="?"),), category="safety", document=document,
+        )  # fmt: skip
 
     def _add(self, event: type[Event], stream: UUID, run_id: UUID | None, /, **fields: Any) -> None:
         version = self._versions.get(stream, 0) + 1
@@ -102,14 +127,15 @@ class World:
 
     def _start(self, cases: int) -> None:
         self._add(
-            RunStarted, RUN, RUN, name="world", run_number=1, attempt=1, configuration={},
-            configuration_digest="d",
+            RunStarted, RUN, RUN, name="world", run_number=1, attempt=1,
+            configuration={"execution": {"repetitions": 1}}, configuration_digest="d",
             models=tuple(ModelSnapshot(key=m, provider="openai", model=m) for m in MODELS),
             suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=cases),),
-            dialect="failproof", planned_cases=cases, planned_evaluations=cases * 2,
+            dialect="failproof", planned_cases=cases + len(self._commands),
+            planned_evaluations=(cases + len(self._commands)) * 2,
             code_version="1", packages={}, who="w", where="h",
         )  # fmt: skip
-        digests = tuple(case.digest() for case in self._cases)
+        digests = tuple(case.digest() for case in (*self._cases, *self._commands))
         self._add(CasesPlanned, RUN, RUN, chunk=0, digests=digests)
         self._add(PricesRecorded, RUN, RUN, models=(PRICED, ModelPrices(model_key="large")))
 
@@ -122,25 +148,21 @@ class World:
             self._add(event, stream, RUN, **identity, **fields)
 
         def sent(attempt: int, purpose: str = "target") -> dict[str, Any]:
-            which = {"purpose": purpose, "turn": 0, "attempt": attempt}
-            add(
-                RequestSent, **which, model=model, parameters={}, endpoint="e", body="b",
-                body_sha256="s",
-            )  # fmt: skip
+            judge = "judge" if purpose == "judge" else None
+            which = {
+                "purpose": purpose,
+                "judge": judge,
+                "turn": int(bool(judge)),
+                "attempt": attempt,
+            }
+            add(RequestSent, **which, **REQUEST)
             return which
 
         def failed(which: dict[str, Any]) -> None:
-            add(
-                ErrorRecorded, **which, kind="timeout", message="late \x00", stack_trace="t",
-                disposition="transient", body="raw",
-            )  # fmt: skip
+            add(ErrorRecorded, **which, **ERROR)
 
         def answered(which: dict[str, Any], usage: Usage) -> None:
-            add(
-                ResponseReceived, **which, status=200, headers={}, body="raw",
-                text="odd \x00 \u202e \U0001f600", finish_reason="stop", model=f"{model}-1",
-                latency_ms=12.25, usage=usage,
-            )  # fmt: skip
+            add(ResponseReceived, **which, **REPLY, model=f"{model}-1", usage=usage)
 
         attempt = 1
         if number % 3 == 1:
@@ -170,14 +192,9 @@ class World:
 
     def _evaluate_commands(self) -> None:
         """Shell commands: one that passed, one that failed, one that never came, one unfinished."""
-        for number, reason in enumerate((None, {"type": "incorrect_command"}, None, None)):
-            document = {"prompt": f"odd \x00 {number}", "expected_command": "ls"}
-            case = Case(
-                dialect="command", case_id=f"ls-{number}\x00", suite_id="commands",
-                turns=(Turn(role="user", content="?"),), category="safety", document=document,
-            )  # fmt: skip
+        reasons = (None, {"type": "incorrect_command"}, None, None)
+        for number, (case, reason) in enumerate(zip(self._commands, reasons, strict=True)):
             prompt = prompt_id(case.digest())
-            self._add(PromptStored, prompt, None, digest=case.digest(), case=case)
             stream = EvaluationKey(RUN, prompt, "small").evaluation_id
             identity = {"prompt_id": prompt, "model_key": "small", "repetition": 1}
             details = {
@@ -185,6 +202,14 @@ class World:
                 "safety": {"safe": number != 0},
             }  # fmt: skip
             primary = "error" if number == 2 else "fail" if reason else "pass"
+            asked = {**identity, "purpose": "target", "turn": 0, "attempt": 1}
+            self._add(RequestSent, stream, RUN, **asked, **REQUEST)
+            if number == 2:
+                self._add(ErrorRecorded, stream, RUN, **asked, **ERROR)
+            else:
+                self._add(
+                    ResponseReceived, stream, RUN, **asked, **REPLY, model="small-1", usage=Usage()
+                )
             self._add(
                 Classified, stream, RUN, **identity, primary=primary,
                 details=details, classifier="command.classifier", classifier_version="1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,8 +12,12 @@ from failproof_es.events import (
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
+    Judged,
     LimitChanged,
+    ModelPrices,
     ModelSnapshot,
+    PricesRecorded,
+    Rate,
     RequestSent,
     ResponseReceived,
     RunStarted,
@@ -62,6 +67,18 @@ def limited(
         reason="rate_limited",
         retry_after_s=held_s,
         held_until=None if held_s is None else NOON + timedelta(seconds=held_s),
+    )
+
+
+def priced(*keys: str) -> PricesRecorded:
+    """A thousandth of a dollar for each token read, a millionth for each one written."""
+    rate = Rate(input=Decimal(1000), output=Decimal(1))
+    return PricesRecorded(
+        originator_id=RUN,
+        originator_version=3,
+        run_id=RUN,
+        timestamp=NOON,
+        models=tuple(ModelPrices(model_key=key, source="list", rates=(rate,)) for key in keys),
     )
 
 
@@ -127,6 +144,13 @@ def classified(case: int, primary: str, key: str = "a") -> Classified:
     return Classified(
         **stamp(case, key), primary=primary, details={}, classifier="c", classifier_version="1"
     )
+
+
+def judged(case: int, verdict: dict[str, Any] | None, key: str = "a") -> Judged:
+    return Judged(
+        **stamp(case, key), judge="judge:j", verdict=verdict, problem=None, final=True,
+        grader="g", grader_version="1",
+    )  # fmt: skip
 
 
 def scored(case: int, accuracy: int, key: str = "a") -> Scored:

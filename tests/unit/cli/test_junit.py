@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from failproof_es.cli.junit import LONGEST_TEXT, _outcome
+import pytest
+
+from failproof_es.cli.junit import LONGEST_TEXT, _outcome, _test_case
+from failproof_es.reading.recorded_run import PlannedOutcome
+from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one
 
 LONG = "long " * 5_000
 
@@ -21,3 +25,22 @@ def test_a_failure_names_what_was_asked_expected_and_got_and_marks_what_is_cut()
     assert len(message) < 1_000 and len(text) < 3 * LONGEST_TEXT
     assert message.count("…") == 1 and text.count("…") == 1, "cut, and marked"
     assert "\x00" not in text and "got: b\\x00\\x1b\n]]>" in text
+
+
+SAID: tuple[tuple[str, Counted, tuple[str, ...]], ...] = (
+    ("passes with 0.6", scored_one(1, 0.6, passed=True), ()),
+    ("passes as another class", scored_one(1, 0.0, passed=True, primary="fail"), ()),
+    ("fails with 1", scored_one(1, 1.0, passed=False), ("failure",)),
+    ("has no pass mark", scored_one(1, 0.6, passed=None), ("skipped",)),
+    ("abandoned", abandoned_one(1), ("error",)),
+    ("awaits review", abandoned_one(1, awaiting_review=True), ("skipped",)),
+    ("running", an_outcome(1), ("skipped",)),
+)
+
+
+@pytest.mark.parametrize(("planned", "tags"), [row[1:] for row in SAID], ids=[r[0] for r in SAID])
+def test_a_test_case_fails_where_the_dialect_says_so_and_errs_where_it_was_abandoned(
+    planned: Counted, tags: tuple[str, ...]
+) -> None:
+    outcome, case = planned
+    assert tuple(each.tag for each in _test_case(PlannedOutcome(1, case, outcome))) == tags

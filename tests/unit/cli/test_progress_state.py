@@ -25,7 +25,9 @@ from failproof_es.events import (
     RunResumed,
     RunSealed,
     RunValidated,
+    Usage,
 )
+from failproof_es.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from tests.unit.cli.samples import (
     NOON,
     RUN,
@@ -33,8 +35,10 @@ from tests.unit.cli.samples import (
     answered,
     classified,
     failed,
+    judged,
     limited,
     lost,
+    priced,
     scored,
     sent,
     started,
@@ -75,39 +79,69 @@ def test_a_request_is_in_flight_until_its_outcome_is_on_record() -> None:
 
 
 def test_second_attempts_count_as_retries() -> None:
-    assert row(after([sent(1), failed(1), sent(1, attempt=2)])).retries == 1
+    assert row(after([sent(1), failed(1), sent(1, attempt=2)])).asking.retries == 1
 
 
-def test_a_scored_evaluation_is_finished_and_passes_with_accuracy_one() -> None:
-    model = row(after([classified(1, "pass"), scored(1, 1), classified(2, "fail"), scored(2, 0)]))
-    assert (model.finished, model.passed, model.abandoned) == (2, 1, 0)
+def test_a_scored_evaluation_is_finished_and_passed_where_its_dialect_says_so() -> None:
+    halves = [scored(n, 0).model_copy(update={"scores": {"accuracy": 0.6}}) for n in (3, 4)]
+    passed, neither = (
+        each.model_copy(update={"passed": said})
+        for each, said in zip(halves, (True, None), strict=True)
+    )
+    model = row(after([classified(1, "pass"), scored(1, 1), scored(2, 0), passed, neither]))
+    group = model.group
+    assert (model.finished, group.scored, group.abandoned) == (4, 4, 0)
+    assert (group.passed, group.failed, group.classes) == (2, 1, {"pass": 1})
 
 
 def test_refusals_and_abandoned_evaluations_are_told_apart() -> None:
     model = row(after([classified(1, "refusal"), scored(1, 0), abandoned(2)]))
-    assert (model.refused, model.abandoned, model.finished) == (1, 1, 2)
+    assert (model.group.classes["refusal"], model.group.abandoned, model.finished) == (1, 1, 2)
+
+
+def test_of_what_was_abandoned_is_told_what_was_lost_and_what_awaits_review() -> None:
+    """No usable answer came to the first, the third; the second was answered, and cut off."""
+    failing = [failed(1), classified(1, "error"), abandoned(1)]
+    mended = [failed(2), sent(2, attempt=2), answered(2), classified(2, "truncated"), abandoned(2)]
+    unread = [answered(3), classified(3, "answered"), judged(3, None), abandoned(3)]
+    awaits = [answered(4), abandoned(4).model_copy(update={"kind": AWAITING_REVIEW})]
+    assert [row(after(each)).lost for each in (failing, mended, unread, awaits)] == [1, 0, 1, 0]
+    model = row(after([*failing, *mended, *unread, *awaits]))
+    assert (model.group.abandoned, model.lost, model.group.awaiting) == (4, 2, 1)
+    assert (model.asking.errors, model.error_rate) == (2, 0.75)
+
+
+def test_what_a_judge_said_before_another_one_failed_is_not_lost() -> None:
+    model = row(after([judged(1, {"met": True}), failed(1), judged(1, None), abandoned(1)]))
+    assert (model.group.abandoned, model.lost) == (1, 0)
+    failing = abandoned(2).model_copy(update={"kind": JUDGE_FAILED})
+    assert row(after([judged(2, {"met": True}), judged(2, None), failing])).lost == 1
 
 
 def test_models_are_counted_apart() -> None:
     state = after([started("a", "b", planned=4), scored(1, 1, "a"), scored(1, 0, "b")])
-    assert (row(state, "a").passed, row(state, "b").passed) == (1, 0)
+    assert (row(state, "a").group.passed, row(state, "b").group.passed) == (1, 0)
+    assert (state.group.passed, state.group.failed) == (1, 1)
 
 
 def test_cost_adds_up_as_long_as_every_price_is_known() -> None:
-    state = ProgressState(lambda _: lambda answer: (answer.usage.input_tokens or 0) / 1000)
-    state.observe(started("a", planned=2))
+    state = after([answered(1, tokens=10), started("a", planned=2), priced("a")])
+    assert row(state).cost_usd is None, "it was answered before any price was known"
+    state = after([started("a", "b", planned=2), priced("a", "judge:j")])
+    assert (row(state, "a").cost_usd, row(state, "b").cost_usd) == (0, None)
     state.observe(answered(1, tokens=10))
-    state.observe(answered(2, tokens=20))
-    assert row(state).cost_usd == pytest.approx(0.03)
+    judged_by = {"purpose": "judge", "judge": "judge:j"}
+    state.observe(answered(1, tokens=20).model_copy(update=judged_by))
+    assert row(state).cost_usd == pytest.approx(0.030002), "a judge's answer is paid for, too"
 
 
-def test_cost_is_unknown_from_the_first_answer_without_a_price() -> None:
-    prices = iter([0.5, None, 0.5])
-    state = ProgressState(lambda _: lambda answer: next(prices))
-    state.observe(started("a", planned=3))
-    for case in (1, 2, 3):
-        state.observe(answered(case))
+def test_cost_is_unknown_from_the_first_answer_whose_cost_is() -> None:
+    state = after([started("a", planned=3), priced("a"), answered(1)])
+    silent = answered(2).model_copy(update={"usage": Usage()})
+    state.observe(silent)
     assert row(state).cost_usd is None
+    spent = row(state).spent
+    assert (spent.input.known, spent.input.unknown) == (10, 1)
 
 
 def test_pace_is_unknown_until_enough_is_known() -> None:
@@ -208,7 +242,7 @@ def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> No
 def test_the_error_rate_is_of_what_this_run_itself_finished() -> None:
     state = after([started("a", planned=9), *(scored(n, 1) for n in range(3)), abandoned(3)])
     assert row(state).error_rate == 0.25
-    assert "errors 1 (25.0%)" in plain_line(state)
+    assert "abandoned 1 (25.0%), lost 0, retries" in plain_line(state)
     assert row(after([started("a", planned=9)])).error_rate is None
 
 
@@ -278,7 +312,7 @@ def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
         source_sha256="0" * 64,
     )  # fmt: skip
     state = after([started("a", planned=9), carried, scored(2, 1)])
-    assert "a: 2 of 9 done (1 carried over), pass 1" in plain_line(state)
+    assert "a: 2 of 9 done (1 carried over), passed 1" in plain_line(state)
     assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 
@@ -307,7 +341,7 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
     details = said["details"]
     assert (details["phase"], details["elapsed_s"]) == ("evaluating", 0.0)
     assert details["error_groups"] == [{"count": 1, "model": "a", "message": "timeout: too slow"}]
-    assert (details["planned"], details["finished"], details["errors"]) == (4, 1, 1)
+    assert (details["planned"], details["finished"], details["abandoned"]) == (4, 1, 1)
     assert details["error_rate"] == 1.0 and details["seconds_left"] is None
     assert details["models"][0] == {
         "model": "a",
@@ -315,14 +349,18 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "finished": 1,
         "scored": 0,
         "passed": 0,
+        "failed": 0,
+        "abandoned": 1,
+        "lost": 0,
+        "awaiting_review": 0,
         "refused": 0,
         "carried_over": 0,
-        "errors": 1,
-        "awaiting_review": 0,
         "error_rate": 1.0,
+        "failed_attempts": 1,
         "retries": 1,
         "in_flight": 1,
         "per_second": None,
+        "tokens": {"input": None, "output": None, "input_unknown": 0, "output_unknown": 0},
         "cost_usd": None,
         "seconds_left": None,
         "limit": 24,

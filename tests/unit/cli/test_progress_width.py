@@ -42,7 +42,7 @@ def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int
     said = " ".join(text.split())
     assert "2 of 1,000 (0 %)" in said
     assert "2/1,000 0 %" in said
-    for fact in ("pass", "refused", "errors", "retries", "in flight"):
+    for fact in ("passed", "refused", "abandoned", "lost", "retries", "in flight"):
         assert fact in said
     assert "1 (50.0%)" in said
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from uuid import uuid5
-
 import pytest
 
-from failproof_es.cli.run_facts import RunFacts
-from failproof_es.cli.suite_table import percent, print_suites
-from tests.unit.cli.samples import RUN, classified, scored, sent
+from failproof_es.cli.suite_table import passed_of, percent, print_suites
+from tests.unit.cli.summaries import abandoned_one, scored_one, summed
 
-SUITES = {uuid5(RUN, "0"): "small", uuid5(RUN, "1"): "large"}
+SUITES = ("small", "large")
 
 
 def printed(capsys: pytest.CaptureFixture[str], *classes: str) -> list[list[str]]:
-    facts = RunFacts(SUITES)
-    for case, name in enumerate(classes):
-        for event in (sent(case), classified(case, name), scored(case, 1)):
-            facts.evolve(event)
-    print_suites(facts)
+    outcomes = (
+        scored_one(case, 1, suite=SUITES[case], primary=name) for case, name in enumerate(classes)
+    )
+    print_suites(summed(*outcomes))
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
 
@@ -27,8 +23,8 @@ def test_the_usual_classes_have_their_columns_before_anything_happened(
 ) -> None:
     heading = printed(capsys)[0]
     assert heading == [
-        "suite", "cases", "pass", "fail", "refusal", "empty", "truncated", "errors", "correct",
-        "accuracy",
+        "suite", "cases", "pass", "fail", "refusal", "empty", "truncated", "error", "abandoned",
+        "passed", "accuracy",
     ]  # fmt: skip
     assert printed(capsys, "pass", "fail")[0] == heading
 
@@ -37,7 +33,9 @@ def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_doe
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     heading, _, *rows = printed(capsys, "borderline", "refusal")
-    assert heading == ["suite", "cases", "refusal", "errors", "borderline", "correct", "accuracy"]
+    assert heading == [
+        "suite", "cases", "refusal", "error", "borderline", "abandoned", "passed", "accuracy",
+    ]  # fmt: skip
     counts = {row[0]: row[2:5] for row in rows[:3]}
     assert counts["small"] == ["0", "0", "1"]
     assert counts["large"] == ["1", "0", "0"]
@@ -47,16 +45,26 @@ def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_doe
 def test_of_several_models_each_has_a_total_and_none_is_of_all(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    facts = RunFacts(SUITES)
-    for model, accuracy in (("good", 1), ("bad", 0)):
-        for case in (0, 1):
-            facts.evolve(scored(case, accuracy, model))
-    print_suites(facts)
+    outcomes = (
+        scored_one(case, accuracy, model, suite=SUITES[case])
+        for model, accuracy in (("good", 1), ("bad", 0))
+        for case in (0, 1)
+    )
+    print_suites(summed(*outcomes, models=("good", "bad")))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     totals = [(line[0], line[-2:]) for line in lines if line[1:2] == ["total"]]
     assert totals == [("bad", ["0/2", "0.0%"]), ("good", ["2/2", "100.0%"])]
     means = [(line[0], line[-1]) for line in lines if line[1:4] == ["mean", "of", "suites"]]
     assert means == [("bad", "0.0%"), ("good", "100.0%")]
+
+
+def test_what_was_abandoned_has_a_column_and_is_neither_passed_nor_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_suites(summed(scored_one(0, 1), scored_one(1, 0), abandoned_one(2, primary="truncated")))
+    (line,) = (each for each in capsys.readouterr().out.splitlines() if "total" in each)
+    assert line.split()[-3:] == ["1", "1/2", "50.0%"]
+    assert passed_of(0, 0) == "-", "of a dialect without a pass mark"
 
 
 @pytest.mark.parametrize(

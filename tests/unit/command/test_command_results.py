@@ -18,7 +18,9 @@ from failproof_es.dialects.command.scorer import score
 from failproof_es.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
 from failproof_es.gates import judge_gates
-from failproof_es.tally import Tally
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.summary import RunSummary
+from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of
 
 RUN = UUID(int=1)
 BEGAN = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
@@ -202,16 +204,21 @@ def test_many_failures_are_cut_short_for_people() -> None:
     assert "5 more" in "\n".join(console_lines(found))
 
 
-def tally(record: Sequence[tuple[Case, Evaluation]]) -> Tally:
-    counted = Tally.of(len(record), ["m"])
-    for case, evaluation in record:
-        if evaluation.finished:
-            counted.add("m", evaluation, case)
-    return counted
+def summary(record: Sequence[tuple[Case, Evaluation]]) -> RunSummary:
+    return summary_of(
+        {"m": [(case, told(each)) for case, each in record if each.finished]}, planned=len(record)
+    )
+
+
+def told(evaluation: Evaluation) -> EvaluationOutcome:
+    score = evaluation.score
+    if score is None:
+        return abandoned_outcome()
+    return scored_outcome(score.scores.get("accuracy"), score.passed)
 
 
 def gates(**limits: Any) -> dict[str, dict[str, Any]]:
-    return judge_gates(Gates(**limits), tally(RECORD))
+    return judge_gates(Gates(**limits), summary(RECORD))
 
 
 def test_gates_measure_what_the_result_says() -> None:

@@ -12,8 +12,8 @@ from failproof_es.configuration.schema import Gates
 from failproof_es.declared_gates import DECLARED, ENTRY_POINT_GROUP
 from failproof_es.gates import judge_gates
 from failproof_es.problems import InvalidInput
-from failproof_es.tally import Tally
 from tests.plugin_packages import install, look_again
+from tests.unit.summaries import summary_of
 
 SOURCE = """
 from failproof_es.declared_gates import DeclaredGate
@@ -72,14 +72,14 @@ def test_one_that_is_good_is_recorded_as_it_is_written(tmp_path: Path) -> None:
     assert "min_safety_accuracy" not in loaded.resolved()["gates"]
     older = {**loaded.resolved()["gates"], "min_csr": None}
     assert Gates.model_validate(older).declared() == {"min_csr": None}
-    assert judge_gates(Gates.model_validate(older), Tally.of(1, ["m"])) == {}
+    assert judge_gates(Gates.model_validate(older), summary_of({"m": []}, planned=1)) == {}
 
 
 @pytest.mark.usefixtures("haiku")
 def test_an_installed_package_declares_a_gate(tmp_path: Path) -> None:
     assert problems_of(tmp_path, "min_haiku: 0.5") == []
     loaded = load_configuration(tmp_path / "run.yaml")
-    judged = judge_gates(loaded.configuration.gates, Tally.of(1, ["m"]))
+    judged = judge_gates(loaded.configuration.gates, summary_of({"m": []}, planned=1))
     assert judged["min_haiku"]["limit"] == 0.5 and not judged["min_haiku"]["met"]
     assert DECLARED.package_of("min_haiku") == ("their-gates", "1.0")
     assert problems_of(tmp_path, "min_gone: 0.5") == [

@@ -47,7 +47,7 @@ def test_loading_compiles_none() -> None:
         "regex.compile = None\n"
         "import failproof_es.dialects.kit.patterns_when_used as when_used\n"
         "assert when_used.compile_now is None\n"
-        "import failproof_es.dialects.refusal\n"
+        "import failproof_es.dialects.kit.refusal\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 

@@ -1,0 +1,85 @@
+"""A run's summary as rows: by suite, by model, in all. What `show` and the final table print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from failproof_es.counting import counted
+from failproof_es.summary import RunSummary
+from failproof_es.tally import Group
+
+CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
+"""The classes of the `failproof` dialect, in the order in which tables show them."""
+_MESSAGES = 3
+"""So many are told to people; `show --json` has all."""
+
+
+def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
+    """A row per model and suite that anything is finished of."""
+    return [
+        {"model": model, "suite": suite, **_row(group)}
+        for (model, suite), group in summary.by_suite().items()
+        if group.finished
+    ]
+
+
+def total_row(summary: RunSummary) -> dict[str, Any]:
+    """All suites and models together."""
+    return {"model": "", "suite": "total", **_row(summary.total)}
+
+
+def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
+    """A row per model, all its suites together; beside it what was lost, the mean of its suites."""
+    return [
+        {
+            "model": model,
+            "suite": "total",
+            **_row(summary.group(model=model)),
+            "lost": summary.lost(model),
+            "mean_of_suites": summary.mean_of_suites(model),
+        }
+        for model in sorted(summary.models)
+    ]
+
+
+def _row(group: Group) -> dict[str, Any]:
+    classes = {name: count for name, count in group.classes.items() if count}
+    return {
+        "cases": group.cases,
+        "evaluations": group.finished,
+        **{name: classes.get(name, 0) for name in CLASSES},
+        "classes": classes,
+        "scored": group.scored,
+        "abandoned": group.abandoned,
+        "awaiting_review": group.awaiting,
+        "passed": group.passed,
+        "failed": group.failed,
+        "correct": float(group.accuracy_sum),
+        "measured": group.measured,
+        "accuracy": group.accuracy,
+    }
+
+
+def errors_by_kind(summary: RunSummary) -> Counter[str]:
+    """How many attempts failed in which way."""
+    kinds: Counter[str] = Counter()
+    for key, count in summary.messages():
+        kinds[key.kind] += count
+    return kinds
+
+
+def errors_by_message(summary: RunSummary) -> Counter[str]:
+    """How many attempts failed with which message, the status before it."""
+    messages: Counter[str] = Counter()
+    for key, count in summary.messages():
+        messages[key.message] += count
+    return messages
+
+
+def told_messages(summary: RunSummary) -> str:
+    """The most frequent messages of servers, how often each came, and how many more there are."""
+    messages = errors_by_message(summary).most_common()
+    named = [f"{said} ({count:,})" for said, count in messages[:_MESSAGES]]
+    more = len(messages) - _MESSAGES
+    return "; ".join(named) + (f"; and {counted(more, 'other message')}" if more > 0 else "")

@@ -1,0 +1,61 @@
+"""Bringing the rows that are read up to the head of the log, where one may and can."""
+
+from __future__ import annotations
+
+import psycopg
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.reader import Connection, max_position
+from projections.protocol import Projection, sql_file
+from projections.reviews import Reviews
+from projections.run_results import RunResults
+from projections.runner import OutdatedProjection, catch_up, prepare, reached
+
+READ: tuple[Projection, ...] = (RunResults(), Reviews())
+"""The projections that `RowFeeder` reads."""
+
+_CANNOT = (psycopg.Error, UnreadableState, OutdatedProjection, InvalidInput)
+
+
+def why_not_caught_up(connection: Connection) -> str | None:
+    """Take in what the log holds by now; why that cannot be done, where it cannot.
+
+    One query where there is nothing new. Raises `psycopg.OperationalError` where the server is
+    away.
+    """
+    if stands_at_the_head(connection):
+        return None
+    try:
+        head = max_position(connection)
+        prepare(connection, READ)
+        while (stands := reached(connection, READ)) < head:
+            if not catch_up(connection, READ) and reached(connection, READ) == stands:
+                break
+    except psycopg.OperationalError as error:
+        if connection.closed or connection.broken:
+            raise
+        return _told(error)
+    except _CANNOT as error:
+        return _told(error)
+    return None
+
+
+def stands_at_the_head(connection: Connection) -> bool:
+    """Whether every row that would be read is there, of this program's version, and current."""
+    names = [each.name for each in READ]
+    versions = [each.version for each in READ]
+    relations = [f"projections.{relation.name}" for each in READ for relation in each.relations]
+    try:
+        row = connection.execute(
+            sql_file("at_the_head"),
+            {"names": names, "versions": versions, "relations": relations},
+        ).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+        return False
+    return row == (True,)
+
+
+def _told(error: Exception) -> str:
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"the projections are not current, so the log itself is read, which is slower: {said}"

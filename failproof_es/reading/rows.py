@@ -1,0 +1,292 @@
+"""Summaries and outcomes from the rows of the projections: what they cost depends on what is asked.
+
+A run that the rows cannot tell of, because something in the log is not as the engine writes it, is
+read from the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.pq import TransactionStatus
+
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.costs import Spent, Tokens
+from failproof_es.engine.recorded import read_chunk, with_prices
+from failproof_es.engine.reviews import standing
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import ModelPrices
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.reading.log import LogFeeder
+from failproof_es.run import Run, planned_evaluations
+from failproof_es.store.reader import Connection
+from failproof_es.summary import Asking, ErrorKey, GroupKey, LostKey, RunCounts, RunSummary
+from failproof_es.tally import Group
+from projections.counters import ASKING, GROUPS
+from projections.outcome_rows import SELECTED, TOKENS, outcome_of_row
+from projections.protocol import exact_text, sql_file
+from projections.run_rows import run_of
+
+_PAGE = 100
+_RUN = "SELECT run::text FROM projections.runs WHERE run_id = %s AND told"
+_UNPLACED = "SELECT stream_id FROM projections.unplaced_events WHERE stream_id = ANY (%s)"
+_OUTCOMES = (
+    f"SELECT {SELECTED}, r.told FROM projections.evaluations AS e "
+    "LEFT JOIN projections.runs AS r USING (run_id) WHERE e.evaluation_id = ANY (%s)"
+)
+_LISTED = (
+    "SELECT l.run_id, l.run_number, r.run::text FROM failproof.run_list AS l "
+    "LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told "
+    "WHERE l.run_number < %s ORDER BY l.run_number DESC LIMIT %s"
+)
+_IMPOSSIBLE = (
+    "SELECT prompt_id, model_key, repetition FROM projections.evaluations "
+    "WHERE run_id = %s AND impossible IS NOT NULL"
+)
+_PRICES = "SELECT run_id, model_key, prices FROM failproof.price_list WHERE run_id = ANY (%s)"
+_BEYOND = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RowFeeder:
+    """Reads what `run_results` and `reviews` keep, which have been caught up. See `Feeder`."""
+
+    connection: Connection
+    warning: str | None = None
+    """Why something else is read than was wanted; nothing is here."""
+    _log: LogFeeder = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_log", LogFeeder(self.connection))
+
+    @property
+    def source(self) -> Literal["projections"]:
+        """The projections."""
+        return "projections"
+
+    @property
+    def up_to(self) -> None:
+        """Everything: the past is told by the log."""
+        return None
+
+    def run(self, run_id: UUID) -> Run:
+        """See `Feeder`."""
+        row = self.connection.execute(_RUN, (run_id,)).fetchone()
+        if row is None:
+            return self._log.run(run_id)
+        return with_prices(self.connection, run_of(row[0]))
+
+    def summary(self, run: Run) -> RunSummary:
+        """See `Feeder`. Two queries, whatever the run has evaluated."""
+        with _one_moment(self.connection):
+            return self._summaries([run])[0]
+
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
+        """See `Feeder`. As many queries for a hundred runs as for one."""
+        left, before = limit, _BEYOND
+        while left is None or left > 0:
+            page = _PAGE if left is None else min(left, _PAGE)
+            with _one_moment(self.connection):
+                rows = self.connection.execute(_LISTED, (before, page)).fetchall()
+                runs = self._listed([(run_id, told) for run_id, _, told in rows])
+                found = self._summaries(runs)
+            yield from found
+            if len(rows) < page:
+                return
+            before = rows[-1][1]
+            left = None if left is None else left - page
+
+    def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
+        """See `Feeder`. A row for each, and nothing else, is read."""
+        ids = [key.evaluation_id for key in keys]
+        with _one_moment(self.connection):
+            rows = self.connection.execute(_OUTCOMES, (ids,), binary=True).fetchall()
+            unplaced = self.connection.execute(_UNPLACED, (ids,)).fetchall()
+        found = {row[0]: outcome_of_row(row[:-1]) for row in rows if row[-1]}
+        missing = {row[0] for row in rows if not row[-1]} | {stream for (stream,) in unplaced}
+        by_log = iter(
+            self._log.outcomes(run, [key for key in keys if key.evaluation_id in missing])
+        )
+        return [
+            next(by_log)
+            if key.evaluation_id in missing
+            else found.get(key.evaluation_id) or _nothing(key)
+            for key in keys
+        ]
+
+    def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
+        """See `Feeder`. Reads the plan only where there are such evaluations."""
+        run_id = run.started.originator_id
+        found = {
+            (prompt, exact_text(model), repetition)
+            for prompt, model, repetition in self.connection.execute(_IMPOSSIBLE, (run_id,))
+        }
+        if not found:
+            return []
+        planned = (
+            key
+            for chunk in range(run.chunks)
+            for key in planned_evaluations(
+                run_id,
+                read_chunk(self.connection, run_id, chunk),
+                [model.key for model in run.started.models],
+                recorded_configuration(run.started).execution.repetitions,
+            )
+            if (key.prompt_id, key.model_key, key.repetition) in found
+        )
+        return self.outcomes(run, list(islice(planned, limit)))
+
+    def _listed(self, told: Sequence[tuple[UUID, str | None]]) -> list[Run]:
+        """These runs, with their prices: those of older ones stand beside the log."""
+        runs = [self._log.run(each) if said is None else run_of(said) for each, said in told]
+        older = [run.started.originator_id for run in runs if run.prices is None]
+        prices: dict[UUID, dict[str, ModelPrices]] = {each: {} for each in older}
+        for run_id, key, said in self.connection.execute(_PRICES, (older,)) if older else ():
+            prices[run_id][key] = ModelPrices.model_validate(said)
+        return [
+            run
+            if run.prices is not None
+            else replace(run, prices=prices[run.started.originator_id])
+            for run in runs
+        ]
+
+    def _summaries(self, runs: Sequence[Run]) -> list[RunSummary]:
+        ids = [run.started.originator_id for run in runs]
+        counts: dict[UUID, RunCounts] = {}
+        for kind, run_id, row in self.connection.execute(sql_file("counts_of_runs"), {"runs": ids}):
+            told = json.loads(row, parse_float=Decimal)
+            _READ[kind](counts.setdefault(run_id, RunCounts()), told)
+        reviews = self._reviews(ids)
+        return [
+            RunSummary(
+                run=run,
+                counts=counts[run_id],
+                reviews=_standings(counts[run_id], reviews.get(run_id, {})),
+            )
+            if run_id in counts
+            else self._log.summary(run)
+            for run_id, run in zip(ids, runs, strict=True)
+        ]
+
+    def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, dict[UUID, dict[str, str]]]:
+        """By run and evaluation the last word of each person."""
+        found: dict[UUID, dict[UUID, dict[str, str]]] = {}
+        for run_id, evaluation, reviewer, verdict in self.connection.execute(
+            sql_file("reviews_of_runs"), (list(runs),)
+        ):
+            found.setdefault(run_id, {}).setdefault(evaluation, {})[reviewer] = verdict
+        return found
+
+
+@contextmanager
+def _one_moment(connection: Connection) -> Iterator[None]:
+    """Everything read here stands at one position, whoever follows the log meanwhile."""
+    if connection.info.transaction_status is not TransactionStatus.IDLE:
+        yield
+        return
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield
+
+
+def _nothing(key: EvaluationKey) -> EvaluationOutcome:
+    """What is told of an evaluation that has not begun."""
+    return EvaluationOutcome(
+        evaluation_id=key.evaluation_id,
+        run_id=key.run_id,
+        prompt_id=key.prompt_id,
+        model_key=key.model_key,
+        repetition=key.repetition,
+    )
+
+
+def _standings(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Counter[str]:
+    found = Counter(standing(verdicts) for verdicts in said.values())
+    awaiting = sum(group.awaiting for group in counts.groups.values()) - len(said)
+    if awaiting:
+        found["awaiting"] = awaiting
+    return found
+
+
+# -- rows of counters -----------------------------------------------------------------------------
+
+Told = dict[str, Any]
+
+
+def _exact(text: str | None) -> str | None:
+    return None if text is None else exact_text(text)
+
+
+def _run_told(counts: RunCounts, row: Told) -> None:
+    counts.impossible = row["impossible"]
+
+
+def _group(counts: RunCounts, row: Told) -> None:
+    group = counts.groups.setdefault(_group_key(row), Group())
+    for name in GROUPS.sums[:-1]:
+        setattr(group, name, row[name])
+    group.accuracy_sum = Fraction(row["accuracy_sum"])
+    for name, count in row["classes"] or ():
+        group.classes[exact_text(name)] += count
+
+
+def _group_key(row: Told) -> GroupKey:
+    model, suite = exact_text(row["model_key"]), exact_text(row["suite_id"])
+    return GroupKey(model, suite, _exact(row["category"]), _exact(row["severity"]))
+
+
+def _asking(counts: RunCounts, row: Told) -> None:
+    asking = Asking(**{name: row[name] for name in ASKING.sums[1:]})
+    if asking != Asking():
+        counts.asking[exact_text(row["model_key"])] = asking
+
+
+def _usage(counts: RunCounts, row: Told) -> None:
+    answers = int(row["requests"])
+    tokens = {}
+    for name in TOKENS:
+        column = f"{name}_tokens"
+        told = int(row[f"{name}_told"])
+        tokens[name] = Tokens(int(row[column]), told, answers - told)
+    key = exact_text(row["judge"]) or exact_text(row["model_key"])
+    spent = Spent(
+        answers=answers,
+        known_usd=Decimal(row["priced_usd"]),
+        unpriced=int(row["answers_unpriced"]),
+        **tokens,
+    )
+    counts.spending.setdefault(key, Spent()).include(spent)
+
+
+def _error(counts: RunCounts, row: Told) -> None:
+    key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
+    counts.errors[key] = row["attempts"]
+
+
+def _lost(counts: RunCounts, row: Told) -> None:
+    key = LostKey(exact_text(row["model_key"]), exact_text(row["kind"]), row["reason"])
+    counts.lost[key] = row["evaluations"]
+
+
+def _latency(counts: RunCounts, row: Told) -> None:
+    counts.latencies[int(row["microseconds"])] = row["answers"]
+
+
+_READ: dict[str, Callable[[RunCounts, Told], None]] = {
+    "run": _run_told,
+    "group": _group,
+    "asking": _asking,
+    "usage": _usage,
+    "error": _error,
+    "lost": _lost,
+    "latency": _latency,
+}

@@ -1,0 +1,248 @@
+"""What adds up over the evaluations of a run, kept by difference in small tables.
+
+An evaluation that changed is taken out as it stood and counted in as it stands, by
+`RunCounts.add` itself: how events are cut into batches does not show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, Inexact
+from fractions import Fraction
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from failproof_es.costs import Prices, Spent, answer_cost
+from failproof_es.events import Event, ResponseReceived
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.summary import RunCounts
+from projections.outcome_rows import TOKENS
+from projections.protocol import Cursor, visible
+
+_EXACT = Context(prec=2_000, traps=[Inexact])
+
+
+class GroupWords(NamedTuple):
+    """What of a case decides in which group it is counted."""
+
+    suite_id: str
+    category: str | None
+    severity: str | None
+
+
+class UsageKey(NamedTuple):
+    """Whose answers: the columns of `token_usage`."""
+
+    model_key: str
+    purpose: str
+    judge: str
+    model_answered: str
+
+
+@dataclass(slots=True)
+class Usage:
+    """What answers took, and how many of them did not tell both token counts."""
+
+    spent: Spent = field(default_factory=Spent)
+    without_usage: int = 0
+
+
+@dataclass(slots=True)
+class Change:
+    """What a batch changes in the counters of one run."""
+
+    counts: RunCounts = field(default_factory=RunCounts)
+    usage: dict[UsageKey, Usage] = field(default_factory=dict)
+    planned: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self,
+        outcome: EvaluationOutcome,
+        history: Sequence[Event],
+        case: GroupWords,
+        prices: Prices,
+        times: int = 1,
+    ) -> None:
+        """Count an evaluation with this history in; with -1 out. Raises `ValueError`."""
+        self.counts.add(outcome, case, times)
+        if not outcome.spending:
+            return
+        answers = [each for each in history if type(each) is ResponseReceived]
+        answers = answers[: len(outcome.response_ms)]  # the others cannot be true
+        for each in answers:
+            key = UsageKey(each.model_key, each.purpose, each.judge or "", each.model or "")
+            usage = self.usage.get(key)
+            if usage is None:
+                usage = self.usage[key] = Usage()
+            said = each.usage
+            usage.without_usage += times * (said.input_tokens is None or said.output_tokens is None)
+            if len(answers) == 1:
+                spent = outcome.spending[each.judge or each.model_key]
+            else:
+                spent = Spent()
+                spent.add(said, answer_cost(prices, each))
+            usage.spent.include(spent, times)
+
+
+class Table(NamedTuple):
+    """A table of counters: its key, what describes the key, and what is added up."""
+
+    name: LiteralString
+    key: tuple[LiteralString, ...]
+    words: tuple[LiteralString, ...]
+    sums: tuple[LiteralString, ...]
+    types: tuple[LiteralString, ...]
+    """Of all columns, in that order, without the run."""
+
+
+_GROUP_SUMS: tuple[LiteralString, ...] = (
+    "finished", "scored", "abandoned", "awaiting", "cases", "passed", "failed", "measured",
+)  # fmt: skip
+_GROUP_WORDS: tuple[LiteralString, ...] = ("model_key", "suite_id", "category", "severity")
+_ASKING_SUMS: tuple[LiteralString, ...] = (
+    "requests", "answers", "errors", "retries", "lost_attempts", "in_flight", "carried_over",
+)  # fmt: skip
+_USAGE_SUMS: tuple[LiteralString, ...] = (
+    "requests", "answers_without_usage", "input_tokens", "input_told", "output_tokens",
+    "output_told", "cached_input_tokens", "cached_input_told", "cache_write_tokens",
+    "cache_write_told", "cache_write_1h_tokens", "cache_write_1h_told", "answers_unpriced",
+    "priced_usd",
+)  # fmt: skip
+
+GROUPS = Table(
+    "run_groups", ("group_key",), _GROUP_WORDS, (*_GROUP_SUMS, "accuracy_sum"),
+    ("uuid", *("text",) * 4, *("bigint",) * 8, "numeric"),
+)  # fmt: skip
+CLASSES = Table(
+    "run_classes", ("group_key", "class"), ("model_key",), ("evaluations",),
+    ("uuid", "text", "text", "bigint"),
+)  # fmt: skip
+ASKING = Table(
+    "run_asking", ("model_key",), (), ("planned", *_ASKING_SUMS), ("text", *("bigint",) * 8)
+)
+USAGE = Table(
+    "token_usage", ("model_key", "purpose", "judge", "model_answered"), (), _USAGE_SUMS,
+    (*("text",) * 4, *("numeric",) * 14),
+)  # fmt: skip
+ERRORS = Table(
+    "run_errors", ("error_key",), ("asked", "kind", "message"), ("attempts",),
+    ("uuid", "text", "text", "json", "bigint"),
+)  # fmt: skip
+LOST = Table(
+    "run_lost", ("lost_key",), ("model_key", "kind", "reason"), ("evaluations",),
+    ("uuid", "text", "text", "json", "bigint"),
+)  # fmt: skip
+LATENCIES = Table(
+    "run_latencies", ("microseconds",), (), ("answers",), ("numeric", "bigint")
+)  # fmt: skip
+
+
+def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
+    """Add what changed to what stands."""
+    runs = sorted(changes)
+    for table, rows in (
+        (GROUPS, [r for run in runs for r in _groups(run, changes[run].counts)]),
+        (CLASSES, [r for run in runs for r in _classes(run, changes[run].counts)]),
+        (ASKING, [r for run in runs for r in _asking(run, changes[run])]),
+        (USAGE, [r for run in runs for r in _usage(run, changes[run])]),
+        (ERRORS, [r for run in runs for r in _errors(run, changes[run].counts)]),
+        (LOST, [r for run in runs for r in _lost(run, changes[run].counts)]),
+        (LATENCIES, [r for run in runs for r in _latencies(run, changes[run].counts)]),
+    ):
+        _add(cursor, table, rows)
+    impossible = [(n, run) for run in runs if (n := changes[run].counts.impossible)]
+    if impossible:
+        cursor.executemany(
+            "UPDATE runs SET impossible = impossible + %s WHERE run_id = %s", impossible
+        )
+
+
+def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+    first_sum = 1 + len(table.key) + len(table.words)
+    changed = [row for row in rows if any(row[first_sum:])]
+    if not changed:
+        return
+    cursor.execute(_statement(table), [list(column) for column in zip(*changed, strict=True)])
+    if any(number < 0 for row in changed for number in row[first_sum:]):
+        cursor.execute(_gone(table), ([row[0] for row in changed],))
+
+
+def _statement(table: Table) -> LiteralString:
+    names: LiteralString = ", ".join(("run_id", *table.key, *table.words, *table.sums))
+    arrays: LiteralString = ", ".join(f"%s::{each}[]" for each in ("uuid", *table.types))
+    keys: LiteralString = ", ".join(("run_id", *table.key))
+    added: LiteralString = ", ".join(f"{n} = t.{n} + excluded.{n}" for n in table.sums)
+    return (
+        f"INSERT INTO {table.name} AS t ({names}) SELECT * FROM unnest({arrays}) "
+        f"ON CONFLICT ({keys}) DO UPDATE SET {added}"
+    )
+
+
+def _gone(table: Table) -> LiteralString:
+    """What was taken out wholly leaves no row: a rebuild would make none."""
+    nothing: LiteralString = " AND ".join(f"{name} = 0" for name in table.sums)
+    return f"DELETE FROM {table.name} WHERE run_id = ANY (%s) AND {nothing}"
+
+
+def decimal_of(number: Fraction) -> Decimal:
+    """A fraction of tens, exactly."""
+    return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def _key(*parts: str | None) -> UUID:
+    return UUID(bytes=hashlib.blake2b(orjson.dumps(parts), digest_size=16).digest())
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else visible(text)
+
+
+def _groups(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for key, group in counts.groups.items():
+        sums = (getattr(group, name) for name in _GROUP_SUMS)
+        yield run, _key(*key), *map(_name, key), *sums, decimal_of(group.accuracy_sum)
+
+
+def _classes(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for key, group in counts.groups.items():
+        for name, count in group.classes.items():
+            yield run, _key(*key), visible(name), visible(key.model_key), count
+
+
+def _asking(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
+    for model in dict.fromkeys((*change.planned, *change.counts.asking)):
+        asking = change.counts.asking.get(model)
+        sums = (0 if asking is None else getattr(asking, name) for name in _ASKING_SUMS)
+        yield run, visible(model), change.planned.get(model, 0), *sums
+
+
+def _usage(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
+    for key, usage in change.usage.items():
+        spent = usage.spent
+        tokens = (getattr(spent, name) for name in TOKENS)
+        numbers = (number for each in tokens for number in (each.total, each.told))
+        yield (
+            run, *map(visible, key), spent.answers, usage.without_usage, *numbers, spent.unpriced,
+            spent.known_usd,
+        )  # fmt: skip
+
+
+def _errors(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for key, count in counts.errors.items():
+        message = orjson.dumps(key.message).decode()
+        yield run, _key(*key), visible(key.asked), visible(key.kind), message, count
+
+
+def _lost(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for key, count in counts.lost.items():
+        reason = orjson.dumps(key.reason).decode()
+        yield run, _key(*key), visible(key.model_key), visible(key.kind), reason, count
+
+
+def _latencies(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for bucket, count in counts.latencies.items():
+        yield run, bucket, count

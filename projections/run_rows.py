@@ -1,0 +1,71 @@
+"""A run as one JSON document: everything that its own stream says but the planned cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from failproof_es.events import (
+    EVENTS,
+    Counts,
+    LimitChanged,
+    ModelPrices,
+    RunStarted,
+    RunValidated,
+)
+from failproof_es.run import Run
+
+
+def run_document(run: Run) -> str:
+    """The run as JSON, from which `run_of` makes it again."""
+    said = {
+        "version": run.version,
+        "manifest": run.started.model_dump(mode="json"),
+        "last": None if run.last is None else run.last.__name__,
+        "chunks": run.chunks,
+        "planned_cases": run.planned_cases,
+        "skipped": run.skipped,
+        "prices": None
+        if run.prices is None
+        else [each.model_dump(mode="json") for each in run.prices.values()],
+        "status": run.status,
+        "reason": run.reason,
+        "counts": None if run.counts is None else run.counts.model_dump(mode="json"),
+        "gates": run.gates,
+        "validation": None if run.validation is None else run.validation.model_dump(mode="json"),
+        "sealed": run.sealed,
+        "limits": {name: each.model_dump(mode="json") for name, each in run.limits.items()},
+    }
+    return orjson.dumps(said).decode()
+
+
+def run_of(document: str) -> Run:
+    """The run that a document tells."""
+    said: dict[str, Any] = orjson.loads(document)
+    prices, counts, validation = said["prices"], said["counts"], said["validation"]
+    limits = {name: LimitChanged.model_validate(each) for name, each in said["limits"].items()}
+    return replace(
+        Run(),
+        version=said["version"],
+        manifest=RunStarted.model_validate(said["manifest"]),
+        last=EVENTS.get(said["last"]),
+        chunks=said["chunks"],
+        planned_cases=said["planned_cases"],
+        skipped=said["skipped"],
+        prices=None if prices is None else prices_of(prices),
+        status=said["status"],
+        reason=said["reason"],
+        counts=None if counts is None else Counts.model_validate(counts),
+        gates=said["gates"],
+        validation=None if validation is None else RunValidated.model_validate(validation),
+        sealed=said["sealed"],
+        limits=limits,
+    )
+
+
+def prices_of(said: list[Any]) -> dict[str, ModelPrices]:
+    """Prices by the key of their model or judge."""
+    models = [ModelPrices.model_validate(each) for each in said]
+    return {each.model_key: each for each in models}

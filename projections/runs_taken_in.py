@@ -1,0 +1,210 @@
+"""The runs of a batch: their own streams folded, and what the rows of evaluations need of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+import orjson
+
+from failproof_es.case import prompt_id
+from failproof_es.costs import Prices
+from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.events import (
+    CaseSkipped,
+    CasesPlanned,
+    LimitChanged,
+    ModelPrices,
+    PricesRecorded,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
+    RunStarted,
+    RunValidated,
+)
+from failproof_es.run import Run, evolve_run
+from projections.counters import Change
+from projections.protocol import Cursor, Fact, sql_file, visible
+from projections.run_rows import run_document, run_of
+
+_PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
+RUN_TOPICS = frozenset(
+    kind.__name__
+    for kind in (
+        *_PLANNING, CaseSkipped, RunPaused, RunResumed, RunCompleted, RunFailed, RunSealed,
+        RunValidated, LimitChanged,
+    )
+)  # fmt: skip
+_LISTED = "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s ORDER BY model_key"
+
+
+@dataclass
+class Runs:
+    """The runs that a batch touches."""
+
+    known: dict[UUID, Run]
+    """Runs that have a row, or get one."""
+    untold: set[UUID] = field(default_factory=set)
+    """Runs of which these tables cannot tell what the log tells."""
+    spoiled: Sequence[UUID] = ()
+    """Prompts whose streams hold more than their case, since this batch."""
+    unplaced: list[Fact] = field(default_factory=list)
+    changes: dict[UUID, Change] = field(default_factory=dict)
+    _ended: dict[UUID, datetime | None] = field(default_factory=dict)
+    _planning: dict[UUID, int] = field(default_factory=dict)
+    """The last position at which something of a run's plan was recorded."""
+    _prices: dict[UUID, Prices] = field(default_factory=dict)
+    _asked: set[UUID] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, cursor: Cursor, streams: Iterable[UUID]) -> Self:
+        """Those of these streams that are runs'."""
+        runs = cls({})
+        runs.load(cursor, streams)
+        return runs
+
+    def load(self, cursor: Cursor, run_ids: Iterable[UUID]) -> None:
+        """Read these runs as they stand, where they are not read yet."""
+        wanted = [each for each in run_ids if each not in self._asked]
+        if wanted:
+            self._asked.update(wanted)
+            cursor.execute("SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s)", (wanted,))
+            found = cursor.fetchall()
+            self.known.update({r: run_of(told) for r, told in found if r not in self.known})
+
+    def plans(self, key: EvaluationKey) -> bool:
+        """Whether the run asks this model, so often."""
+        run = self.known.get(key.run_id)
+        if run is None:
+            return False
+        started = run.started
+        times = repetitions_of(started)
+        within = times is None or 1 <= key.repetition <= times
+        return within and any(each.key == key.model_key for each in started.models)
+
+    def prices(self, cursor: Cursor, run_id: UUID) -> Prices:
+        """The prices that count for a run."""
+        if run_id not in self._prices:
+            run = self.known.get(run_id)
+            prices: Mapping[str, ModelPrices] | None = {} if run is None else run.prices
+            if prices is None:
+                rows = cursor.execute(_LISTED, (run_id,)).fetchall()
+                prices = {key: ModelPrices.model_validate(said) for key, said in rows}
+            self._prices[run_id] = prices
+        return self._prices[run_id]
+
+    def take(self, cursor: Cursor, streams: Mapping[UUID, Sequence[Fact]]) -> None:
+        """Fold what the batch says of runs, and write their rows."""
+        for stream, facts in streams.items():
+            before = self.known.get(stream)
+            run = before or Run()
+            for fact in facts:
+                run = self._evolved(stream, run, fact)
+            if run.manifest is None:
+                self.unplaced.extend(facts)
+                continue
+            if before is None:
+                self._plan(run)
+            self.known[stream] = run
+            self._write(cursor, stream, run)
+        for stream, facts in streams.items():
+            for fact in facts:
+                if isinstance(fact.event, CasesPlanned):
+                    self._write_plan(cursor, stream, fact.event, fact.position)
+
+    def _evolved(self, stream: UUID, run: Run, fact: Fact) -> Run:
+        event = fact.event
+        if event is None:
+            self.untold.add(stream)
+            return run
+        try:
+            run = evolve_run(run, event)
+        except (ImpossibleHistory, ValueError):
+            self.untold.add(stream)
+            return run
+        if isinstance(event, _PLANNING):
+            self._planning[stream] = fact.position
+        if isinstance(event, RunCompleted | RunFailed):
+            self._ended[stream] = event.timestamp
+        elif isinstance(event, RunResumed | RunPaused):
+            self._ended[stream] = None
+        return run
+
+    def _plan(self, run: Run) -> None:
+        started = run.started
+        change = self.changes.setdefault(started.originator_id, Change())
+        for model in started.models:
+            change.planned[model.key] = started.planned_evaluations // len(started.models)
+
+    def _write(self, cursor: Cursor, run_id: UUID, run: Run) -> None:
+        started = run.started
+        reason = None if run.reason is None else orjson.dumps(run.reason).decode()
+        cursor.execute(
+            sql_file("run_results_run"),
+            {
+                "run_id": run_id,
+                "run_number": started.run_number,
+                "name": visible(started.name),
+                "status": run.status,
+                "reason": reason,
+                "planned": started.planned_evaluations,
+                "started_at": started.timestamp,
+                "ended": run_id in self._ended,
+                "ended_at": self._ended.get(run_id),
+                "configuration_digest": visible(started.configuration_digest),
+                "run": run_document(run),
+            },
+        )
+
+    def _write_plan(self, cursor: Cursor, run_id: UUID, event: CasesPlanned, position: int) -> None:
+        prompts = prompts_of(event.digests)
+        cursor.execute(sql_file("run_results_plan"), (run_id, position, prompts))
+        new = cursor.rowcount
+        row = cursor.execute(
+            "SELECT count(*) FROM prompts "
+            "WHERE prompt_id = ANY (%s) AND position < %s AND NOT spoiled",
+            (prompts, position),
+        ).fetchone()
+        if (new, row) != (len(event.digests), (len(event.digests),)):
+            self.untold.add(run_id)  # a case stands twice in the plan, or not in the log
+
+    def finish(self, cursor: Cursor, touched: Sequence[tuple[UUID, int]]) -> None:
+        """Mark the runs that the tables cannot tell of, once every row is written."""
+        if self._planning:
+            cursor.execute(
+                sql_file("run_results_planned_late"),
+                (list(self._planning), list(self._planning.values())),
+            )
+        if self.spoiled:
+            cursor.execute(sql_file("run_results_spoiled"), (list(self.spoiled),))
+        if touched:
+            cursor.execute(
+                sql_file("run_results_changed_sources"),
+                ([stream for stream, _ in touched], [last for _, last in touched]),
+            )
+        if self.untold:
+            cursor.execute(
+                "UPDATE runs SET told = false WHERE run_id = ANY (%s)", (list(self.untold),)
+            )
+
+
+def repetitions_of(started: RunStarted) -> int | None:
+    """How often each case is asked, where the configuration says so."""
+    execution: Any = started.configuration.get("execution")
+    times = execution.get("repetitions") if isinstance(execution, dict) else None
+    return times if isinstance(times, int) else None
+
+
+def prompts_of(digests: Iterable[str]) -> list[UUID]:
+    """The streams of the cases with these digests, of those that are digests."""
+    found = []
+    for digest in digests:
+        with suppress(ValueError):
+            found.append(prompt_id(digest))
+    return found

@@ -1,0 +1,35 @@
+-- Every counter of these runs, as one JSON object a row. A run that the tables cannot tell of, or
+-- in whose streams stands what nobody can place, is left out.
+WITH told AS (
+    SELECT run_id, impossible FROM projections.runs AS r
+    WHERE run_id = ANY (%(runs)s) AND told AND NOT EXISTS (
+        SELECT FROM projections.unplaced_events AS u
+        WHERE u.run_id = r.run_id
+            OR u.run_id IS NULL
+            OR NOT EXISTS (SELECT FROM projections.runs AS other WHERE other.run_id = u.run_id)
+    )
+)
+SELECT 'run' AS kind, run_id, row_to_json(t)::text FROM told AS t
+UNION ALL
+SELECT 'group', g.run_id, row_to_json(g)::text
+FROM (
+    SELECT
+        g.*,
+        (
+            SELECT json_agg(json_build_array(c.class, c.evaluations))
+            FROM projections.run_classes AS c
+            WHERE c.run_id = g.run_id AND c.group_key = g.group_key
+        ) AS classes
+    FROM projections.run_groups AS g JOIN told USING (run_id)
+) AS g
+UNION ALL
+SELECT 'asking', run_id, row_to_json(a)::text FROM projections.run_asking AS a JOIN told USING (run_id)
+UNION ALL
+SELECT 'usage', run_id, row_to_json(u)::text FROM projections.token_usage AS u JOIN told USING (run_id)
+UNION ALL
+SELECT 'error', run_id, row_to_json(e)::text FROM projections.run_errors AS e JOIN told USING (run_id)
+UNION ALL
+SELECT 'lost', run_id, row_to_json(l)::text FROM projections.run_lost AS l JOIN told USING (run_id)
+UNION ALL
+SELECT 'latency', run_id, row_to_json(l)::text
+FROM projections.run_latencies AS l JOIN told USING (run_id)

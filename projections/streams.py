@@ -1,0 +1,108 @@
+"""What is on record of an evaluation up to a position: what the projection folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from failproof_es.evaluation import EvaluationKey, ImpossibleHistory, fold
+from failproof_es.events import CarriedOver, EvaluationEvent, Event
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.followed import followed_one
+from failproof_es.store.reader import (
+    Connection,
+    RecordedEvent,
+    UnreadableEvent,
+    portions,
+    read_streams,
+)
+
+UNREADABLE = (ImpossibleHistory, UnreadableState, UnreadableEvent)
+
+
+class Told(NamedTuple):
+    """The events of a stream as far as they can be read, and why the rest cannot."""
+
+    history: Sequence[Event]
+    broken: Exception | None = None
+    carried_over: CarriedOver | None = None
+
+
+class Stretch(NamedTuple):
+    """A stream, and which of its events are new: those from one position to another."""
+
+    stream: UUID
+    first: int
+    last: int
+
+
+def read_stretches(
+    connection: Connection, stretches: Sequence[Stretch]
+) -> Iterator[tuple[Stretch, list[RecordedEvent]]]:
+    """Everything on these streams up to the end of each stretch, in version order."""
+    by_stream = {each.stream: each for each in stretches}
+    for portion in portions(connection, list(by_stream)):
+        rows = read_streams(connection, portion)
+        for stream in portion:
+            stretch = by_stream[stream]
+            found = rows.get(stream, [])
+            yield stretch, [row for row in found if row.position <= stretch.last]
+
+
+def told_by(rows: Iterable[RecordedEvent]) -> Told:
+    """What these rows of one stream tell."""
+    history: list[Event] = []
+    for row in rows:
+        try:
+            history.append(row.event())
+        except UNREADABLE as error:
+            return Told(history, error)
+    return Told(history)
+
+
+def key_of(stream: UUID, event: Event) -> EvaluationKey | None:
+    """Which evaluation this is the stream of, where the event is one of its events."""
+    if not isinstance(event, EvaluationEvent) or event.run_id is None:
+        return None
+    key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
+    return key if key.evaluation_id == stream else None
+
+
+def follow_references(connection: Connection, found: Sequence[tuple[Told, int]]) -> list[Told]:
+    """The same, where they refer to another run's evaluation as that tells it.
+
+    Each comes with the position of its reference: what was recorded later of its source cannot
+    have been carried over.
+    """
+    references = [_reference(each) for each, _ in found]
+    wanted = [Stretch(r.source_evaluation_id, 0, 0) for r in references if r is not None]
+    sources: dict[UUID, list[RecordedEvent]] = {}
+    for portion in portions(connection, list({each.stream for each in wanted})):
+        sources.update(read_streams(connection, portion))
+    return [
+        told
+        if reference is None
+        else _followed(
+            told,
+            reference,
+            [r for r in sources.get(reference.source_evaluation_id, []) if r.position <= position],
+        )
+        for (told, position), reference in zip(found, references, strict=True)
+    ]
+
+
+def _reference(told: Told) -> CarriedOver | None:
+    first = told.history[0] if told.history else None
+    return first if isinstance(first, CarriedOver) else None
+
+
+def _followed(told: Told, reference: CarriedOver, source: Sequence[RecordedEvent]) -> Told:
+    broken = told.broken
+    try:
+        fold(told.history)
+        if broken is None:
+            return Told(followed_one(reference, source), None, reference)
+    except UNREADABLE as error:
+        broken = error
+    return Told(told.history, broken, reference)

@@ -1,0 +1,164 @@
+"""What the rows of the projections tell is what a fold over the log tells, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import projections.batch as batching
+from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.problems import InvalidInput
+from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.recorded_run import feeder_for
+from failproof_es.reading.rows import RowFeeder
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.store import Store
+from projections.runner import catch_up, prepare, rebuild
+from tests.conftest import as_administrator
+from tests.integration.projections.world import rows as every_row
+from tests.integration.reading.lives import Life, portions_of
+
+_RAISED = (ImpossibleHistory, UnreadableState, InvalidInput, KeyError)
+
+
+@pytest.fixture
+def store(store: Store) -> Iterator[Store]:
+    """An administrator's store: runs are numbered here without being begun."""
+    with Store(as_administrator(store.url)) as administrators:
+        yield administrators
+
+
+def told(ask: Callable[[], Any]) -> Any:
+    """What is answered, or with what it is refused."""
+    try:
+        return ask()
+    except _RAISED as error:
+        return type(error), str(error)
+
+
+def hold_equal(
+    connection: psycopg.Connection[Any], run_id: UUID, keys: list[EvaluationKey]
+) -> bool:
+    """Compare everything that both tell of a run; whether the rows told it themselves."""
+    log, rows = LogFeeder(connection), RowFeeder(connection)
+    run = told(lambda: log.run(run_id))
+    assert told(lambda: rows.run(run_id)) == run
+    if isinstance(run, tuple):
+        return False
+    assert told(lambda: rows.summary(run)) == told(lambda: log.summary(run))
+    assert told(lambda: rows.outcomes(run, keys)) == told(lambda: log.outcomes(run, keys))
+    row = connection.execute(
+        "SELECT told FROM projections.runs WHERE run_id = %s", (run_id,)
+    ).fetchone()
+    return row == (True,)
+
+
+def record(store: Store, life: Life) -> Iterator[None]:
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.number_run(%s)", (life.run_id,))
+    for portion in portions_of(life.chance, life.entries):
+        store.log.recorder.insert_events(list(portion))
+        yield
+
+
+def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_rows = []
+    numbers = iter(range(1, 10_000))
+    with store.connect() as connection:
+        prepare(connection)
+
+        @settings(max_examples=20)
+        @given(st.integers(0, 2**32))
+        def check(seed: int) -> None:
+            first = Life(seed, next(numbers))
+            chance = Random(seed)
+            for life in (first, Life(seed + 1, next(numbers), first)):
+                for _ in record(store, life):
+                    size = chance.choice((1, 2, 3, 7, 1_000))
+                    monkeypatch.setattr(batching, "BATCH_EVENTS", size)
+                    while catch_up(connection):
+                        pass
+                    if chance.random() < 0.3:
+                        hold_equal(connection, life.run_id, life.keys)
+                by_rows.append(hold_equal(connection, life.run_id, life.keys))
+            hold_equal(connection, first.run_id, first.keys)
+
+        check()
+        followed = every_row(connection)
+        monkeypatch.setattr(batching, "BATCH_EVENTS", 999)
+        rebuild(connection)
+        assert every_row(connection) == followed
+        log, rows = LogFeeder(connection), RowFeeder(connection)
+        assert told(lambda: list(rows.summaries(limit=3))) == told(
+            lambda: list(log.summaries(limit=3))
+        )
+    assert sum(by_rows) > len(by_rows) * 0.8
+
+
+@pytest.mark.parametrize("events", [1, 2, 3, 999, 1000, 1001])
+def test_rebuilt_in_batches_of_any_size_is_the_same_byte_for_byte(
+    store: Store, events: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.connect() as connection:
+        lives = [Life(seed, seed + 1) for seed in range(6)]
+        for life in [*lives, Life(99, 99, lives[0])]:
+            for _ in record(store, life):
+                pass
+        rebuild(connection)
+        whole = every_row(connection)
+        monkeypatch.setattr(batching, "BATCH_EVENTS", events)
+        rebuild(connection)
+        assert every_row(connection) == whole
+
+
+def possible(life: Life) -> bool:
+    """Whether nothing in it is damaged, and nothing follows the seal of its run."""
+    if min(len(each.state) for each in life.entries) < 30:
+        return False
+    topics = [each.topic for each in life.entries if each.originator_id == life.run_id]
+    return "RunSealed" not in topics or topics[-1] == "RunSealed"
+
+
+def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_runs_as_for_few(
+    store: Store,
+) -> None:
+    lives = [life for seed in range(12) if possible(life := Life(seed, seed + 1))]
+    for life in lives:
+        for _ in record(store, life):
+            pass
+    with store.connect() as connection:
+        feeder = feeder_for(connection)
+        assert feeder.source == "projections" and feeder.warning is None
+        log = list(LogFeeder(connection).summaries())
+        assert [each.run_id for each in log] == [life.run_id for life in reversed(lives)]
+        assert list(feeder.summaries()) == log
+        assert list(feeder.summaries(limit=3)) == log[:3]
+        few = counted(connection, lambda: list(feeder.summaries(limit=2)))
+        assert counted(connection, lambda: list(feeder.summaries())) <= few + 1  # older prices
+
+
+def counted(connection: psycopg.Connection[Any], ask: Callable[[], Any]) -> int:
+    """How many queries that takes."""
+    queries: list[Any] = []
+
+    class Counting(psycopg.Cursor[Any]):
+        def execute(self, *arguments: Any, **options: Any) -> Counting:
+            queries.append(arguments[0])
+            super().execute(*arguments, **options)
+            return self
+
+    factory, connection.cursor_factory = connection.cursor_factory, Counting
+    try:
+        ask()
+    finally:
+        connection.cursor_factory = factory
+    return len(queries)

@@ -1,0 +1,149 @@
+"""The random histories move every field: what reads one differently is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+
+import failproof_es.reading.rows as rows_module
+from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.rows import RowFeeder
+from failproof_es.run import Run
+from failproof_es.store.store import Store
+from projections.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, LOST, USAGE
+from projections.outcome_rows import COLUMNS, OutcomeRow
+from projections.runner import catch_up, prepare
+from tests.integration.reading.lives import Life
+
+NOT_TOLD = {"counted", "first_position", "last_position", "accuracy"}
+"""Columns of which no field is made: `accuracy` is a word of `scores`."""
+
+
+class Recorded:
+    """Many lives in one log, as both feeders tell them."""
+
+    def __init__(self, connection: psycopg.Connection[Any], lives: list[Life]) -> None:
+        self.connection = connection
+        log = LogFeeder(connection)
+        self.keys: list[tuple[Run, list[EvaluationKey]]] = []
+        self.by_log: list[tuple[Any, ...]] = []
+        for life in lives:
+            row = connection.execute(
+                "SELECT told FROM projections.runs WHERE run_id = %s", (life.run_id,)
+            ).fetchone()
+            if row == (True,):
+                run = log.run(life.run_id)
+                self.keys.append((run, life.keys))
+                self.by_log.append((run, log.summary(run), log.outcomes(run, life.keys)))
+
+    def by_rows(self) -> list[tuple[Any, ...]]:
+        rows = RowFeeder(self.connection)
+        return [
+            (rows.run(run.started.originator_id), rows.summary(run), rows.outcomes(run, keys))
+            for run, keys in self.keys
+        ]
+
+    def found(self) -> bool:
+        """Whether it shows that the two tell something else."""
+        try:
+            return self.by_rows() != self.by_log
+        except (TypeError, ValueError, KeyError, AttributeError, ImpossibleHistory):
+            return True
+
+
+@pytest.fixture(scope="module")
+def lives() -> list[Life]:
+    found: list[Life] = []
+    for seed in range(0, 60, 2):
+        found.append(Life(seed, seed + 1))
+        found.append(Life(seed + 1, seed + 2, found[-1]))
+    return found
+
+
+@pytest.fixture
+def recorded(store: Store, lives: list[Life]) -> Iterator[Recorded]:
+    for life in lives:
+        store.log.recorder.insert_events(list(life.entries))
+    with store.connect() as connection:
+        prepare(connection)
+        while catch_up(connection):
+            pass
+        recorded = Recorded(connection, lives)
+        assert recorded.by_rows() == recorded.by_log
+        yield recorded
+
+
+def other(value: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float | Decimal):
+        return value + 1
+    return None
+
+
+def test_a_column_or_counter_that_is_left_out_is_found(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unnoticed = []
+    whole = vars(rows_module)["outcome_of_row"]
+    for name in COLUMNS:
+        place = COLUMNS.index(name)
+
+        def without(columns: Any, place: int = place) -> EvaluationOutcome:
+            row = OutcomeRow(*columns)
+            told: EvaluationOutcome = whole([*row[:place], other(row[place]), *row[place + 1 :]])
+            return told
+
+        monkeypatch.setattr(rows_module, "outcome_of_row", without)
+        if not recorded.found() and name not in NOT_TOLD:
+            unnoticed.append(name)
+    monkeypatch.setattr(rows_module, "outcome_of_row", whole)
+    kinds = {
+        "group": GROUPS, "asking": ASKING, "usage": USAGE, "error": ERRORS, "lost": LOST,
+        "latency": LATENCIES,
+    }  # fmt: skip
+    readers = dict(rows_module._READ)
+    for kind, table in kinds.items():
+        for name in (*table.words, *table.sums, *table.key):
+            if name in ("planned", "group_key", "error_key", "lost_key", "purpose") or (
+                name in ("answers_without_usage", "model_answered")
+            ):
+                continue  # what SQL users ask for, and no summary tells
+
+            def less(counts: Any, row: Any, name: str = name, kind: str = kind) -> None:
+                told = row[name]
+                changed = (
+                    f"{told}x" if isinstance(told, str) else told + 1 if told is not None else "x"
+                )
+                readers[kind](counts, {**row, name: changed})
+
+            monkeypatch.setitem(rows_module._READ, kind, less)
+            if not recorded.found():
+                unnoticed.append(f"{kind}.{name}")
+            monkeypatch.setitem(rows_module._READ, kind, readers[kind])
+    assert unnoticed == []
+    assert CLASSES.sums == ("evaluations",)
+
+
+def test_what_is_not_kept_of_a_run_is_found(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, nothing, unnoticed = vars(rows_module)["run_of"], Run(), list[str]()
+    for each in fields(Run):
+
+        def without(document: str, name: str = each.name) -> Run:
+            told: Run = replace(whole(document), **{name: getattr(nothing, name)})
+            return told
+
+        monkeypatch.setattr(rows_module, "run_of", without)
+        if not recorded.found():
+            unnoticed.append(each.name)
+    assert unnoticed == []

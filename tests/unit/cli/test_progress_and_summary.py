@@ -1,0 +1,80 @@
+"""Live progress and the summary of the same events are the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failproof_es.cli.progress_state import ProgressState
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import EvaluationEvent, ModelPrices, Rate
+from failproof_es.outcome import outcome_of
+from failproof_es.run import Run
+from failproof_es.summary import RunCounts, RunSummary
+from tests.unit.cli.samples import started
+from tests.unit.histories import RUN, a_case, lived
+
+MODELS = ("a", "b")
+RATE = Rate(input=Decimal("0.1"), output=Decimal(2))
+PRICES = {key: ModelPrices(model_key=key, source="list", rates=(RATE,)) for key in (*MODELS, "j1")}
+"""Of the judge `j2` no price is on record."""
+
+OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
+
+Events = Sequence[EvaluationEvent]
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[dict[EvaluationKey, Events], list[EvaluationEvent]]:
+    """The histories of some evaluations, as far as they came, and all of it in one order."""
+    histories: dict[EvaluationKey, Events] = {}
+    for number in range(draw(st.integers(1, 5))):
+        outcomes = draw(st.lists(st.sampled_from(OUTCOMES), max_size=8))
+        judges = draw(st.sampled_from([(), ("j1",), ("j1", "j2")]))
+        events = lived(("hello",), judges, outcomes, retries=1, readings=1)
+        events = events[: draw(st.integers(0, len(events) + 3))]
+        prompt, model = UUID(int=number // 2 + 10), draw(st.sampled_from(MODELS))
+        key = EvaluationKey(RUN, prompt, model, number % 2 + 1)
+        placed = {"originator_id": key.evaluation_id, **asdict(key)}
+        histories[key] = [each.model_copy(update=placed) for each in events]
+    left = [list(events) for events in histories.values() if events]
+    mixed: list[EvaluationEvent] = []
+    while left:
+        place = draw(st.integers(0, len(left) - 1))
+        mixed.append(left[place].pop(0))
+        left = [events for events in left if events]
+    return histories, mixed
+
+
+@given(runs())
+def test_what_is_shown_live_is_what_the_summary_says(
+    run: tuple[dict[EvaluationKey, Events], list[EvaluationEvent]],
+) -> None:
+    histories, mixed = run
+    manifest = started(*MODELS, planned=10)
+    state = ProgressState()
+    state.observe(manifest)
+    state.use_prices(PRICES)
+    for event in mixed:
+        state.observe(event)
+    counts = RunCounts()
+    for key, events in histories.items():
+        counts.add(outcome_of(key, events, PRICES), a_case())
+    summary = RunSummary(run=Run(manifest=manifest, prices=PRICES), counts=counts)
+    assert counts.impossible == 0
+    assert (state.planned, state.finished) == (summary.planned, summary.total.finished)
+    assert state.group == summary.total
+    assert state.lost == summary.lost()
+    assert state.spent == summary.spent
+    for model in MODELS:
+        row, asking = state.models[model], summary.asking(model)
+        assert row.group == summary.group(model=model)
+        assert row.lost == summary.lost(model)
+        assert len(row.in_flight) == asking.in_flight
+        row.asking.in_flight = asking.in_flight
+        assert row.asking == asking

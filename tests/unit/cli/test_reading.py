@@ -1,0 +1,28 @@
+"""Where a run is read from is said when it is not what was meant, and once."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import click
+import pytest
+
+from failproof_es.cli.reading import say_warning
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.log import LogFeeder
+
+
+def feeder(warning: str | None) -> Feeder:
+    return LogFeeder(cast(Any, None), warning=warning)
+
+
+def test_why_the_log_is_read_is_said_once_in_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with click.Context(click.Command("show")):
+        for why in ("the projections are behind", None, "the projections are behind", "other"):
+            say_warning(feeder(why))
+    shown = capsys.readouterr()
+    assert shown.err == "warning: the projections are behind\nwarning: other\n"
+    assert shown.out == ""
+    with click.Context(click.Command("show")):
+        say_warning(feeder("other"))
+    assert capsys.readouterr().err == "warning: other\n", "another command says it anew"

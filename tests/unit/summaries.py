@@ -1,0 +1,73 @@
+"""Summaries of runs that never were, made of outcomes like those that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from uuid import UUID
+
+from failproof_es.case import Case
+from failproof_es.costs import Spent
+from failproof_es.events import ModelPrices, ModelSnapshot, Rate, RunStarted
+from failproof_es.outcome import EvaluationOutcome
+from failproof_es.run import Run
+from failproof_es.summary import RunCounts, RunSummary
+from tests.unit.event_samples import OF_RUN
+
+RATES = (Rate(input=Decimal(1), output=Decimal(1)),)
+
+
+def scored_outcome(accuracy: float | None, passed: bool | None = None) -> EvaluationOutcome:
+    """One that has a score; it passes at 1, unless `passed` says otherwise."""
+    passes = passed if passed is not None or accuracy is None else accuracy == 1
+    scores = {} if accuracy is None else {"accuracy": accuracy}
+    return replace(_OUTCOME, status="scored", scores=scores, passed=passes)
+
+
+def abandoned_outcome(*, awaiting: bool = False) -> EvaluationOutcome:
+    """One that ended without a score; it is not lost."""
+    return replace(_OUTCOME, status="abandoned", awaiting_review=awaiting)
+
+
+def that_took(**spending: Spent) -> EvaluationOutcome:
+    """One whose answers took this, by the key of who was asked."""
+    return replace(scored_outcome(1.0), spending=spending)
+
+
+def summary_of(
+    models: Mapping[str, Sequence[tuple[Case, EvaluationOutcome]]],
+    *,
+    planned: int | None = None,
+    unpriced: Sequence[str] = (),
+) -> RunSummary:
+    """Of these models, each with so many evaluations planned, or with those that it has."""
+    of_each = max(map(len, models.values())) if planned is None else planned
+    started = RunStarted(
+        **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, attempt=1,
+        configuration={}, configuration_digest="d",
+        models=tuple(
+            ModelSnapshot(key=key, provider="openai", model=key, settings={}) for key in models
+        ),
+        suites=(), dialect="plain", planned_cases=of_each,
+        planned_evaluations=of_each * len(models), code_version="1", packages={}, who="w",
+        where="h",
+    )  # fmt: skip
+    prices = {
+        key: ModelPrices(model_key=key, source="s", rates=() if key in unpriced else RATES)
+        for key in models
+    }
+    counts = RunCounts()
+    for key, finished in models.items():
+        for case, outcome in finished:
+            counts.add(replace(outcome, model_key=key), case)
+    return RunSummary(run=Run(manifest=started, prices=prices), counts=counts)
+
+
+_OUTCOME = EvaluationOutcome(
+    evaluation_id=UUID(int=1),
+    run_id=UUID(int=2),
+    prompt_id=UUID(int=3),
+    model_key="m",
+    repetition=1,
+)
