@@ -1,6 +1,7 @@
 """Following the log while a run goes, in a process of its own.
 
-A process, because a run keeps one core busy and the projections should not slow it down.
+A process, because a run keeps one core busy and the projections should not slow it down. A run
+that is over within two seconds is not worth one: what it wrote is taken in when it has ended.
 `python -m projections.follower` reads the database's URL from its first line of standard
 input, follows, and when standard input ends takes in what is there and ends too: it never
 outlives the run, however that died.
@@ -24,7 +25,7 @@ from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.reader import CHANNEL
-from projections.installed import usable_of_others
+from projections.installed import names_of_others, usable_of_others
 from projections.protocol import Projection
 from projections.runner import COLLECT_SELDOM, catch_up, prepare
 
@@ -35,6 +36,8 @@ _MUCH = 2_000
 """Events in a batch after which the next one is not waited for."""
 _NICENESS = 5
 _DRAIN_S = 60.0
+BEGIN_AFTER_S = 2.0
+"""Who is done by then follows at the end, here: a process takes longer to start than that."""
 
 
 class Follower:
@@ -44,14 +47,32 @@ class Follower:
     take in it takes in later. Leaving the context takes in what was written meanwhile.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, begin_after_s: float = BEGIN_AFTER_S) -> None:
+        """The process begins after so many seconds; at once where another package's code is
+        to follow, too: that never runs in this process.
+        """
         self._url = url
+        self._begin_after_s = 0.0 if names_of_others() else begin_after_s
         self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._waiting: threading.Thread | None = None
         self.kept_up = True
         """False, once stopped, if it did not come to the end of the log."""
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Begin to follow, or to wait whether it is worth it."""
+        if not self._begin_after_s:
+            self._begin()
+            return
+        self._waiting = threading.Thread(target=self._begin_later, name="follower", daemon=True)
+        self._waiting.start()
+
+    def _begin_later(self) -> None:
+        if not self._stopping.wait(self._begin_after_s):
+            with contextlib.suppress(OSError):  # no process to be had: then at the end
+                self._begin()
+
+    def _begin(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "projections.follower"],
             stdin=subprocess.PIPE,
@@ -61,13 +82,18 @@ class Follower:
         )
         if self._process.stdin is not None:
             # Not as an argument: everybody can read those, and the URL may hold a password.
-            self._process.stdin.write(self._url.encode() + b"\n")
-            self._process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(self._url.encode() + b"\n")
+                self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Let it take in what is there, and end."""
+        """Take in what is there, and end."""
+        self._stopping.set()
+        if self._waiting is not None:
+            self._waiting.join()
         process, self._process = self._process, None
         if process is None:
+            self.kept_up = _caught_up(self._url, self._stopping)
             return
         if process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
@@ -90,6 +116,21 @@ class Follower:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+def _caught_up(url: str, stopping: threading.Event) -> bool:
+    """Follow to the end of the log in this process; whether that went well, and in time."""
+    done = threading.Event()
+
+    def take_in() -> None:
+        with contextlib.suppress(Exception):  # the log is whole: `kept_up` is what is told
+            follow(url, stopping)
+            done.set()
+
+    taking = threading.Thread(target=take_in, name="follower", daemon=True)
+    taking.start()
+    taking.join(_DRAIN_S)
+    return done.is_set()
 
 
 def follow(url: str, stopping: threading.Event) -> None:

@@ -47,6 +47,11 @@ def ours() -> tuple[Projection, ...]:
     return tuple(instance(OFFERED.load(name)) for name in names)
 
 
+def names_of_others() -> tuple[str, ...]:
+    """The names of those of other packages, usable or not."""
+    return tuple(_theirs())
+
+
 def usable_of_others() -> tuple[Projection, ...]:
     """Those of other packages that can be loaded."""
     return others()[0]

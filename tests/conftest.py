@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 from psycopg import sql
 
+from failproof_es.store import embedded
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import WRITER, install
 from failproof_es.store.store import Store
@@ -42,11 +43,17 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedServer]:
-    """An embedded server of the test session's own."""
+    """An embedded server of the test session's own, whose disk nobody waits for.
+
+    That only matters where the machine itself goes down. A test that ends a server starts its own.
+    """
     home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-"))
     home.chmod(0o755)
     server = EmbeddedServer(home)
-    server.ensure_running()
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("fsync", "full_page_writes", "wal_compression"):
+            patched.setitem(embedded._SETTINGS, name, "off")
+        server.ensure_running()
     yield server
     server.stop()
     shutil.rmtree(home, ignore_errors=True)

@@ -25,7 +25,6 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from failproof_es.store.connecting import connect
-from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import ROLES, install
 from failproof_es.store.recorder import query
 
@@ -109,6 +108,8 @@ def fresh(
 
     `prepare` is called with its connection before anything is looked at.
     """
+    from failproof_es.store.embedded import EmbeddedServer  # no run needs what it imports
+
     home = Path(tempfile.mkdtemp(prefix="failproof-es-definitions-"))
     home.chmod(0o755)
     server = EmbeddedServer(home)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import psycopg
@@ -18,7 +18,6 @@ from failproof_es.experiment import Plan
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.connecting import connect, parameters_of
-from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.experiments import NewRun, note
 from failproof_es.store.installation import (
@@ -33,6 +32,9 @@ from failproof_es.store.installation import (
 from failproof_es.store.outage import Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.recorder import append_entries
+
+if TYPE_CHECKING:
+    from failproof_es.store.embedded import EmbeddedServer
 
 
 class Store:
@@ -58,6 +60,8 @@ class Store:
         if url := database_url or os.environ.get(DATABASE_URL):
             parameters_of(url)
             return cls(url)
+        from failproof_es.store.embedded import EmbeddedServer  # not for a server elsewhere
+
         embedded = EmbeddedServer()
         embedded.ensure_running()
         return cls(embedded.url_as(WRITER), embedded)

@@ -17,7 +17,9 @@ import orjson
 from click.testing import CliRunner
 
 from failproof_es.cli import main
+from tests.acceptance.warm import WarmProcess, usable
 
+_WARM = WarmProcess()
 PROGRAM = [sys.executable, "-m", "failproof_es.cli"]
 
 
@@ -35,10 +37,13 @@ def environment(database_url: str, **more: str) -> dict[str, str]:
 def run(
     database_url: str, *arguments: str, cwd: Path | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
+    """Run a command to its end, in a process of its own."""
+    variables = environment(database_url, **more)
+    if usable(variables):
+        return _WARM.run(arguments, variables, cwd, timeout_s=180)
     return subprocess.run(
         [*PROGRAM, *arguments],
-        env=environment(database_url, **more),
+        env=variables,
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -191,7 +191,7 @@ def _follow(evaluations: int, events_per_s: int) -> tuple[float, float]:
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
         store.log.events.put(list(history(uuid4(), uuid4())))
         others = _server_processes(connection)
-        with Follower(url):
+        with Follower(url, 0):
             while any(s.behind or s.updated_at is None for s in status(connection)):
                 time.sleep(0.1)
             (server,) = _server_processes(connection) - others

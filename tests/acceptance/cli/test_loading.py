@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
@@ -93,3 +94,21 @@ def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
 @pytest.mark.parametrize("name", ["start", "validate"])
 def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
     assert not loaded_with(name) & NEVER_AT_ONCE
+
+
+def test_start_asks_nothing_about_processes_where_the_server_is_elsewhere() -> None:
+    assert "psutil" not in loaded_with("start")
+
+
+def test_nothing_is_collected_until_the_command_begins_and_then_everything_is() -> None:
+    enabled, frozen = gc.isenabled(), gc.get_freeze_count()
+    try:
+        main(["--version"], standalone_mode=False)
+        assert not gc.isenabled()
+        main.get_command(click.Context(main), "runs")
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > frozen
+    finally:
+        gc.unfreeze()
+        if enabled:
+            gc.enable()

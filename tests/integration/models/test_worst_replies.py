@@ -15,6 +15,7 @@ import pytest
 
 from failproof_es.body import MOST_OF_AN_ERROR
 from failproof_es.models.http import LONGEST_REPLY_BYTES
+from tests.machine import slowness
 from tests.worst_server import ENDLESS, KINDS, WorstServer
 
 ROOT = Path(__file__).parents[3]
@@ -36,12 +37,17 @@ def asked(kind: str, timeout_s: float) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.slow
 def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
-    """What comes after the time-out is counted in processor time: other tests run beside it."""
+    """What comes after the time-out is counted in processor time: other tests run beside it.
+
+    So is how late it is, as far as the machine is known to be slow.
+    """
     timeout_s = 3.0 if kind in ENDLESS else 30.0
+    slow = slowness()
     found = asked(kind, timeout_s)
     assert found["peak_mib"] < PEAK_MIB, found
     late_s = max(0.0, found["asking_s"] - timeout_s)
-    assert late_s + found["recording_cpu_s"] < LATE_S, found
+    in_time = late_s + found["recording_cpu_s"] < LATE_S
+    assert in_time or late_s / max(slow, slowness()) + found["recording_cpu_s"] < LATE_S, found
     if found["event"] == "ErrorRecorded":
         assert found["event_bytes"] < 20 * MOST_OF_AN_ERROR, found
         assert (found["kind"] == "timeout") == (kind in ENDLESS), found

@@ -95,11 +95,14 @@ def test_where_a_batch_ends_does_not_matter(
         assert rows(connection) == followed
 
 
-def test_rebuilt_equals_followed_live(store: Store, world: World) -> None:
-    with Follower(store.url):
+@pytest.mark.parametrize("begin_after_s", [0.0, 0.2, 60.0])
+def test_rebuilt_equals_followed_live(store: Store, world: World, begin_after_s: float) -> None:
+    with Follower(store.url, begin_after_s) as follower:
         for start in range(0, len(world.events), 13):
             record(store, world.events[start : start + 13])
+    assert follower.kept_up
     with store.connect() as connection:
+        assert {stands.behind for stands in status(connection)} == {0}
         live = rows(connection)
         assert all(live[relation.name] for p in PROJECTIONS for relation in p.relations)
         rebuild(connection)

@@ -67,7 +67,7 @@ def test_a_rebuild_killed_halfway_leaves_the_live_rows_and_the_next_one_succeeds
 
 
 def test_two_followers_at_once_write_every_row_once(store: Store, world: World) -> None:
-    with Follower(store.url) as one, Follower(store.url) as other:
+    with Follower(store.url, 0) as one, Follower(store.url, 0) as other:
         for start in range(0, len(world.events), 13):
             record(store, world.events[start : start + 13])
     assert one.kept_up and other.kept_up
