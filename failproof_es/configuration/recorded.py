@@ -97,7 +97,10 @@ class RecordedConfiguration:
 
 def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
     """The configuration of a run, each section read once: cheap enough to ask for at every use."""
-    return _read(orjson.dumps(started.configuration))
+    try:
+        return _read(orjson.dumps(started.configuration))
+    except TypeError:  # nested deeper than is written, in some section: maybe not in one asked for
+        return RecordedConfiguration(started.configuration)
 
 
 @lru_cache(maxsize=256)
@@ -113,7 +116,7 @@ def _lenient(kind: type[S], written: Any) -> S:
         found = error.errors(include_url=False)
         if any(each["type"] != _GONE and each["type"] not in _LIMITS for each in found):
             raise
-    kept = orjson.loads(orjson.dumps(written))
+    kept = _copied(written)
     for each in found:
         _without(kept, each["loc"])
     section = kind.model_validate(kept)
@@ -121,6 +124,15 @@ def _lenient(kind: type[S], written: Any) -> S:
         if each["type"] in _LIMITS:
             section = _with(section, each["loc"], each["input"])
     return section
+
+
+def _copied(written: Any) -> Any:
+    try:
+        return orjson.loads(orjson.dumps(written))
+    except TypeError:
+        raise ImpossibleHistory(
+            "the run's configuration is none: it is nested too deeply"
+        ) from None
 
 
 def _without(written: Any, place: tuple[int | str, ...]) -> None:

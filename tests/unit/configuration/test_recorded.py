@@ -103,6 +103,27 @@ def test_what_is_no_configuration_is_told_with_its_place(
     assert recorded.judging.rule == "majority", "a section that is not asked for is not in the way"
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [253, 254, 255, 256, 257, 1000])
+def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels: int) -> None:
+    """The log's reader takes what its writer does not."""
+    deep = nested(levels)
+    written = {"execution": {"repetitions": 2}, "judging": deep, "prompts": {"options": deep}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.execution.repetitions == 2
+    assert recorded.prompts.options == deep
+    try:
+        assert recorded.judging == Judging(attempts=1), "a key of another version says nothing"
+    except ImpossibleHistory as error:
+        assert levels > 250 and "nested too deeply" in str(error)
+
+
 def test_it_is_cheap_enough_to_be_asked_for_at_every_use() -> None:
     run = started(load_configuration(Path("quickstart")).resolved())
     begin = time.perf_counter()
