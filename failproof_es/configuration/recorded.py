@@ -103,6 +103,22 @@ def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
         return RecordedConfiguration(started.configuration)
 
 
+def repetitions_of(started: RunStarted) -> int:
+    """How often a run puts each of its cases to each of its models.
+
+    Raises `ImpossibleHistory` where that is more than it planned, or none at all: who reads the
+    run goes through its plan, and would not come to an end.
+    """
+    repetitions = recorded_configuration(started).execution.repetitions
+    of_each = started.planned_cases * len(started.models)
+    if repetitions < 1 or repetitions * of_each > started.planned_evaluations:
+        raise ImpossibleHistory(
+            f"the run's configuration is none: execution.repetitions: {repetitions} of each are "
+            f"not the {started.planned_evaluations} evaluations that the run planned"
+        )
+    return repetitions
+
+
 @lru_cache(maxsize=256)
 def _read(written: bytes) -> RecordedConfiguration:
     return RecordedConfiguration(orjson.loads(written))

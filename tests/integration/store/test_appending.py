@@ -208,6 +208,37 @@ def test_a_commit_whose_acknowledgement_was_lost_is_made_once(
         assert [row.event() for row in read_streams(connection, [stream])[stream]] == [event]
 
 
+def test_a_server_that_goes_away_while_it_is_decided_is_waited_for(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    stream = uuid4()
+    seen: list[int] = []
+    with HalfOpenProxy(postgres_server) as proxy, Store(proxy.url_of(store.url)) as behind:
+
+        def decide(connection: Connection) -> list[Draft]:
+            if not seen:
+                seen.append(-1)
+                proxy.cut(both_ends=True)
+            seen.append(stream_versions(connection, [stream]).get(stream, 0))
+            return [a_draft(stream, f"decided {len(seen)}")]
+
+        append(behind, decide)
+    assert seen == [-1, 0]
+    assert texts(store, stream) == ["decided 2"]
+
+
+def test_a_server_that_stays_away_while_it_is_decided_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> Connection:
+        raise psycopg.OperationalError("gone")
+
+    monkeypatch.setattr(Store, "outage", Outage(longest_s=0.2))
+    monkeypatch.setattr(Store, "connect", away)
+    with pytest.raises(LogUnavailable, match="gone"):
+        append_drafts(store, [a_draft(uuid4())])
+
+
 def test_a_server_that_stays_away_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from eventsourcing.persistence import OperationalError
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.schema import Judging
 from failproof_es.engine.judging import judging_of
 from failproof_es.events import RunStarted
@@ -71,6 +71,21 @@ def test_a_value_that_only_the_limits_of_today_refuse_stays_as_it_was() -> None:
     assert recorded.execution.retry_attempts == 2
     assert recorded.output.file is not None
     assert (recorded.output.file.path, recorded.output.file.checkpoint_every) == ("x", 2**63)
+
+
+@pytest.mark.parametrize(("repetitions", "planned"), [(1, 4), (2, 4), (2, 8)])
+def test_what_a_run_planned_says_how_often_it_asks(repetitions: int, planned: int) -> None:
+    run = started({"execution": {"repetitions": repetitions}})
+    run = run.model_copy(update={"models": run.models[:1], "planned_evaluations": planned})
+    assert (run.planned_cases, repetitions_of(run)) == (2, repetitions)
+
+
+@pytest.mark.parametrize("repetitions", [-5, 0, 3, 10**15, 2**63])
+def test_repetitions_beyond_the_plan_would_be_read_without_end(repetitions: int) -> None:
+    run = started({"execution": {"repetitions": repetitions}})
+    run = run.model_copy(update={"models": run.models[:1]})
+    with pytest.raises(ImpossibleHistory, match=r"execution\.repetitions: .* that the run planned"):
+        repetitions_of(run)
 
 
 def test_a_key_of_another_version_says_nothing() -> None:
