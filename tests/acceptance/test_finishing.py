@@ -18,7 +18,7 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import ending, recorded, start
-from failproof_es.engine.final_reading import FinalReading
+from failproof_es.engine.final_reading import FinalReading, read_finally
 from failproof_es.engine.run_stream import RunStream
 from failproof_es.engine.sealing import seal_of
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
@@ -167,7 +167,6 @@ def test_an_evaluation_that_is_planned_twice_hides_no_other_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The plan altered so that one case stands for another: as many streams as before."""
-    read_finally = ending.read_finally
 
     def altered(*arguments: Any, **more: Any) -> FinalReading:
         with store.connect() as connection:

@@ -22,6 +22,7 @@ from failproof_es.dialects import dialect_named
 from failproof_es.dialects.promptguard.template import embed, shipped
 from failproof_es.engine import collections
 from failproof_es.engine.collections import import_prompts
+from failproof_es.engine.planner import store_prompts
 from failproof_es.events import CasesPlanned, PromptStored, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import find
@@ -435,12 +436,10 @@ def test_of_two_imports_at_once_in_two_dialects_the_second_is_refused(
     class Other(type(dialect_named("promptguard"))):  # type: ignore[misc]
         name = "other"
 
-    stored = collections.store_prompts
-
     def then_a_rival(*arguments: Any) -> list[str]:
-        monkeypatch.setattr(collections, "store_prompts", stored)
+        monkeypatch.setattr(collections, "store_prompts", store_prompts)
         import_prompts(store, Other(), [tmp_path / "two.jsonl"], "c")
-        return stored(*arguments)
+        return store_prompts(*arguments)
 
     monkeypatch.setattr(collections, "store_prompts", then_a_rival)
     with pytest.raises(InvalidInput, match="collection 'c' is of the dialect 'other'"):

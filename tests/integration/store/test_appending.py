@@ -95,6 +95,19 @@ def test_what_was_decided_against_is_not_appended(store: Store) -> None:
     assert texts(store, stream) == ["rival"]
 
 
+def test_who_decides_reads_and_writes_nothing(store: Store) -> None:
+    """What it wrote would stay where its events are refused, and be written at every try."""
+    stream = uuid4()
+
+    def decide(connection: Connection) -> list[Draft]:
+        append_within(store, connection, [a_draft(stream, "while deciding")])
+        return [a_draft(stream)]
+
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        append(store, decide)
+    assert texts(store, stream) == []
+
+
 def test_a_stream_that_others_always_lengthen_is_given_up_with_both_versions(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
