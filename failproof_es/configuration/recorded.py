@@ -134,7 +134,8 @@ def _lenient(kind: type[S], written: Any) -> S:
             raise
     kept = _copied(written)
     for each in found:
-        _without(kept, each["loc"])
+        # A text may have to be there: one that fits stands in for it meanwhile.
+        _without(kept, each["loc"], "a" if each["type"].startswith("string_") else None)
     section = kind.model_validate(kept)
     for each in found:
         if each["type"] in _LIMITS:
@@ -151,11 +152,14 @@ def _copied(written: Any) -> Any:
         ) from None
 
 
-def _without(written: Any, place: tuple[int | str, ...]) -> None:
+def _without(written: Any, place: tuple[int | str, ...], instead: str | None) -> None:
     *above, last = place
     for name in above:
         written = written[name]
-    del written[last]
+    if instead is None:
+        del written[last]
+    else:
+        written[last] = instead
 
 
 def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:

@@ -239,7 +239,7 @@ def test_a_configuration_whose_plan_has_no_end_is_told_in_a_sentence(
             done = invoke(store.url, *command, cwd=tmp_path)
         assert done.exit_code == 1, done.output
         assert f"execution.repetitions: {repetitions} of each are not the 20" in done.stderr
-    for command in (("runs",), ("validate", "run.yaml")):
+    for other in (("runs",), ("validate", "run.yaml")):
         with within_seconds(60):
-            done = invoke(store.url, *command, cwd=tmp_path)
+            done = invoke(store.url, *other, cwd=tmp_path)
         assert done.exit_code == 0, done.output

@@ -88,6 +88,18 @@ def test_repetitions_beyond_the_plan_would_be_read_without_end(repetitions: int)
         repetitions_of(run)
 
 
+@pytest.mark.parametrize("name", ["", "odd name: \u2028!"])
+def test_a_name_that_only_the_rules_of_today_refuse_stays_as_it_was(name: str) -> None:
+    assert recorded_configuration(started({"test_run": {"name": name}})).test_run.name == name
+
+
+def test_lists_that_only_the_limits_of_today_refuse_stay_as_they_were() -> None:
+    written = {"gates": {"no_failures_at": []}, "prompts": {"filters": {"tags": [], "source": []}}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.gates.no_failures_at == []
+    assert (recorded.prompts.filters.tags, recorded.prompts.filters.source) == ([], [])
+
+
 def test_a_key_of_another_version_says_nothing() -> None:
     written = {"execution": {"repetitions": 3, "warp": 9}, "output": {"file": {"ink": "blue"}}}
     recorded = recorded_configuration(started(written))
