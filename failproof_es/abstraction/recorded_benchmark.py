@@ -10,7 +10,7 @@ from failproof_es.abstraction.dataset_loader import task_of
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.case import Case, prompt_id
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.recorded import (
@@ -123,7 +123,7 @@ class RecordedBenchmark:
     def result_id(self, key: EvaluationKey, task_id: str) -> int:
         """The place of an evaluation in the plan, from 1: its result's id within the run."""
         started = self.run.started
-        repetitions = recorded_configuration(started).execution.repetitions
+        repetitions = repetitions_of(started)
         return place_in_plan(started, key, self.tasks[task_id].place, repetitions)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.case import Case
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.engine.outcomes import told
@@ -96,7 +96,7 @@ def rows_of(
                 if first is None:
                     places = places or run.places_by_prompt()
                     before = places[recorded.key.prompt_id]
-                    repetitions = recorded_configuration(run.started).execution.repetitions
+                    repetitions = repetitions_of(run.started)
                     place = place_in_plan(run.started, recorded.key, before, repetitions)
                     row["result_id"] = place
                 else:

@@ -97,7 +97,26 @@ class RecordedConfiguration:
 
 def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
     """The configuration of a run, each section read once: cheap enough to ask for at every use."""
-    return _read(orjson.dumps(started.configuration))
+    try:
+        return _read(orjson.dumps(started.configuration))
+    except TypeError:  # nested deeper than is written, in some section: maybe not in one asked for
+        return RecordedConfiguration(started.configuration)
+
+
+def repetitions_of(started: RunStarted) -> int:
+    """How often a run puts each of its cases to each of its models.
+
+    Raises `ImpossibleHistory` where that is more than it planned, or none at all: who reads the
+    run goes through its plan, and would not come to an end.
+    """
+    repetitions = recorded_configuration(started).execution.repetitions
+    of_each = started.planned_cases * len(started.models)
+    if repetitions < 1 or repetitions * of_each > started.planned_evaluations:
+        raise ImpossibleHistory(
+            f"the run's configuration is none: execution.repetitions: {repetitions} of each are "
+            f"not the {started.planned_evaluations} evaluations that the run planned"
+        )
+    return repetitions
 
 
 @lru_cache(maxsize=256)
@@ -113,9 +132,10 @@ def _lenient(kind: type[S], written: Any) -> S:
         found = error.errors(include_url=False)
         if any(each["type"] != _GONE and each["type"] not in _LIMITS for each in found):
             raise
-    kept = orjson.loads(orjson.dumps(written))
+    kept = _copied(written)
     for each in found:
-        _without(kept, each["loc"])
+        # A text may have to be there: one that fits stands in for it meanwhile.
+        _without(kept, each["loc"], "a" if each["type"].startswith("string_") else None)
     section = kind.model_validate(kept)
     for each in found:
         if each["type"] in _LIMITS:
@@ -123,11 +143,23 @@ def _lenient(kind: type[S], written: Any) -> S:
     return section
 
 
-def _without(written: Any, place: tuple[int | str, ...]) -> None:
+def _copied(written: Any) -> Any:
+    try:
+        return orjson.loads(orjson.dumps(written))
+    except TypeError:
+        raise ImpossibleHistory(
+            "the run's configuration is none: it is nested too deeply"
+        ) from None
+
+
+def _without(written: Any, place: tuple[int | str, ...], instead: str | None) -> None:
     *above, last = place
     for name in above:
         written = written[name]
-    del written[last]
+    if instead is None:
+        del written[last]
+    else:
+        written[last] = instead
 
 
 def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:

@@ -26,6 +26,8 @@ SCORER_FAILED = "scorer_failed"
 BETWEEN = ":"
 """Stands between a scorer's name and that of one of several numbers."""
 _LONGEST_NAME = 100
+_LONGEST_REASON = 65_536
+"""So many characters of what a scorer raises are recorded, as of an error of a model."""
 
 
 class Scorer(Protocol):
@@ -77,12 +79,15 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
     Raises `InvalidInput` with all that are not installed, broken, named twice, or refuse
     their options.
     """
-    named = (configuration.get("grading") or {}).get("scorers") or ()
     found: list[Scorer] = []
     problems: list[Problem] = []
-    for number, each in enumerate(named):
+    for number, each in enumerate(_chosen(configuration)):
         field = f"grading.scorers[{number}]"
-        name, options = _written(each)
+        try:
+            name, options = _written(each, field)
+        except InvalidInput as error:
+            problems += error.problems
+            continue
         if any(name == other.name for other in found):
             remedy = "name each scorer once"
             problems.append(
@@ -106,8 +111,7 @@ def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
 
 def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
     """The names of a configuration's scorers, installed or not."""
-    named = (configuration.get("grading") or {}).get("scorers") or ()
-    return [_written(each)[0] for each in named]
+    return [_written(each, "grading.scorers")[0] for each in _chosen(configuration)]
 
 
 def scoring_waits(scorers: Sequence[Scorer]) -> bool:
@@ -149,8 +153,8 @@ def _with(
     classified = replace(classification, details=deepcopy(classification.details))
     try:
         numbers = _named(scorer.name, scorer.score(given, transcript, classified))
-    except Exception as error:  # whatever a foreign package's code may raise
-        return Failure(SCORER_FAILED, f"{said}: {type(error).__name__}: {error}")
+    except (Exception, SystemExit) as error:  # whatever a foreign package's code may raise
+        return Failure(SCORER_FAILED, f"{said}: {_raised(error)}")
     if taken := sorted(score.scores.keys() & numbers.keys()):
         return Failure(SCORER_FAILED, f"{said}: there is a score {', '.join(taken)} already")
     return replace(
@@ -158,6 +162,18 @@ def _with(
         scores={**score.scores, **numbers},
         graders={**score.graders, **dict.fromkeys(numbers, str(scorer.version))},
     )
+
+
+def _raised(error: BaseException) -> str:
+    """What was raised as an event can hold it: whole characters, not too many."""
+    kind = type(error).__name__
+    try:
+        said = f"{kind}: {error}"
+    except Exception:
+        said = f"{kind}: an error that does not say what it is"
+    if len(said) > _LONGEST_REASON:
+        said = f"{said[:_LONGEST_REASON]} [cut off: only so many characters are recorded]"
+    return said.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _named(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
@@ -184,11 +200,28 @@ def _number(value: Any) -> float:
     return number
 
 
-def _written(scorer: Any) -> tuple[str, Mapping[str, Any]]:
-    """Name and options of one entry of `grading.scorers`."""
-    if isinstance(scorer, str):
-        return scorer, {}
-    return scorer["name"], scorer.get("options") or {}
+def _chosen(configuration: Mapping[str, Any]) -> Sequence[Any]:
+    """The entries of `grading.scorers`, whoever wrote the configuration. Raises `InvalidInput`."""
+    grading = configuration.get("grading") or {}
+    chosen = grading.get("scorers") or () if isinstance(grading, Mapping) else None
+    if not isinstance(chosen, list | tuple):
+        raise _no_scorer("grading.scorers", "it is no list of scorers")
+    return chosen
+
+
+def _written(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
+    """Name and options of one entry of `grading.scorers`. Raises `InvalidInput`."""
+    name, options = scorer, None
+    if isinstance(scorer, Mapping):
+        name, options = scorer.get("name"), scorer.get("options")
+    options = {} if options is None else options
+    if not isinstance(name, str) or not isinstance(options, Mapping):
+        raise _no_scorer(field, "it is no scorer: a name, or a name with its options")
+    return name, options
+
+
+def _no_scorer(field: str, reason: str) -> InvalidInput:
+    return InvalidInput([Problem(reason, field=field, remedy="see docs/extending.md")])
 
 
 def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Scorer:

@@ -19,7 +19,7 @@ from failproof_es.engine.recorded import stored_case
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.run import chunked
-from failproof_es.store.appending import append_drafts
+from failproof_es.store.appending import append
 from failproof_es.store.reader import Connection, find, portions, read_streams
 from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
@@ -34,7 +34,13 @@ def import_prompts(
 
     Returns how many there were, and the warnings. Raises `InvalidInput` with every defect.
     """
-    _require_fitting(store, dialect, name)
+    if not isinstance(dialect, Reasking):
+        raise InvalidInput.because(
+            f"the dialect {dialect.name!r} has suites, not stored prompts",
+            remedy="name its files under prompts.path",
+        )
+    with store.connect() as connection:
+        _require_fitting(connection, dialect, name)
     before = [sha256_of(file) for file in files]
     warnings = check_files(dialect, files)
     imports: list[tuple[Path, str, list[str]]] = []
@@ -47,19 +53,18 @@ def import_prompts(
             )
         imports.append((file, sha256, digests))
     require_unchanged(files, before)
-    append_drafts(store, _imported(dialect, name, imports))
+
+    def fitting(connection: Connection) -> list[Draft]:
+        _require_fitting(connection, dialect, name)  # somebody may have imported meanwhile
+        return _imported(dialect, name, imports)
+
+    append(store, fitting)
     return sum(len(digests) for _, _, digests in imports), warnings
 
 
-def _require_fitting(store: Store, dialect: Dialect, name: str) -> None:
-    """A collection holds stored prompts, of one dialect. Raises `InvalidInput`."""
-    if not isinstance(dialect, Reasking):
-        raise InvalidInput.because(
-            f"the dialect {dialect.name!r} has suites, not stored prompts",
-            remedy="name its files under prompts.path",
-        )
-    with store.connect() as connection:
-        imports = _imports(connection, name)
+def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> None:
+    """A collection holds prompts of one dialect. Raises `InvalidInput`."""
+    imports = _imports(connection, name)
     if imports and imports[-1].dialect != dialect.name:
         raise InvalidInput.because(
             f"collection {name!r} is of the dialect {imports[-1].dialect!r}",

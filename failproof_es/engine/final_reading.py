@@ -36,6 +36,8 @@ class FinalReading:
     """Empty unless they were asked for."""
     validation: Validation
     streams: SealedStreams
+    known: int
+    """How many streams the evaluations that were planned and have begun are."""
     filed: int
     """How many streams of evaluations the database files under the run."""
 
@@ -46,7 +48,7 @@ class FinalReading:
 
     def validated(self, beside: Beside) -> dict[str, Any]:
         """The fields of `RunValidated`. To be called once."""
-        return self.validation.end(beside, self.filed, self.counts.spending)
+        return self.validation.end(beside, self.known, self.filed, self.counts.spending)
 
 
 def read_finally(
@@ -69,7 +71,8 @@ def read_finally(
                 kept.add(outcome)
     except UNREADABLE as error:
         validation.find_broken(error)
-    return FinalReading(run, counts, kept, validation, streams, streams.read_rest(connection))
+    known, filed = streams.read_rest(connection)
+    return FinalReading(run, counts, kept, validation, streams, known, filed)
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:

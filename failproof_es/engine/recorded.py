@@ -12,7 +12,7 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.case import Case
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.history import require
@@ -216,7 +216,7 @@ def planned_windows(
         manifest.originator_id,
         digests,
         models,
-        recorded_configuration(manifest).execution.repetitions,
+        repetitions_of(manifest),
     )
     while window := list(islice(planned, WINDOW)):
         yield window

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.case import prompt_id
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.outcomes import outcomes_of
@@ -127,7 +127,7 @@ class _Cases:
         new = [digest for digest in digests if digest not in self._read]
         for digest, case in zip(new, read_cases(self._connection, new), strict=True):
             self._read[digest] = question_of(case), case.family
-        repetitions = recorded_configuration(run.started).execution.repetitions
+        repetitions = repetitions_of(run.started)
         return [
             Planned(Asked(prompt_id(digest), n), question._replace(repetition=n), family)
             for digest in digests

@@ -69,24 +69,24 @@ class SealedStreams:
             for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
         }
 
-    def read_rest(self, connection: Connection) -> int:
+    def read_rest(self, connection: Connection) -> tuple[int, int]:
         """Hash every stream that is filed under the run and was not read, beside its own.
 
-        Returns how many are filed under it.
+        Returns how many were read until now, each counted once, and how many are filed under it.
         """
         run_id = self._run_id
         counted = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
         assert counted is not None
-        filed = int(counted[0])
-        if filed == len(self._streams):  # what was read and holds anything of the run is all of it
-            return filed
+        known, filed = len(self._streams), int(counted[0])
+        if filed == known:  # what was read and holds anything of the run is all of it
+            return known, filed
         read = set(self._streams.ids())
         under = connection.execute(query("streams_under_run"), (run_id, run_id))
         rest = iter(sorted({stream.bytes for (stream,) in under} - read))
         while chosen := [UUID(bytes=each) for each in islice(rest, _STREAMS_AT_ONCE)]:
             for stream_id, leaves in self._hashed(connection, chosen).items():
                 self._add(stream_id, leaves)
-        return filed
+        return known, filed
 
     def seal(self, connection: Connection) -> Seal:
         """The seal over what was read, and over the run's own stream as it stands now.

@@ -153,11 +153,14 @@ class Validation:
         impossible = isinstance(error, ImpossibleHistory)
         self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
 
-    def end(self, beside: Beside, streams: int, spending: Mapping[str, Spent]) -> dict[str, Any]:
+    def end(
+        self, beside: Beside, known: int, filed: int, spending: Mapping[str, Spent]
+    ) -> dict[str, Any]:
         """The fields of `RunValidated`, held to what the run said of itself.
 
-        `streams` is how many evaluations the database files under the run, `spending` what its
-        answers took, by the key of the model or judge. To be called once.
+        `known` is how many streams were looked at that hold anything of the run, `filed` how many
+        evaluations the database files under it, `spending` what its answers took, by the key of
+        the model or judge. To be called once.
         """
         if beside.of_run is not None:
             self.find_broken(beside.of_run)
@@ -171,10 +174,16 @@ class Validation:
                 f"the run says {counts.scored} scored and {counts.abandoned} abandoned; "
                 f"its events say {self._scored} and {abandoned}",
             )
-        if streams != self._streams:
+        if filed != self._streams:
             self._find(
                 "streams_differ",
-                f"filed under this run: {counted(streams, 'evaluation')}; planned: {self._streams}",
+                f"filed under this run: {counted(filed, 'evaluation')}; planned: {self._streams}",
+            )
+        elif known != self._streams:
+            self._find(
+                "streams_differ",
+                f"{counted(self._streams, 'evaluation')} planned; no more than {known} are "
+                "different: others stand twice in the plan",
             )
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"

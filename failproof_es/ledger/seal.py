@@ -87,15 +87,14 @@ class WholeStreams:
     def __init__(self) -> None:
         self._parts = [bytearray() for _ in range(256)]
         """By the first byte of the id: so few are sorted at a time."""
-        self._streams = 0
 
     def __len__(self) -> int:
-        return self._streams
+        """How many they are. Sorts them."""
+        return sum(1 for _ in self._sorted())
 
     def add(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> None:
         """A stream: the leaf hashes of all its events, in order."""
         self._parts[stream_id[0]] += _record(stream_id, leaf_hashes)
-        self._streams += 1
 
     def ids(self) -> Iterator[bytes]:
         """The ids of the streams, in their order."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.case import Case, prompt_id
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.engine.recorded import (
     WINDOW,
     RecordedEvaluation,
@@ -89,7 +89,7 @@ class RecordedRun:
     def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
         """The plan from a place on: each place, from 1, and which evaluation stands there."""
         models = [model.key for model in self.started.models]
-        repetitions = recorded_configuration(self.started).execution.repetitions
+        repetitions = repetitions_of(self.started)
         of_a_case = len(models) * repetitions
         cases_before = after // of_a_case
         place = cases_before * of_a_case

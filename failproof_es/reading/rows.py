@@ -19,7 +19,7 @@ from uuid import UUID
 
 from psycopg.pq import TransactionStatus
 
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.costs import Spent, Tokens
 from failproof_es.engine.recorded import read_chunk, with_prices
 from failproof_es.engine.reviews import standing
@@ -139,7 +139,7 @@ class RowFeeder:
                 run_id,
                 read_chunk(self.connection, run_id, chunk),
                 [model.key for model in run.started.models],
-                recorded_configuration(run.started).execution.repetitions,
+                repetitions_of(run.started),
             )
             if (key.prompt_id, key.model_key, key.repetition) in found
         )

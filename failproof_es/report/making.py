@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
@@ -118,7 +118,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
         suites=tuple((suite.path, suite.sha256, suite.cases) for suite in started.suites),
         skipped=tuple(_skipped(connection, started.originator_id)),
         seeds=tuple(sorted(started.seeds.items())),
-        repetitions=recorded_configuration(started).execution.repetitions,
+        repetitions=repetitions_of(started),
         gates_set=any(limit is not None for limit in _limits(started)),
         positions=(first, last),
         events=count,

@@ -36,14 +36,16 @@ def append(store: Store, decide: Decide) -> list[Event]:
     """Append what `decide` says, all of it or nothing; return the events as they are recorded.
 
     `decide` reads what it needs from the connection it is given, and is asked again when a stream
-    grew meanwhile: what it read and where its events go are of one state of the log. No draft: no
-    append. A commit whose acknowledgement was lost is recognised as one's own by its bytes.
+    grew or the server went away meanwhile: what it read and where its events go are of one state
+    of the log. No draft: no append. A commit whose acknowledgement was lost is recognised as one's
+    own by its bytes.
 
     Raises `StreamConflict` after `MOST_TRIES` conflicts in a row, `ReadOnlyLog` where this user or
     this database only reads, `LogUnavailable` where the server stays away.
     """
     for tries in range(MOST_TRIES):
-        events = _decided(store, decide)
+        deciding = partial(_decided, store, decide)
+        events = store.outage.wait_out(deciding, (psycopg.OperationalError,))
         if not events:
             return []
         try:

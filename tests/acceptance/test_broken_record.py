@@ -24,7 +24,9 @@ from failproof_es.events import (
 from failproof_es.store.mapper import encode
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
+from tests.acceptance.attacks.deadline import within_seconds
 from tests.acceptance.commands import invoke
+from tests.acceptance.test_finishing import alter
 from tests.acceptance.test_gates import CASES, configured, model, start
 
 
@@ -217,3 +219,28 @@ def test_a_gate_that_nobody_could_have_judged_is_found_and_told(
     for command in ("show", "results", "resume", "report"):
         done = invoke(store.url, command, 1, cwd=tmp_path)
         assert done.exit_code == 1 and "gate g" in done.stderr, (command, done.output)
+
+
+@pytest.mark.parametrize("repetitions", [0, 10**15])
+def test_a_configuration_whose_plan_has_no_end_is_told_in_a_sentence(
+    store: Store,
+    run_id: UUID,
+    tmp_path: Path,
+    administrator: psycopg.Connection[object],
+    repetitions: int,
+) -> None:
+    """Whoever reads the run goes through its plan: each command ends, and that of others too."""
+    with store.connect() as connection:
+        [row] = find(connection, run_id=run_id, topics=[RunStarted.__name__])
+    written = row.payload()["configuration"]
+    execution = {**written["execution"], "repetitions": repetitions}
+    alter(administrator, row, configuration={**written, "execution": execution})
+    for command in (("replay", "1"), ("diff", "1", "1")):
+        with within_seconds(60):
+            done = invoke(store.url, *command, cwd=tmp_path)
+        assert done.exit_code == 1, done.output
+        assert f"execution.repetitions: {repetitions} of each are not the 20" in done.stderr
+    for other in (("runs",), ("validate", "run.yaml")):
+        with within_seconds(60):
+            done = invoke(store.url, *other, cwd=tmp_path)
+        assert done.exit_code == 0, done.output

@@ -17,10 +17,11 @@ import psycopg
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import start
+from failproof_es.engine import ending, recorded, start
+from failproof_es.engine.final_reading import FinalReading, read_finally
 from failproof_es.engine.run_stream import RunStream
 from failproof_es.engine.sealing import seal_of
-from failproof_es.events import Event, RunValidated, Scored
+from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store import leaf_rows, reader
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
@@ -159,10 +160,45 @@ def test_what_is_altered_after_it_was_read_is_not_what_was_sealed(
     assert verified.exit_code == 1 and "seal" in verified.output, verified.output
 
 
+def test_an_evaluation_that_is_planned_twice_hides_no_other_one(
+    store: Store,
+    tmp_path: Path,
+    administrator: psycopg.Connection[object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan altered so that one case stands for another: as many streams as before."""
+
+    def altered(*arguments: Any, **more: Any) -> FinalReading:
+        with store.connect() as connection:
+            [row] = find(connection, topics=[CasesPlanned.__name__])
+        *planned, _ = row.payload()["digests"]
+        alter(administrator, row, digests=[*planned, planned[0]])
+        return read_finally(*arguments, **more)
+
+    configured(tmp_path, model("m", [1, 12]))
+    with monkeypatch.context() as patched:
+        patched.setattr(recorded, "WINDOW", 7)  # far from each other in the plan
+        patched.setattr(ending, "read_finally", altered)
+        drive(store, tmp_path)
+    said = last_words(store, 1)
+    found = [each for each in said["RunValidated"]["findings"] if each["integrity"]]
+    assert "streams_differ" in {each["kind"] for each in found}
+    assert "20 evaluations planned; no more than 19 are different" in str(found)
+    with store.connect() as connection:
+        rows = list(find(connection, run_id=resolve_run(connection, "1")))
+    assert said["RunSealed"]["streams"] == CASES + 1, "what the plan left out is sealed with it"
+    assert said["RunSealed"]["events"] == len(rows) - 1
+
+
 def alter_a_score(store: Store, administrator: psycopg.Connection[object]) -> None:
     with store.connect() as connection:
         row = next(iter(find(connection, topics=[Scored.__name__])))
-    state = orjson.dumps({**row.payload(), "reason": "said otherwise"})
+    alter(administrator, row, reason="said otherwise")
+
+
+def alter(administrator: psycopg.Connection[object], row: RecordedEvent, **changed: Any) -> None:
+    """Change what an event says, with a writer's hash that fits."""
+    state = orjson.dumps({**row.payload(), **changed})
     leaf = leaf_hash(row.stream_id.bytes, row.version, row.topic.encode(), state)
     administrator.execute("SET event_triggers = off")
     administrator.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")

@@ -18,8 +18,13 @@ from click.testing import Result
 from jsonschema import Draft7Validator
 
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.dialects import dialect_named
 from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.engine import collections
+from failproof_es.engine.collections import import_prompts
+from failproof_es.engine.planner import store_prompts
 from failproof_es.events import CasesPlanned, PromptStored, RunStarted
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke
@@ -419,6 +424,28 @@ def test_what_is_not_in_the_database_is_said_with_what_is(
     assert f"run.yaml:1: {words}" in done.stderr
     if "collection" in prompts:
         assert "did you mean 'calibration'?" in done.stderr
+
+
+def test_of_two_imports_at_once_in_two_dialects_the_second_is_refused(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection is of one dialect, whoever read it last before it was written to."""
+    (tmp_path / "one.jsonl").write_bytes(orjson.dumps(prompt(1)))
+    (tmp_path / "two.jsonl").write_bytes(orjson.dumps(prompt(2)))
+
+    class Other(type(dialect_named("promptguard"))):  # type: ignore[misc]
+        name = "other"
+
+    def then_a_rival(*arguments: Any) -> list[str]:
+        monkeypatch.setattr(collections, "store_prompts", store_prompts)
+        import_prompts(store, Other(), [tmp_path / "two.jsonl"], "c")
+        return store_prompts(*arguments)
+
+    monkeypatch.setattr(collections, "store_prompts", then_a_rival)
+    with pytest.raises(InvalidInput, match="collection 'c' is of the dialect 'other'"):
+        import_prompts(store, dialect_named("promptguard"), [tmp_path / "one.jsonl"], "c")
+    with store.connect() as connection:
+        assert collections.collection_names(connection) == {"c": ("other", 1)}
 
 
 def test_an_import_with_a_defect_imports_nothing(store: Store, tmp_path: Path) -> None:

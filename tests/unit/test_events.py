@@ -76,6 +76,34 @@ def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.Monkey
     )
 
 
+@pytest.mark.parametrize(
+    ("scores", "passed"),
+    [
+        ({"accuracy": 1.0}, True),
+        ({"accuracy": 1}, True),
+        ({"accuracy": 0.9999999999999999}, False),
+        ({"accuracy": 0.5}, False),
+        ({"accuracy": 0}, False),
+        ({"words": 3.0}, None),
+        ({}, None),
+    ],
+)
+def test_a_score_without_a_verdict_of_its_own_was_a_pass_by_its_accuracy(
+    scores: dict[str, float], passed: bool | None
+) -> None:
+    old = {**orjson.loads(golden_file("Scored", 1).read_bytes()), "scores": scores}
+    event = mapper.decode("Scored", orjson.dumps(old), STREAM, 3)
+    assert isinstance(event, Scored)
+    assert (event.passed, event.graders, event.scores) == (passed, {}, scores)
+
+
+@pytest.mark.parametrize("scores", [None, 3, "1", [], {"accuracy": "1"}, {"accuracy": [1]}])
+def test_a_score_of_the_first_version_that_is_none_is_unreadable(scores: object) -> None:
+    old = {**orjson.loads(golden_file("Scored", 1).read_bytes()), "scores": scores}
+    with pytest.raises(UnreadableState, match=str(STREAM)):
+        mapper.decode("Scored", orjson.dumps(old), STREAM, 3)
+
+
 def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:
     other = CASE.model_copy(update={"document": {**CASE.document, "unknown": [2]}})
     assert other.digest() != CASE.digest()

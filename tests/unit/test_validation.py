@@ -96,6 +96,7 @@ def checked(
     scored: int = 1,
     abandoned: int = 0,
     streams: int = 1,
+    known: int = 1,
 ) -> dict[str, Any]:
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
     validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
@@ -103,7 +104,7 @@ def checked(
     validation.look_at(recorded)
     counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
     outcome = told(Run(prices=PRICES), recorded)
-    return validation.end(Beside(counts), streams, outcome.spending)
+    return validation.end(Beside(counts), known, streams, outcome.spending)
 
 
 def altered(at: int, **changes: Any) -> list[EvaluationEvent]:
@@ -148,6 +149,7 @@ SPOILED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "the evaluation has no end": ("unaccounted", lambda: checked(history()[:3], scored=0)),
     "the run counts otherwise": ("counts_differ", lambda: checked(history(), scored=0)),
     "a stream is nobody's": ("streams_differ", lambda: checked(history(), streams=2)),
+    "one stands twice": ("streams_differ", lambda: checked(history(), known=0)),
 }  # fmt: skip
 
 
@@ -221,7 +223,7 @@ def test_what_is_of_a_provider_that_is_not_installed_is_said_to_be_unread() -> N
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
     validation.look_at(RecordedEvaluation(key, CASE, history()))
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
-    found = validation.end(Beside(counts), 1, {})
+    found = validation.end(Beside(counts), 1, 1, {})
     assert found["passed"]
     [finding] = found["findings"]
     assert (finding.kind, finding.integrity) == ("not_read_again", False)
@@ -264,5 +266,5 @@ def test_of_many_findings_of_a_kind_a_hundred_are_named_and_the_rest_counted() -
         key = EvaluationKey(uuid4(), prompt_id(CASE.digest()), "m")
         validation.look_at(RecordedEvaluation(key, CASE, []))
     counts = Counts(planned=150, finished=0, scored=0, abandoned=0)
-    found = validation.end(Beside(counts), 0, {})
+    found = validation.end(Beside(counts), 0, 0, {})
     assert len(found["findings"]) == 100 and found["more"] == {"unaccounted": 50}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from failproof_es.case import Case
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.counting import counted
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
@@ -169,7 +169,7 @@ def summaries(
     started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
 ) -> Iterator[dict[str, Any]]:
     """One document for each model of the run, in configuration order."""
-    repetitions = recorded_configuration(started).execution.repetitions
+    repetitions = repetitions_of(started)
     by_model = {model.key: Summary(repetitions) for model in started.models}
     for case, evaluation in evaluations:
         if evaluation.model_key is not None:

@@ -95,6 +95,19 @@ def test_what_was_decided_against_is_not_appended(store: Store) -> None:
     assert texts(store, stream) == ["rival"]
 
 
+def test_who_decides_reads_and_writes_nothing(store: Store) -> None:
+    """What it wrote would stay where its events are refused, and be written at every try."""
+    stream = uuid4()
+
+    def decide(connection: Connection) -> list[Draft]:
+        append_within(store, connection, [a_draft(stream, "while deciding")])
+        return [a_draft(stream)]
+
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        append(store, decide)
+    assert texts(store, stream) == []
+
+
 def test_a_stream_that_others_always_lengthen_is_given_up_with_both_versions(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +219,37 @@ def test_a_commit_whose_acknowledgement_was_lost_is_made_once(
     assert next(cut, None) is None, "the connection was cut"
     with store.connect() as connection:
         assert [row.event() for row in read_streams(connection, [stream])[stream]] == [event]
+
+
+def test_a_server_that_goes_away_while_it_is_decided_is_waited_for(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    stream = uuid4()
+    seen: list[int] = []
+    with HalfOpenProxy(postgres_server) as proxy, Store(proxy.url_of(store.url)) as behind:
+
+        def decide(connection: Connection) -> list[Draft]:
+            if not seen:
+                seen.append(-1)
+                proxy.cut(both_ends=True)
+            seen.append(stream_versions(connection, [stream]).get(stream, 0))
+            return [a_draft(stream, f"decided {len(seen)}")]
+
+        append(behind, decide)
+    assert seen == [-1, 0]
+    assert texts(store, stream) == ["decided 2"]
+
+
+def test_a_server_that_stays_away_while_it_is_decided_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: Any, **__: Any) -> Connection:
+        raise psycopg.OperationalError("gone")
+
+    monkeypatch.setattr(Store, "outage", Outage(longest_s=0.2))
+    monkeypatch.setattr(Store, "connect", away)
+    with pytest.raises(LogUnavailable, match="gone"):
+        append_drafts(store, [a_draft(uuid4())])
 
 
 def test_a_server_that_stays_away_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,11 +145,16 @@ class Told:
             Classified, primary=draw(texts), details=details, classifier="c",
             classifier_version="1",
         )  # fmt: skip
-        failed = any(isinstance(each, ErrorRecorded) for each in self.history[-2:-1])
-        if not failed and draw(st.booleans()):
-            self._add(Scored, scores={}, reason="r", scorer="s", scorer_version="1")
+        before = self.history[-2]
+        failed = before.kind if isinstance(before, ErrorRecorded) else None
+        if failed is None and draw(st.booleans()):
+            self._add(
+                Scored, scores={}, passed=draw(st.none() | st.booleans()), reason="r", scorer="s",
+                scorer_version="1",
+            )  # fmt: skip
         elif draw(st.booleans()):
-            self._add(EvaluationAbandoned, kind=draw(texts), reason=draw(texts))
+            kind = draw(texts) if failed is None else failed
+            self._add(EvaluationAbandoned, kind=kind, reason=draw(texts))
 
     def _add(self, kind: type[EvaluationEvent], /, **fields: Any) -> None:
         self.history.append(

@@ -47,7 +47,7 @@ def append(store: Store, first: int, last: int) -> None:
     """Append events first to last (exclusive), among them appends that fail and leave gaps."""
     for start in range(first, last, 100):
         store.log.events.put([scored(n) for n in range(start, min(start + 100, last))])
-        with pytest.raises(Exception, match="was made to follow version"):
+        with pytest.raises(Exception, match="is at version"):
             store.log.events.put([scored(start)])
 
 

@@ -25,7 +25,7 @@ def append(store: Store, first: int, last: int) -> None:
     for start in range(first, last, 100):
         numbers = range(start, min(start + 100, last))
         store.log.events.put([scored(number) for number in numbers])
-        with pytest.raises(Exception, match="was made to follow version"):
+        with pytest.raises(Exception, match="is at version"):
             store.log.events.put([scored(start)])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.schema import Judging
 from failproof_es.engine.judging import judging_of
 from failproof_es.events import RunStarted
@@ -73,6 +73,33 @@ def test_a_value_that_only_the_limits_of_today_refuse_stays_as_it_was() -> None:
     assert (recorded.output.file.path, recorded.output.file.checkpoint_every) == ("x", 2**63)
 
 
+@pytest.mark.parametrize(("repetitions", "planned"), [(1, 4), (2, 4), (2, 8)])
+def test_what_a_run_planned_says_how_often_it_asks(repetitions: int, planned: int) -> None:
+    run = started({"execution": {"repetitions": repetitions}})
+    run = run.model_copy(update={"models": run.models[:1], "planned_evaluations": planned})
+    assert (run.planned_cases, repetitions_of(run)) == (2, repetitions)
+
+
+@pytest.mark.parametrize("repetitions", [-5, 0, 3, 10**15, 2**63])
+def test_repetitions_beyond_the_plan_would_be_read_without_end(repetitions: int) -> None:
+    run = started({"execution": {"repetitions": repetitions}})
+    run = run.model_copy(update={"models": run.models[:1]})
+    with pytest.raises(ImpossibleHistory, match=r"execution\.repetitions: .* that the run planned"):
+        repetitions_of(run)
+
+
+@pytest.mark.parametrize("name", ["", "odd name: \u2028!"])
+def test_a_name_that_only_the_rules_of_today_refuse_stays_as_it_was(name: str) -> None:
+    assert recorded_configuration(started({"test_run": {"name": name}})).test_run.name == name
+
+
+def test_lists_that_only_the_limits_of_today_refuse_stay_as_they_were() -> None:
+    written = {"gates": {"no_failures_at": []}, "prompts": {"filters": {"tags": [], "source": []}}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.gates.no_failures_at == []
+    assert (recorded.prompts.filters.tags, recorded.prompts.filters.source) == ([], [])
+
+
 def test_a_key_of_another_version_says_nothing() -> None:
     written = {"execution": {"repetitions": 3, "warp": 9}, "output": {"file": {"ink": "blue"}}}
     recorded = recorded_configuration(started(written))
@@ -101,6 +128,27 @@ def test_what_is_no_configuration_is_told_with_its_place(
     with pytest.raises(ImpossibleHistory, match=place):
         _ = recorded.execution
     assert recorded.judging.rule == "majority", "a section that is not asked for is not in the way"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("levels", [253, 254, 255, 256, 257, 1000])
+def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels: int) -> None:
+    """The log's reader takes what its writer does not."""
+    deep = nested(levels)
+    written = {"execution": {"repetitions": 2}, "judging": deep, "prompts": {"options": deep}}
+    recorded = recorded_configuration(started(written))
+    assert recorded.execution.repetitions == 2
+    assert recorded.prompts.options == deep
+    try:
+        assert recorded.judging == Judging(attempts=1), "a key of another version says nothing"
+    except ImpossibleHistory as error:
+        assert levels > 250 and "nested too deeply" in str(error)
 
 
 def test_it_is_cheap_enough_to_be_asked_for_at_every_use() -> None:

@@ -39,7 +39,7 @@ class Giving:
         self.gives, self.name = gives, name
 
     def score(self, case: Case, transcript: Transcript, classification: Classification) -> Any:
-        if isinstance(self.gives, Exception):
+        if isinstance(self.gives, BaseException):
             raise self.gives
         return self.gives
 
@@ -79,6 +79,30 @@ def test_what_is_no_score_ends_the_evaluation_by_a_kind_of_its_own(gives: Any, s
     ended = graded(Giving(gives))
     assert isinstance(ended, Failure)
     assert ended.kind == SCORER_FAILED and said in ended.message
+
+
+class Mute(Exception):
+    """Does not even say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (Mute(), "giving 7: Mute: an error that does not say what it is"),
+        (ValueError("half \ud800, \x00"), "giving 7: ValueError: half \\ud800, \x00"),
+        (SystemExit(3), "giving 7: SystemExit: 3"),
+        (ValueError("x" * 10_000_000), "[cut off: only so many characters are recorded]"),
+    ],
+    ids=["mute", "surrogate", "exit", "long"],
+)  # fmt: skip
+def test_whatever_a_scorer_raises_can_be_recorded(raised: BaseException, said: str) -> None:
+    ended = graded(Giving(raised))
+    assert isinstance(ended, Failure) and ended.kind == SCORER_FAILED
+    assert said in ended.message
+    assert len(ended.message.encode("utf-8")) < 70_000
 
 
 def test_no_number_replaces_another() -> None:
@@ -159,3 +183,34 @@ def test_everything_that_is_wrong_with_the_scorers_is_said_at_its_place() -> Non
 def test_a_scorer_whose_name_could_be_another_ones_number_is_refused() -> None:
     with pytest.raises(InvalidInput, match="has a name that holds ':'"):
         SCORERS.load("odd:name")
+
+
+@pytest.mark.parametrize(
+    ("grading", "field"),
+    [
+        (3, "grading.scorers"),
+        ([], None),
+        (["words"], "grading.scorers"),
+        ({"scorers": "words"}, "grading.scorers"),
+        ({"scorers": {"name": "words"}}, "grading.scorers"),
+        ({"scorers": 1.5}, "grading.scorers"),
+        ({"scorers": [None]}, "grading.scorers[0]"),
+        ({"scorers": [{"name": ["words"]}]}, "grading.scorers[0]"),
+        ({"scorers": [{"options": {}}]}, "grading.scorers[0]"),
+        ({"scorers": [{"name": "words", "options": 3}]}, "grading.scorers[0]"),
+        ({"scorers": [{"name": "words", "options": []}]}, "grading.scorers[0]"),
+    ],
+    ids=repr,
+)
+def test_scorers_on_record_that_no_engine_wrote_are_told_with_their_place(
+    grading: Any, field: str | None
+) -> None:
+    """A recorded configuration comes from whoever hands out the log or the evidence."""
+    for read in (scorers_of, packages_of_scorers):
+        if field is None:
+            assert not read({"grading": grading})
+            continue
+        with pytest.raises(InvalidInput) as raised:
+            read({"grading": grading})
+        said = [problem.field for problem in raised.value.problems]
+        assert said == [field] or read is packages_of_scorers

@@ -58,3 +58,4 @@ def test_a_stream_that_is_added_twice_counts_once() -> None:
     for streams in (once, twice, twice):
         streams.add(b"s" * 16, [bytes(32)])
     assert once.seal(bytes(16), []) == twice.seal(bytes(16), [])
+    assert len(once) == len(twice) == 1
