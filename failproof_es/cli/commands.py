@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "runs": Listed(
         "failproof_es.cli.runs:runs",
-        "List the runs, newest first.",
+        "List the runs, newest first: all of them, or with --limit so many.",
     ),
     "show": Listed(
         "failproof_es.cli.show:show",

@@ -329,6 +329,7 @@ def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
         "WHERE originator_id = %s AND topic = 'Scored'",
         (source,),
     )
+    assert invoke(store.url, "projections", "rebuild", cwd=folder).exit_code == 0
     done = invoke(store.url, "results", 2, cwd=folder)
     assert done.exit_code == 1
     assert f"what it carries over is not what stream {source} holds" in done.stderr

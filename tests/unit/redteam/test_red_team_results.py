@@ -55,7 +55,9 @@ def judged() -> History:
 
 def scored(**scores: float) -> Evaluation:
     history = judged().scored()
-    last = history.events[-1].model_copy(update={"scores": scores, "reason": "because"})
+    last = history.events[-1].model_copy(
+        update={"scores": scores, "passed": scores["accuracy"] == 1, "reason": "because"}
+    )
     return fold([*history.events[:-1], last])
 
 
