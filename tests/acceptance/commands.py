@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,13 @@ def run(
     database_url: str, *arguments: str, cwd: Path | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, in a process of its own."""
-    variables = environment(database_url, **more)
+    return completed(arguments, environment(database_url, **more), cwd)
+
+
+def completed(
+    arguments: Sequence[str], variables: Mapping[str, str], cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same with an environment of its own."""
     if usable(variables):
         return _WARM.run(arguments, variables, cwd, timeout_s=180)
     return subprocess.run(

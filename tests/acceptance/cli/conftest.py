@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.commands import completed
+
 Program = Callable[..., "subprocess.CompletedProcess[str]"]
 
 HOSTILE = "\x1b[2Jpwned\u202e\u200b\x9b31m"
@@ -90,9 +92,8 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def environment(database_url: str, tmp_path: Path) -> dict[str, str]:
     """The environment of the program: the test's database, nothing that colours."""
-    dropped = ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "PYTHONWARNINGS")
     return {
-        **{name: value for name, value in os.environ.items() if name not in dropped},
+        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         "FAILPROOF_ES_DATABASE_URL": database_url,
         "FAILPROOF_ES_HOME": str(tmp_path / "home"),
     }
@@ -103,15 +104,7 @@ def program(environment: dict[str, str], tmp_path: Path) -> Program:
     """Run `failproof-es` with these arguments and return how it ended."""
 
     def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(*arguments),
-            cwd=tmp_path,
-            env=environment | extra,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return completed([str(each) for each in arguments], environment | extra, cwd=tmp_path)
 
     return run
 

@@ -15,11 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
+from failproof_es.store.store import Store
 from tests.acceptance.cli.conftest import HOSTILE, ModelServer, Program, command
 
 CASES = [("greet-1", "say ok", "ok"), ("greet-2", "say no", "no"), ("sum-1", "1+1", "2")]
 Write = Callable[..., Path]
+
+
+@pytest.fixture
+def database_url(store: Store) -> str:
+    """A database that has the schema already."""
+    return store.url
 
 
 def last_line(text: str) -> dict[str, Any]:
