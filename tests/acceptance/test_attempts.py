@@ -101,6 +101,7 @@ AGAIN: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", AGAIN.values(), ids=AGAIN)
 def test_whoever_asks_the_same_again_begins_the_second_attempt(
     change: Callable[[Path], dict[str, Any]], start: Run, folder: Path
@@ -322,6 +323,7 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
         assert "gates not met" in verdict
 
 
+@pytest.mark.slow
 def test_two_runs_that_begin_at_once_are_two_attempts(
     start: Run, folder: Path, database_url: str
 ) -> None:

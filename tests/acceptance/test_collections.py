@@ -148,6 +148,7 @@ def test_prompts_come_out_to_the_letter_and_configurations_as_snapshots(
     assert models == [("target", "priced"), ("target", "unpriced")]
 
 
+@pytest.mark.slow
 def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
     store: Store, folder: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_the_query_that_the_documentation_shows_gives_rows(store: Store, folder:
     assert {row[3] for row in rows} == {"empty", "error", "parse_error", "refusal"}
 
 
+@pytest.mark.slow
 def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folder: Path) -> None:
     start(store, folder)
     with store.connect() as connection:
@@ -201,6 +203,7 @@ def test_a_branched_run_says_what_was_said_where_it_happened(store: Store, folde
     assert not records
 
 
+@pytest.mark.slow
 def test_all_files_of_an_export_are_of_one_moment(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

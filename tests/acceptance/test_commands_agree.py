@@ -105,6 +105,7 @@ def test_the_live_display_ends_with_the_numbers_of_the_summary(
     assert (done.stdout.splitlines()[-1].count('"abandoned":4'), facts["retries"]) == (1, 5)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_and_resumed_says_live_what_its_summary_says(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -105,6 +105,7 @@ def configured(folder: Path, base_url: str, dialect: str) -> None:
     write_configuration(folder, base_url, prompts={"path": name, "dialect": dialect})
 
 
+@pytest.mark.slow
 def test_the_base_install_runs_cases(store: Store, mock_url: str, tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
@@ -124,6 +125,7 @@ def test_the_base_install_runs_cases(store: Store, mock_url: str, tmp_path: Path
         assert done.returncode == 0, (arguments, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
@@ -146,6 +148,7 @@ def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -
     assert invoke(store.url, "start", "run.yaml", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "extra"), [("command", "commands"), ("redteam", "redteam")])
 def test_a_dialect_names_its_extra(
     dialect: str, extra: str, store: Store, mock_url: str, tmp_path: Path

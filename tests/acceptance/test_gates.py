@@ -76,6 +76,7 @@ def model(name: str, forgot: Sequence[int] = (), **more: Any) -> dict[str, Any]:
     return {"provider": "python", "class": place, "model": name, "parameters": parameters}
 
 
+@pytest.mark.slow
 def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     store: Store, tmp_path: Path
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     assert (unknown["measured"], unknown["met"]) == (None, False)
 
 
+@pytest.mark.slow
 def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
     store: Store, tmp_path: Path
 ) -> None:

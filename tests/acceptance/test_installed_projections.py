@@ -108,6 +108,7 @@ def test_it_is_followed_by_a_run_shown_rebuilt_and_readable(
         assert [tuple(row) for row in rows] == [("pass", 20)]
 
 
+@pytest.mark.slow
 def test_one_that_breaks_holds_up_none_of_ours(
     store: Store, tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ def test_one_that_breaks_holds_up_none_of_ours(
     assert len(found) == 4 and {row["behind"] for row in found.values()} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "why"), [("sick", "UndefinedColumn"), ("halfway", "CheckViolation")]
 )
@@ -173,6 +175,7 @@ def test_one_whose_tables_are_named_like_ours_is_refused(
     assert "their-projections 1.0 has relations that are named like ours: runs" in shown.output
 
 
+@pytest.mark.slow
 def test_a_table_of_nobody_is_still_a_difference(
     store: Store, tmp_path: Path, administrator: psycopg.Connection[Any]
 ) -> None:

@@ -216,6 +216,7 @@ def test_every_place_says_the_same_of_what_passed(ran: Ran, store: Store) -> Non
     assert by_row == [(wanted.passed, wanted.failed, wanted.lost)]
 
 
+@pytest.mark.slow
 def test_the_prices_that_a_run_recorded_are_the_only_ones_that_count_for_it(
     ran: Ran, store: Store
 ) -> None:

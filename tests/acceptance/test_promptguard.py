@@ -195,6 +195,7 @@ def any_texts(count: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_any_prompt_is_stored_sent_and_exported_unaltered(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ def test_seconds_of_429_use_up_no_attempt_and_every_one_of_them_is_on_record(
     with_server(server, work)
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_everything_pauses_the_run_and_a_resume_asks_what_is_left(
     store: Store, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_server_that_refuses_everything_pauses_the_run_and_a_resume_asks_what_
     with_server(server, work)
 
 
+@pytest.mark.slow
 def test_a_question_that_alone_is_refused_is_left_for_a_resume_once_the_rest_is_done(
     store: Store, tmp_path: Path
 ) -> None:
@@ -194,6 +196,7 @@ def test_after_a_hold_what_had_entered_goes_out_by_the_halved_limit(
     with_server(server, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value",
     ["0", "-5", "NaN", "Infinity", "1e999", "soon", "", "0.0000001", "\t 0",

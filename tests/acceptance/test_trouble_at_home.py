@@ -59,6 +59,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 # -- descriptors -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", [64, 100])
 def test_too_few_descriptors_pause_the_run_and_use_up_no_attempt(
     store: Store, tmp_path: Path, hard: int
@@ -87,6 +88,7 @@ def test_too_few_descriptors_pause_the_run_and_use_up_no_attempt(
     assert counts == {"Scored": 150}
 
 
+@pytest.mark.slow
 def test_a_low_soft_limit_of_descriptors_is_raised(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=200) as url:
         write_suite(tmp_path, 200)
@@ -206,6 +208,7 @@ def test_a_closed_pipe_for_errors_does_not_fail_a_completed_run(
     assert topics(store, "RunSealed") == {"RunSealed": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--json",)])
 def test_a_reader_that_went_away_does_not_fail_a_completed_run(
     store: Store, tmp_path: Path, how: tuple[str, ...]
@@ -239,6 +242,7 @@ def in_a_terminal(store: Store, folder: Path, *before: str) -> tuple[subprocess.
     return process, main
 
 
+@pytest.mark.slow
 def test_a_lost_terminal_does_not_fail_a_run_that_goes_on(store: Store, tmp_path: Path) -> None:
     """Nobody sends SIGHUP (`disown`, `setsid`); every write to the terminal fails."""
     with mock_server(latency_ms=50) as url:
@@ -251,6 +255,7 @@ def test_a_lost_terminal_does_not_fail_a_run_that_goes_on(store: Store, tmp_path
     assert topics(store, "RunSealed", "Scored") == {"RunSealed": 1, "Scored": 60}
 
 
+@pytest.mark.slow
 def test_a_hangup_pauses_the_run(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=50) as url:
         write_suite(tmp_path, 200)

@@ -43,6 +43,7 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
     assert names(tmp_path) == ["results.csv"]
 
 
+@pytest.mark.slow
 def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None:
     """Eight threads, then eight processes: 800 writes, and each reader sees a whole one."""
     path = tmp_path / "results.csv"

@@ -123,6 +123,7 @@ def of(odd: Odd) -> str:
     return odd.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [*IMPOSSIBLE, *CHANGED], ids=of)
 def test_an_event_made_into_a_row_that_no_event_has_is_named(log: Attacked, odd: Odd) -> None:
     """Where the tree has the event: it is known that something else stood there."""

@@ -544,6 +544,7 @@ NO_TILES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", NO_TILES.values(), ids=NO_TILES.keys())
 def test_what_is_no_tile_and_was_put_into_a_replaced_tree_is_named(
     repaired: Log, columns: dict[str, str]

@@ -115,6 +115,7 @@ PLANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plant", PLANTS)
 def test_what_the_engines_login_puts_beside_the_read_models_is_named(
     plant: str, projected: Attacked

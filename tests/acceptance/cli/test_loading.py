@@ -86,6 +86,7 @@ def loaded_with(name: str) -> set[str]:
     return {each.partition(".")[0] for each in loaded(f"import {place}")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READING)
 def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
     assert not loaded_with(name) & (NEVER_AT_ONCE | FOR_ASKING)

@@ -36,6 +36,7 @@ def test_judges_that_begin_after_all_answers_are_asked_when_every_model_has_answ
     assert replay(store, outcome.run_id).agree == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops_at", [1, 5, 7, 8])
 def test_a_run_stopped_in_either_pass_goes_on_where_it_stood(
     configured: Configured, store: Store, server: Server, stops_at: int
@@ -70,6 +71,7 @@ def test_a_run_stopped_in_either_pass_goes_on_where_it_stood(
     assert server.order()[6:] == ["judge"] * 6
 
 
+@pytest.mark.slow
 def test_an_unreadable_judgement_is_asked_for_again_and_what_stays_so_is_not_averaged_in(
     configured: Configured, store: Store, server: Server
 ) -> None:
@@ -107,6 +109,7 @@ class Meeting:
         return '{"score": 0.5, "reason": "They met."}'
 
 
+@pytest.mark.slow
 def test_each_answer_is_one_call_to_the_judge_and_as_many_go_at_once_as_there_are_workers(
     configured: Configured, store: Store
 ) -> None:

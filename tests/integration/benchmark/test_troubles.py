@@ -42,6 +42,7 @@ def until_over(parts: Parts, begin: Callable[[], Any]) -> Notice:
     return last[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["wrong when answering", "wrong when judging"])
 def test_a_key_that_is_refused_pauses_the_run_with_an_error_and_a_resumed_one_completes(
     configured: Configured,

@@ -19,6 +19,7 @@ def key() -> PublicKey:
     return SigningKey.generate("log").public
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "said"),
     [

@@ -102,6 +102,7 @@ def test_preparing_is_pure_and_holds_the_prompt_unaltered(kind: str) -> None:
     with_provider(kind, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_at_once_each_get_their_own_answer(kind: str) -> None:
     async def work(provider: Provider, server: MockServer) -> None:

@@ -89,6 +89,7 @@ def other(value: Any) -> Any:
     return None
 
 
+@pytest.mark.slow
 def test_a_column_or_counter_that_is_left_out_is_found(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

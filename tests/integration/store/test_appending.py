@@ -156,6 +156,7 @@ def whole(said: list[str], who: str) -> list[int]:
     return numbers[::3]
 
 
+@pytest.mark.slow
 def test_processes_that_write_to_one_stream_at_once_lose_nothing(store: Store) -> None:
     stream = uuid4()
     writers = [
@@ -172,6 +173,7 @@ def test_processes_that_write_to_one_stream_at_once_lose_nothing(store: Store) -
         assert whole(said, f"w{number}") == list(range(25))
 
 
+@pytest.mark.slow
 def test_a_writer_killed_anywhere_leaves_whole_appends(store: Store) -> None:
     stream = uuid4()
     draw = random.Random(20261122)

@@ -74,6 +74,7 @@ def test_the_database_and_python_say_the_same_of_every_answer(
     assert in_sql(connection, prices, usage, moment) == cost_usd(prices, usage, moment)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prices=model_prices.filter(lambda found: bool(found.rates)), data=st.data())
 def test_they_say_the_same_at_every_boundary(

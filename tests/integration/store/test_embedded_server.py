@@ -56,6 +56,7 @@ def test_killed_with_all_its_processes_it_starts_again(home: Path) -> None:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
 
 
+@pytest.mark.slow
 def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
     server = EmbeddedServer(home)
     with psycopg.connect(server.ensure_running()):
@@ -64,6 +65,7 @@ def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
         assert answers(server.ensure_running())
 
 
+@pytest.mark.slow
 def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path) -> None:
     server = EmbeddedServer(home)
     server.ensure_running()
@@ -75,6 +77,7 @@ def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path)
     assert answers(server.ensure_running())
 
 
+@pytest.mark.slow
 def test_started_but_killed_before_its_database_was_made_it_is_completed(home: Path) -> None:
     server = EmbeddedServer(home)
     url = server.ensure_running()
@@ -130,6 +133,7 @@ def test_it_listens_on_no_network_address(home: Path) -> None:
     assert listening == []
 
 
+@pytest.mark.slow
 def test_the_data_of_another_version_is_refused_and_left_alone(home: Path) -> None:
     server = EmbeddedServer(home)
     server.ensure_running()

@@ -125,6 +125,7 @@ def by_the_log(store: Store, run_id: UUID) -> Attempts:
         return attempts_of(connection, run_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed: int) -> None:
     """Of a log with whatever runs, and of each of them when it began."""

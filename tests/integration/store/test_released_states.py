@@ -97,6 +97,7 @@ def test_every_state_of_the_schema_that_was_released_is_tried() -> None:
     assert missing == [], "run `python -m tests.released.record DATE` before the release"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATES)
 def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
     name: str, fresh_catalog: list[str], tmp_path: Path

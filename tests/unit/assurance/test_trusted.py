@@ -51,6 +51,7 @@ def test_a_smaller_tree_does_not_take_the_place_of_a_larger_one(
     assert [keep(place, signed(size)) for size in (10, 20, 15, 20, 21)] == [10, 20, 20, 20, 21]
 
 
+@pytest.mark.slow
 def test_signers_at_once_never_move_it_back(tmp_path: Path) -> None:
     """Threads, then processes: 800 times, and what each sees afterwards only grows."""
     pools: list[Executor] = [

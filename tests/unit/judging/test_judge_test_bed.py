@@ -233,6 +233,7 @@ def test_a_quotation_with_broken_unicode_is_void_and_the_rest_can_be_recorded() 
     orjson.dumps([verdict.verdict, verdict.problem])
 
 
+@pytest.mark.slow
 def test_the_transcript_cannot_close_its_delimiter_or_fill_in_a_template() -> None:
     for bed in TRANSCRIPTS:
         messages: Any = DIALECT.judge_messages(bed.case, bed.transcript)

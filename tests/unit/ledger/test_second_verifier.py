@@ -158,6 +158,7 @@ def odd_signatures() -> Iterator[tuple[str, bytes, bytes, bytes]]:
         yield "R of mixed order", public, r_mixed + signature[32:], message
 
 
+@pytest.mark.slow
 def test_odd_keys_and_signatures_are_believed_as_openssl_believes_them() -> None:
     tried = list(odd_signatures())
     differing = [name for name, *parts in tried if second.holds(*parts) != openssl(*parts)]

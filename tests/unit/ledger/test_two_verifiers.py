@@ -147,6 +147,7 @@ def test_both_verifiers_believe_what_was_not_changed(name: str) -> None:
     assert (first_verdict(data), second_verdict(data)) == (True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", logs())
 def test_both_verifiers_agree_on_whatever_the_events_of_a_signed_log_say(name: str) -> None:
     log = logs()[name]

@@ -127,6 +127,7 @@ def agrees(provider: Provider, of: ModelInfo) -> Iterator[str]:
                 yield f"{provider.id}/{of.id} {moment} {usage}: {ours}, the package {theirs}"
 
 
+@pytest.mark.slow
 def test_every_published_model_costs_what_the_package_says_around_every_tier_and_date() -> None:
     assert len(MODELS) > 1_000
     wrong = [each for provider, of in MODELS for each in agrees(provider, of)]
