@@ -12,7 +12,7 @@ import pytest
 from failproof_es.cli import main
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SAID_OTHERWISE = {"CHANGELOG.md", "command-line.md"}
 """What was possible once, and the reference, which is generated."""
 

@@ -1,4 +1,4 @@
-"""The tables and columns of the projections as `docs/projections.md` lists them.
+"""The tables and columns of the projections as `docs/reference/projections.md` lists them.
 
 `python -m tests.integration.projections.described` writes them there anew.
 """
@@ -15,7 +15,7 @@ from projections import PROJECTIONS
 from projections.runner import prepare
 from tests.benchmarks.servers import benchmark_store
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "projections.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "projections.md"
 BEGIN, END = "<!-- generated: tables -->\n", "<!-- end of generated -->\n"
 
 _COLUMNS = """

@@ -1,4 +1,4 @@
-"""`docs/projections.md` is current, and what it shows works."""
+"""`docs/reference/projections.md` is current, and what it shows works."""
 
 from __future__ import annotations
 
