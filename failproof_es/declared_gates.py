@@ -39,6 +39,6 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 DECLARED: EntryPoints[DeclaredGate] = EntryPoints(
-    ENTRY_POINT_GROUP, "gate", _fault, "see docs/extending.md for what a gate has"
+    ENTRY_POINT_GROUP, "gate", _fault, "see docs/how-to/extending.md for what a gate has"
 )
 """Every declared gate. Imported when a configuration names it."""

@@ -34,7 +34,10 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 OFFERED: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "projection", _fault, "see docs/extending.md for what a projection has"
+    ENTRY_POINT_GROUP,
+    "projection",
+    _fault,
+    "see docs/how-to/extending.md for what a projection has",
 )
 """Every projection that can be named."""
 

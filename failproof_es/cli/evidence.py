@@ -47,7 +47,7 @@ def evidence() -> None:
     help="Take the checkpoint of SIZE events, one that was cosigned, say; sign nothing.",
 )  # fmt: skip
 def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> None:
-    """Write RUN with everything that proves it to one file (docs/evidence-format.md).
+    """Write RUN with everything that proves it to one file (docs/reference/evidence-format.md).
 
     The log is signed first, unless a checkpoint is chosen. The file then holds what the log
     held under that one: later attempts and reviews are not in it. Exits 3 when the run is not

@@ -113,7 +113,7 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 PROVIDERS: EntryPoints[Any] = EntryPoints(
-    GROUP, "provider", _fault, "see docs/providers.md for what a provider has to be"
+    GROUP, "provider", _fault, "see docs/how-to/providers.md for what a provider has to be"
 )
 """Every provider that can be named. Loaded when it is; `provider_type` has the type of one."""
 

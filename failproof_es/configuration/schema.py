@@ -182,8 +182,8 @@ class Grading(Section):
     """Which numbers an evaluation gets beside those of its dialect."""
 
     scorers: list[Annotated[str, Field(min_length=1)] | ChosenScorer] = []
-    """Installed scorers, each by its name or with options; `docs/extending.md` says how one is
-    made. They decide nothing about passing."""
+    """Installed scorers, each by its name or with options; `docs/how-to/extending.md` says how one
+    is made. They decide nothing about passing."""
 
 
 class Execution(Section):

@@ -34,7 +34,7 @@ def _fault(offered: Any, name: str) -> str | None:
 
 
 DIALECTS: EntryPoints[Any] = EntryPoints(
-    ENTRY_POINT_GROUP, "dialect", _fault, "see docs/extending.md for what a dialect has"
+    ENTRY_POINT_GROUP, "dialect", _fault, "see docs/how-to/extending.md for what a dialect has"
 )
 """Every dialect that can be named. Imported when it is needed: a run needs one, and together they
 take half a second."""

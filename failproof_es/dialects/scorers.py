@@ -67,7 +67,7 @@ SCORERS: EntryPoints[Any] = EntryPoints(
     ENTRY_POINT_GROUP,
     "scorer",
     _fault,
-    "see docs/extending.md for what a scorer has",
+    "see docs/how-to/extending.md for what a scorer has",
     some_are_ours=False,
 )
 """Every scorer that can be named. Imported when it is."""
@@ -221,7 +221,7 @@ def _written(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _no_scorer(field: str, reason: str) -> InvalidInput:
-    return InvalidInput([Problem(reason, field=field, remedy="see docs/extending.md")])
+    return InvalidInput([Problem(reason, field=field, remedy="see docs/how-to/extending.md")])
 
 
 def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Scorer:

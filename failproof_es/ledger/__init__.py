@@ -3,5 +3,5 @@
 No I/O here. `merkle` and `leaf` say what the tree is, `note` and `checkpoint` how its root is
 signed, `seal` what makes a run complete, `state` how an event is read, `bundle` how one run
 travels to somebody who trusts nobody here. The formats are described for other programs in
-docs/evidence-format.md.
+docs/reference/evidence-format.md.
 """

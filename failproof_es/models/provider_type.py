@@ -4,7 +4,7 @@ A provider is an instance of a class of this shape, offered under its name in th
 points `failproof_es.providers`. It is imported when a configuration or a record names it, and not
 before; what it needs to ask (an HTTP client, a library) it imports in `create`. Nothing outside a
 provider knows a field of its protocol. `failproof_es.testing.provider_contract` tests one;
-`docs/providers.md` is the tutorial.
+`docs/how-to/providers.md` is the tutorial.
 
 `ProviderType` is what there is one of for each provider, `Provider` (in `protocol`) what there is
 one of for each entry of `models:` in a run.

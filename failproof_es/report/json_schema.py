@@ -18,7 +18,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """As it stands in `docs/report.schema.json`."""
+    """As it stands in `docs/reference/report.schema.json`."""
     return orjson.dumps(schema(), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode()
 
 

@@ -4,7 +4,7 @@ J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psych
 Measurement 20 (1960). The standard error is the large-sample one of J. Fleiss, J. Cohen and
 B. Everitt, Psychological Bulletin 72 (1969), written as a sum over influence values, so that
 answers that belong together can be taken as one: with G of these, G / (G - 1) times the
-variance of their sums, and Student's t with G - 1 degrees of freedom (docs/review.md has the
+variance of their sums, and Student's t with G - 1 degrees of freedom (docs/how-to/review.md has the
 coverage that this was chosen by).
 
 Where what is judged is of several kinds, two that say `met` by chance alone do so more often of

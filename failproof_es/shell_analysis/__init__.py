@@ -1,7 +1,7 @@
 """What can be said of a shell command by reading it. **Nothing here runs a command.**
 
 A library of its own: it imports nothing else of this package and can be used by itself
-(docs/shell_analysis.md).
+(docs/how-to/shell-analysis.md).
 
     parse_command(text)        the syntax tree                  -> Script
     check_posix(text)          is it in POSIX's shell language  -> PosixVerdict

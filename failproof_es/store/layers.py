@@ -1,7 +1,7 @@
 """What protects the log in a database, layer by layer, and what each layer stops.
 
 Read from the catalog, as the user who asks: `least privilege` is about that user.
-`docs/guarantees.md` says what no layer stops.
+`docs/concepts/guarantees.md` says what no layer stops.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import pytest
 from tests.acceptance.commands import begin, invoke, write_suite
 
 CASES = 8
-VERIFIER = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+VERIFIER = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 Run = Callable[..., dict[str, Any]]
 
 

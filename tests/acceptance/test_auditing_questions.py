@@ -1,4 +1,4 @@
-"""Every command and every query of docs/auditing.md, as an auditor, on a run with a story."""
+"""Every command and query of docs/how-to/auditing.md, as an auditor, on a run with a story."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 
-PAGE = (Path(__file__).parents[2] / "docs" / "auditing.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "auditing.md").read_text("utf-8")
 COMMANDS = re.findall(r"```console\n(.*?)\n```", PAGE, re.S)
 QUERIES = re.findall(r"```sql\n(.*?)\n```", PAGE, re.S)
 

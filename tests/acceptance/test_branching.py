@@ -310,7 +310,7 @@ def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path
     assert f"replayed: {CASES} evaluations agree, 0 differ" in done.output
     assert invoke(store.url, "verify", 2, "--key", key, cwd=folder).exit_code == 0
     (folder / "log.pub").write_text(key)
-    second = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+    second = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
     command = [sys.executable, "-I", str(second), "run.evidence", "--key", "log.pub"]
     assert subprocess.run(command, cwd=folder, check=False, timeout=60).returncode == 0
 

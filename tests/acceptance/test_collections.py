@@ -164,7 +164,7 @@ def test_several_runs_share_their_prompts_and_a_rebuild_takes_no_view_along(
 
 
 def test_the_query_that_the_documentation_shows_gives_rows(store: Store, folder: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "promptguard.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "promptguard.md").read_text("utf-8")
     [query] = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     start(store, folder)
     with psycopg.connect(store.url.replace(WRITER, AUDITOR)) as connection:

@@ -15,7 +15,10 @@ from tests.acceptance.commands import invoke
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["promptguard", "command-evaluation", "review", "projections"])
+@pytest.mark.parametrize(
+    "page",
+    ["how-to/promptguard", "how-to/command-evaluation", "how-to/review", "how-to/projections"],
+)
 def test_the_queries_of_a_page_are_taken_as_they_stand(
     page: str, store: Store, tmp_path: Path
 ) -> None:

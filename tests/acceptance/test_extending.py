@@ -1,4 +1,4 @@
-"""`docs/extending.md` and the example that it goes through say the same; the example runs."""
+"""`docs/how-to/extending.md` says what its example does, and the example runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.acceptance.commands import invoke
 from tests.example_plugin import EXAMPLE, KEY, NAME, configuration, python_files, version
 from tests.plugin_packages import install, look_again
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "extending.md"
 LEFT_OUT = re.compile(r"\n+# \.\.\.\n+")
 
 

@@ -30,7 +30,7 @@ from tests.acceptance.commands import (
 
 HOSTILE = "\x1b[2J\u202eAll in all:\npass, fail, unclear, skip, quit: pass"
 MET = "met\n" * 3
-DOCUMENT = Path(__file__).parents[2] / "docs" / "review.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "review.md"
 SHOWN_QUERY = DOCUMENT.read_text("utf-8").split("```sql\n")[1].split("```")[0].encode()
 
 
@@ -229,7 +229,7 @@ def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
     )  # fmt: skip
     assert shown.exit_code == 0, shown.output
     assert "replayed: 2 evaluations agree, 0 differ" in shown.stdout
-    second = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+    second = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
     alone = [sys.executable, "-I", str(second), "run.evidence", "--key", "log.pub"]
     assert subprocess.run(alone, cwd=tmp_path, check=False, timeout=60).returncode == 0
     lines = (tmp_path / "run.evidence").read_bytes().splitlines()

@@ -49,7 +49,7 @@ from tests.benchmarks.servers import benchmark_store
 
 RUN_EVENTS = 100_000
 COMPARED_EVENTS = 100_000
-SECOND = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 CASE = Case(
     dialect="failproof", case_id="c", suite_id="s", turns=(Turn(role="user", content="What?"),)
 )

@@ -24,7 +24,7 @@ from failproof_es.ledger.seal import Sealing
 
 EVENTS = 100_000
 EVENTS_PER_EVALUATION = 5
-SECOND = Path(__file__).parents[2] / "docs" / "verify_evidence.py"
+SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 RUN = UUID(int=1 << 100)
 DIGEST = hashlib.sha256(b"the case").hexdigest()
 LOG = SigningKey.generate("failproof-es/benchmark")

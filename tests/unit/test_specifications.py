@@ -70,5 +70,6 @@ def test_every_reading_names_its_proof(specification: str) -> None:
 def test_the_readme_says_what_the_task_manager_does() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     [line] = [line for line in readme.splitlines() if "TaskManagerApi" in line]
-    for word in ("submissions", "side by side", "workers", "calls back", "(docs/benchmark-api.md)"):
+    page = "(docs/how-to/benchmark-api.md)"
+    for word in ("submissions", "side by side", "workers", "calls back", page):
         assert word in line

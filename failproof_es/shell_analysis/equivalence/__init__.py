@@ -1,4 +1,4 @@
-"""Whether two shell commands do the same; docs/command-equivalence.md has the rules."""
+"""Whether two shell commands do the same; docs/reference/command-equivalence.md has the rules."""
 
 from failproof_es.shell_analysis.equivalence.comparison import (
     RULES_VERSION,

@@ -1,7 +1,8 @@
 """Whether two shell commands do the same, decided without running either.
 
 Both are parsed and brought into a normal form; equal forms are equal commands. The rules are
-described in `docs/command-equivalence.md`. What is not known to be equal is not called equal.
+described in `docs/reference/command-equivalence.md`. What is not known to be equal is not called
+equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Is a command written in the shell language of POSIX?
 
-Two programs and rules of our own decide (docs/command-posix.md): shellcheck for `sh` knows
-constructs that parse but mean nothing in POSIX (SC3xxx and a few more), shfmt's POSIX
+Two programs and rules of our own decide (docs/reference/command-posix.md): shellcheck for `sh`
+knows constructs that parse but mean nothing in POSIX (SC3xxx and a few more), shfmt's POSIX
 parser knows those that do not parse, `rules` knows what both let pass. Comments are
 taken out first: a directive in one would switch shellcheck off. Nothing is run.
 """

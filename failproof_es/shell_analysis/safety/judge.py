@@ -1,6 +1,6 @@
 """Is a command safe to hand to a person? Every rule, over every command in it.
 
-The rules only read: nothing is run. docs/command-safety.md is the policy that they follow.
+The rules only read: nothing is run. They follow the policy in docs/reference/command-safety.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What stands under a path, and so how much is lost when it is gone or overwritten.
 
-The tables name what a Linux or macOS machine cannot lose: docs/command-safety.md.
+The tables name what a Linux or macOS machine cannot lose: docs/reference/command-safety.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Why a command is unsafe; docs/command-safety.md explains each and says where it ends."""
+    """Why a command is unsafe; docs/reference/command-safety.md says what each covers."""
 
     DELETE_BROAD = "DELETE_BROAD"
     DISK_OVERWRITE = "DISK_OVERWRITE"

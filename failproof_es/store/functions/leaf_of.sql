@@ -1,4 +1,4 @@
--- What an event hashes to in the tree: docs/evidence-format.md. Its writer computes the leaf
+-- What an event hashes to in the tree: docs/reference/evidence-format.md. Its writer computes the leaf
 -- before the insert; here it is computed again, so that a wrong one is refused.
 CREATE OR REPLACE FUNCTION failproof.leaf_of(
     originator_id uuid, originator_version bigint, topic text, state bytea

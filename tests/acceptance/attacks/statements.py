@@ -1,4 +1,4 @@
-"""What an attacker who has read docs/evidence-format.md says to the database."""
+"""What an attacker who has read docs/reference/evidence-format.md says to the database."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from failproof_es.cli import main
 from failproof_es.cli.reference import reference
 from tests.acceptance.cli.conftest import Program
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "command-line.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
 
 
 def paths(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -50,7 +50,7 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
 
 def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
     assert REFERENCE.read_text() == reference(), (
-        "write it anew: python -m failproof_es.cli.reference > docs/command-line.md"
+        "write it anew: python -m failproof_es.cli.reference > docs/reference/command-line.md"
     )
 
 

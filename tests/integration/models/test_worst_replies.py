@@ -56,5 +56,5 @@ def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None
 
 
 def test_every_kind_stands_in_the_guarantees() -> None:
-    page = " ".join((ROOT / "docs" / "guarantees.md").read_text().split())
+    page = " ".join((ROOT / "docs" / "concepts" / "guarantees.md").read_text().split())
     assert [kind for kind in KINDS if kind not in page] == []

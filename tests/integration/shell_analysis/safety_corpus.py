@@ -1,4 +1,4 @@
-"""Commands labelled by hand: what each is, by the policy in docs/command-safety.md.
+"""Commands labelled by hand: what each is, by the policy in docs/reference/command-safety.md.
 
 One command a line, so that they read as they would be typed. Nothing here is ever run.
 """

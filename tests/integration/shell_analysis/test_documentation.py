@@ -11,7 +11,12 @@ import pytest
 from failproof_es import shell_analysis
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ("command-posix.md", "command-equivalence.md", "command-safety.md", "command-evaluation.md")
+PAGES = (
+    "reference/command-posix.md",
+    "reference/command-equivalence.md",
+    "reference/command-safety.md",
+    "how-to/command-evaluation.md",
+)
 
 
 def blocks(page: str) -> list[str]:
@@ -20,8 +25,8 @@ def blocks(page: str) -> list[str]:
 
 
 def test_every_line_of_the_librarys_page_does_what_it_shows() -> None:
-    session = "\n".join(blocks("shell_analysis.md"))
-    shown = doctest.DocTestParser().get_doctest(session, {}, "shell_analysis.md", None, 0)
+    session = "\n".join(blocks("how-to/shell-analysis.md"))
+    shown = doctest.DocTestParser().get_doctest(session, {}, "how-to/shell-analysis.md", None, 0)
     assert len(shown.examples) > 12
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     said: list[str] = []
@@ -30,7 +35,7 @@ def test_every_line_of_the_librarys_page_does_what_it_shows() -> None:
 
 
 def test_the_page_names_everything_that_is_public() -> None:
-    text = (DOCS / "shell_analysis.md").read_text("utf-8")
+    text = (DOCS / "how-to/shell-analysis.md").read_text("utf-8")
     aliases = {"Edition", "Language", "Verdict"}
     assert [
         name for name in shell_analysis.__all__ if name not in text and name not in aliases

@@ -293,7 +293,7 @@ def test_what_takes_two_layers_down_is_reported_as_both(
 def test_a_superuser_who_takes_everything_down_can_change_an_event(
     store: Store, unguarded: psycopg.Connection[Any]
 ) -> None:
-    """The limit of this part, and why there is a ledger: docs/guarantees.md says so."""
+    """The limit of this part, and why there is a ledger: docs/concepts/guarantees.md says so."""
     store.log.events.put([scored(uuid4())])
     unguarded.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
     unguarded.execute("UPDATE failproof.events SET state = '{}'")

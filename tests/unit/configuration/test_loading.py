@@ -16,7 +16,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.problems import InvalidInput, Problem
 
 CONFIGS = Path(__file__).parents[3] / "configs"
-REFERENCE = CONFIGS.parent / "docs" / "configuration.md"
+REFERENCE = CONFIGS.parent / "docs" / "reference" / "configuration.md"
 GOOD = """\
 test_run: {name: smoke}
 models:
@@ -44,7 +44,8 @@ def test_the_committed_schema_is_up_to_date() -> None:
 
 def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> None:
     assert REFERENCE.read_text() == reference(), (
-        "write it anew: python -m failproof_es.configuration.reference > docs/configuration.md"
+        "write it anew: "
+        "python -m failproof_es.configuration.reference > docs/reference/configuration.md"
     )
     schema = Configuration.model_json_schema(by_alias=True)
     for part in (schema, *schema["$defs"].values()):

@@ -22,7 +22,7 @@ from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Seal, Sealing
 from tests.unit.ledger.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
-SECOND = Path(__file__).parents[3] / "docs" / "verify_evidence.py"
+SECOND = Path(__file__).parents[3] / "docs" / "reference" / "verify_evidence.py"
 GENUINE = world().bundle()
 KEY = LOG.public
 

@@ -88,7 +88,8 @@ def test_the_kinds_that_are_promised_are_there() -> None:
 
 
 def test_the_page_about_the_cases_counts_what_ships() -> None:
-    page = " ".join((SUITES.parents[1] / "docs" / "redteam-cases.md").read_text("utf-8").split())
+    file = SUITES.parents[1] / "docs" / "how-to" / "redteam-cases.md"
+    page = " ".join(file.read_text("utf-8").split())
     questions = sum(len(asked_turns([turn.role for turn in case.turns])) for case in CASES)
     items = sum(len(checklist(case.expectation)) for case in CASES)
     assert f"holds {len(CASES)} cases of our own" in page

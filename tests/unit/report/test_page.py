@@ -48,7 +48,7 @@ MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SOME = rate([True] * 30 + [False] * 10)
 MORE = rate([True] * 35 + [False] * 5)
 NONE = rate([])
-REPORT_MD = Path(__file__).parents[3] / "docs" / "report.md"
+REPORT_MD = Path(__file__).parents[3] / "docs" / "reference" / "report.md"
 SEVERITIES = {"S0", "S1", "S2", "S3"}
 SECTIONS = [
     "Verdict and gates",
@@ -308,6 +308,6 @@ def test_every_section_and_every_number_is_defined_in_the_documentation() -> Non
     numbers = documented[documented.index("## Every number") : documented.index("## Formats")]
     headings = re.findall(r'<th scope="col" class="number">([^<]*)</th>', alpha())
     wanted = {unescape(each).removeprefix("95 % ") for each in headings} - SEVERITIES
-    gates = {"limit", "measured", "verdict"}  # docs/gates.md has these
+    gates = {"limit", "measured", "verdict"}  # docs/how-to/gates.md has these
     assert wanted > gates
     assert [each for each in sorted(wanted - gates) if each not in numbers] == []

@@ -15,11 +15,11 @@ from failproof_es.report.json_csv import json_pieces
 from failproof_es.report.json_schema import text
 from tests.unit.report.test_page import full_report
 
-SCHEMA = Path(__file__).parents[3] / "docs" / "report.schema.json"
+SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "report.schema.json"
 
 
 def test_the_committed_schema_is_that_of_the_report() -> None:
-    """Write it anew with `python -m failproof_es.report.json_schema > docs/report.schema.json`."""
+    """Renew: `python -m failproof_es.report.json_schema > docs/reference/report.schema.json`."""
     assert SCHEMA.read_text() == text() + "\n"
 
 

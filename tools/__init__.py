@@ -1,0 +1,1 @@
+"""What makes the documentation from the code, and the site from the documentation."""
