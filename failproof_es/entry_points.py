@@ -6,11 +6,14 @@ package does, so a name stands for the same whoever offers it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from functools import cache, lru_cache
+from importlib.metadata import Distribution, EntryPoint, entry_points
+from importlib.metadata import EntryPoints as Points
+from typing import Any, Generic, TypeVar
 
 from failproof_es.problems import InvalidInput
 
@@ -86,15 +89,16 @@ class EntryPoints(Generic[T]):
 
     def forget(self) -> None:
         """Look again the next time: something was installed meanwhile."""
+        _installed.cache_clear()
+        _package.cache_clear()
         self._offers = None
         self._loaded.clear()
 
     def _found(self) -> dict[str, list[_Offer]]:
         if self._offers is None:
             self._offers = {}
-            for point in entry_points(group=self.group):
-                dist = point.dist
-                package = (point.value, "") if dist is None else (dist.name, dist.version)
+            for point in _of_group(self.group):
+                package = (point.value, "") if point.dist is None else _package(point.dist)
                 self._offers.setdefault(point.name, []).append(_Offer(*package, point))
         return self._offers
 
@@ -133,6 +137,26 @@ class EntryPoints(Generic[T]):
             remedy=f"{hint}known: {_listed(known) or 'none'}; for another one install the package "
             f"that offers it (entry point group {self.group})",
         )
+
+
+def _of_group(group: str) -> Points:
+    return _installed(tuple(sys.path)).select(group=group)
+
+
+@lru_cache(maxsize=1)
+def _installed(_path: tuple[str, ...]) -> Any:
+    """What all packages on this path offer: read once, whoever asks for which group.
+
+    What every package says takes milliseconds to read, and there are half a dozen groups.
+    """
+    return entry_points()
+
+
+@cache
+def _package(dist: Distribution) -> tuple[str, str]:
+    """Name and version of a package: what says so is read once, not for all that it offers."""
+    said = dist.metadata
+    return said["Name"], said["Version"]
 
 
 def _is_ours(offers: list[_Offer]) -> bool:

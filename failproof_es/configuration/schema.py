@@ -50,8 +50,18 @@ class Section(BaseModel):
         extra="forbid",
         strict=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The JSON Schema with what each key means, from the text under it."""
+        from failproof_es.configuration.meanings import describe  # a run makes no schema
+
+        schema = handler(core_schema)
+        describe(cls, handler.resolve_ref_schema(schema))
+        return schema
 
 
 def _unless_placeholder(written: Any) -> Any:
@@ -302,7 +312,9 @@ class Gates(Section):
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         """Beside its own keys those that installed dialects declare, and no others."""
-        schema = handler.resolve_ref_schema(handler(core_schema))
+        schema = handler.resolve_ref_schema(
+            super().__get_pydantic_json_schema__(core_schema, handler)
+        )
         schema["additionalProperties"] = False
         for name in DECLARED.names():
             gate = DECLARED.load(name)

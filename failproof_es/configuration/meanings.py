@@ -1,0 +1,61 @@
+"""What the fields of a model mean: the text that stands under each in its source.
+
+Read when a JSON Schema is made of the model, and not when it is imported: a run needs none of it,
+and reading sources takes longer than reading a configuration.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+
+def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
+    """Put the meaning of each field into the model's JSON Schema, where none stands there.
+
+    Nothing where the source can't be read, or where the model that stands there says the same.
+    """
+    for name, field in model.model_fields.items():
+        shown = schema["properties"].get(field.alias or name, schema["properties"].get(name))
+        meaning = _meaning(model, name)
+        if shown is None or meaning is None or meaning == _said_of(field.annotation):
+            continue
+        shown.setdefault("description", meaning)
+
+
+def _said_of(kind: Any) -> str | None:
+    """What a model says of itself, where it is the kind of a field."""
+    return inspect.getdoc(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _meaning(model: type[BaseModel], field: str) -> str | None:
+    """What stands under the field in the class that declares it."""
+    declaring = next(each for each in model.__mro__ if field in inspect.get_annotations(each))
+    return _texts(declaring.__module__).get(declaring.__name__, {}).get(field)
+
+
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """By class of the module and by field: the text that follows it."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except OSError:
+        return {}
+    return {each.name: _under(each) for each in tree.body if isinstance(each, ast.ClassDef)}
+
+
+def _under(declared: ast.ClassDef) -> dict[str, str]:
+    texts = {}
+    for field, after in zip(declared.body, declared.body[1:], strict=False):
+        match field, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                texts[name] = inspect.cleandoc(text)
+    return texts
