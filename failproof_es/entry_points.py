@@ -140,7 +140,8 @@ class EntryPoints(Generic[T]):
 
 
 def _of_group(group: str) -> Points:
-    return _installed(tuple(sys.path)).select(group=group)
+    found: Points = _installed(tuple(sys.path)).select(group=group)
+    return found
 
 
 @lru_cache(maxsize=1)

