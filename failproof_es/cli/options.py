@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import click
@@ -30,8 +31,8 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 class DialectOption(click.Option):
     """`--dialect`, by default what a dialect says: the one that is meant for the command."""
 
-    def __init__(self, *names: Any, command: TakesADialect, **attributes: Any) -> None:
-        super().__init__(*names, metavar="NAME", show_default=True, **attributes)
+    def __init__(self, names: Sequence[str], *, command: TakesADialect, **attributes: Any) -> None:
+        super().__init__(names, **attributes, metavar="NAME", show_default=True)
         self._command = command
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:

@@ -36,8 +36,8 @@ def test_a_shape_that_a_dialect_offers_is_listed_and_written(
     assert counts == {"runs": 1, "prompts": 3}
     (runs,) = (tmp_path / "out").glob("*_runs.jsonl")
     assert orjson.loads(runs.read_bytes())["number"] == 1
-    options = ("--shape", "promptguard", "-o", "out")
-    other = invoke(recorded_log.url, "export", 1, *options, cwd=tmp_path)
+    ours = ("--shape", "promptguard", "-o", "out")
+    other = invoke(recorded_log.url, "export", 1, *ours, cwd=tmp_path)
     assert other.exit_code == 2 and "is of the dialect 'failproof'" in other.stderr
     nowhere = invoke(recorded_log.url, "export", 1, "--shape", "odd", "-o", "out", cwd=tmp_path)
     assert nowhere.exit_code == 2 and "there are: numbers, promptguard" in nowhere.stderr
