@@ -28,6 +28,7 @@ from failproof_es.events import (
     RunValidated,
 )
 from failproof_es.history import ImpossibleHistory, require
+from failproof_es.visible import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 
@@ -193,7 +194,11 @@ def planned_evaluations(
 ) -> Iterator[EvaluationKey]:
     """Case by case, repetition by repetition, every model: the order in which they are begun."""
     for digest in digests:
-        prompt = prompt_id(digest)
+        try:
+            prompt = prompt_id(digest)
+        except ValueError:
+            said = shortened(digest, 100)
+            raise ImpossibleHistory(f"the plan names {said!r}, which is no digest") from None
         for repetition in range(1, repetitions + 1):
             for model_key in model_keys:
                 yield EvaluationKey(run_id, prompt, model_key, repetition)

@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.costs import Spent, priced
-from failproof_es.events import Counts
 from failproof_es.exact import exact
 from failproof_es.outcome import EvaluationOutcome
 from failproof_es.run import Run
@@ -289,16 +288,6 @@ class RunSummary:
             if lost.model_key == model and count:
                 tally.lost[lost.kind, lost.reason] += count
         return tally
-
-    def standing(self) -> Counts:
-        """The counts as an event carries them."""
-        total = self.total
-        return Counts(
-            planned=self.planned,
-            finished=total.finished,
-            scored=total.scored,
-            abandoned=total.abandoned,
-        )
 
     def latency_ms(self, percent: float) -> float | None:
         """The time that `percent` of the answers stayed within, to three digits (nearest rank)."""

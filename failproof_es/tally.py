@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from failproof_es.evaluation import Evaluation
 from failproof_es.events import Counts
-from failproof_es.exact import exact
 
 
 @dataclass(slots=True)
@@ -33,18 +32,6 @@ class Group:
     """Exact, as they are written: no order of finishing shows in it, and ten tenths are one."""
     classes: Counter[str] = field(default_factory=Counter)
     """How many are of which class."""
-
-    def add(
-        self, accuracy: float | None, *, awaiting: bool = False, passed: bool | None = None
-    ) -> None:
-        """Count one more; without an accuracy it is finished and not measured."""
-        self.finished += 1
-        self.awaiting += awaiting
-        self.passed += passed is True
-        self.failed += passed is False
-        if accuracy is not None:
-            self.measured += 1
-            self.accuracy_sum += exact(accuracy)
 
     def include(self, other: Group, times: int = 1) -> None:
         """Count all of another group in; with -1 out."""

@@ -121,6 +121,60 @@ class HalfOpenProxy(_Proxy):
                     client.sendall(message)
 
 
+class LosesACommit(_Proxy):
+    """Cuts the first connection that commits what has `mark` in it, once the server has committed.
+
+    Without `passed_on` the server never hears of the commit. With `then_away` nobody can
+    connect from then on.
+    """
+
+    def __init__(
+        self,
+        server: EmbeddedServer,
+        mark: bytes,
+        *,
+        passed_on: bool = True,
+        then_away: bool = False,
+    ) -> None:
+        super().__init__(server)
+        self._mark = mark
+        self._passed_on = passed_on
+        self._then_away = then_away
+        self.lost = threading.Event()
+
+    def _serve(self, client: socket.socket) -> None:
+        if self._then_away and self.lost.is_set():
+            client.close()
+            return
+        server = self._connect()
+        server.sendall(_startup(client))
+        commits, marked = threading.Event(), False
+        answers = (client, server, commits)
+        threading.Thread(target=self._answer, args=answers, daemon=True).start()
+        while data := client.recv(65536):
+            marked = marked or self._mark in data
+            if marked and b"COMMIT" in data and not self.lost.is_set():
+                self.lost.set()
+                commits.set()
+                if not self._passed_on:
+                    break
+            server.sendall(data)
+        if not commits.is_set() or not self._passed_on:
+            server.shutdown(socket.SHUT_RDWR)
+            client.shutdown(socket.SHUT_RDWR)
+
+    def _answer(
+        self, client: socket.socket, server: socket.socket, commits: threading.Event
+    ) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                _, message = _message(server)
+                if commits.is_set():  # what it says of the commit, and nobody hears
+                    client.shutdown(socket.SHUT_RDWR)
+                    return
+                client.sendall(message)
+
+
 class TransactionPooler(_Proxy):
     """Shares `sessions` of the server among its clients, transaction by transaction."""
 

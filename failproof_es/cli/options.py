@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 import click
+
+from failproof_es.dialects.protocol import TakesADialect
+from failproof_es.dialects.registry import default_dialect
 
 settings_option = click.option(
     "--set",
@@ -20,3 +26,15 @@ connections_option = click.option(
     "reached (base_url, api_key_env, time-outs, workers, retries); may be repeated.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
+
+
+class DialectOption(click.Option):
+    """`--dialect`, by default what a dialect says: the one that is meant for the command."""
+
+    def __init__(self, names: Sequence[str], *, command: TakesADialect, **attributes: Any) -> None:
+        super().__init__(names, **attributes, metavar="NAME", show_default=True)
+        self._command = command
+
+    def get_default(self, ctx: click.Context, call: bool = True) -> Any:
+        """Asked when the command runs or shows its help, and not before."""
+        return cast("Any", default_dialect(self._command))

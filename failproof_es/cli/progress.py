@@ -115,7 +115,7 @@ def plain_line(state: ProgressState) -> str:
     for key, model in list(state.models.items()):
         cells = facts(state, model)
         done = f"{model.finished:,} of {model.planned:,} done"
-        if carried_over := model.asking.carried_over:  # how they went is not counted here
+        if carried_over := model.asking.carried_over:
             done += f" ({carried_over} carried over)"
         said = ", ".join(f"{name} {value}" for name, value in cells.items())
         parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {said}")

@@ -75,7 +75,7 @@ def _row(state: ProgressState, model: ModelProgress) -> dict[str, Any]:
 
 
 def _counts(group: Group, lost: int) -> dict[str, int]:
-    """What became of what this run itself finished."""
+    """What became of what is finished, carried over or not."""
     return {
         "scored": group.scored,
         "passed": group.passed,

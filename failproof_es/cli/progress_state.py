@@ -17,6 +17,7 @@ from uuid import UUID
 from failproof_es.cli.error_groups import ErrorGroups
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.costs import Prices, Spent, answer_cost, priced
+from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.events import (
     EVENTS,
@@ -41,7 +42,7 @@ from failproof_es.events import (
     RunValidated,
     Scored,
 )
-from failproof_es.outcome import EvaluationOutcome
+from failproof_es.outcome import EvaluationOutcome, outcome_of
 from failproof_es.summary import Asking, group_of
 from failproof_es.tally import Group
 
@@ -66,7 +67,9 @@ class ModelProgress:
     key: str
     planned: int = 0
     group: Group = field(default_factory=Group)
-    """What this run itself finished."""
+    """What is finished, evaluations that were carried over included."""
+    carried_over: int = 0
+    """So many of `group` happened in another run."""
     asking: Asking = field(default_factory=Asking)
     spent: Spent = field(default_factory=Spent)
     """What was answered on behalf of it, by judges, too."""
@@ -85,11 +88,16 @@ class ModelProgress:
     @property
     def finished(self) -> int:
         """Evaluations that have their one final result, those of another run included."""
-        return self.group.finished + self.asking.carried_over
+        return self.group.finished
+
+    @property
+    def finished_here(self) -> int:
+        """Those of them that this run itself finished."""
+        return self.group.finished - self.carried_over
 
     @property
     def error_rate(self) -> float | None:
-        """The share of what this run finished that was abandoned and does not await review."""
+        """The share of what is finished that was abandoned and does not await review."""
         return share(self.group.abandoned - self.group.awaiting, self.group.finished)
 
 
@@ -203,6 +211,24 @@ class ProgressState:
             case RunPaused():
                 self.phase = "paused"
 
+    def carry_over(self, recorded: RecordedEvaluation) -> None:
+        """Count how an evaluation ended that the run took over from another one.
+
+        That it took it over is counted by the event, and what was asked by nobody.
+        """
+        outcome = outcome_of(
+            recorded.key,
+            recorded.history,
+            {},
+            carried_over=recorded.carried_over,
+            broken=recorded.broken,
+        )
+        if outcome.finished:
+            model = self._model(outcome.model_key)
+            model.carried_over += 1
+            model.group.include(group_of(outcome))
+            model.lost += outcome.lost
+
     def use_prices(self, prices: Prices) -> None:
         """What answers cost from now on: the prices that the run has on record, and no others."""
         self._prices = prices
@@ -221,7 +247,7 @@ class ProgressState:
 
     @property
     def group(self) -> Group:
-        """What this run itself finished, of all models."""
+        """What is finished, of all models."""
         found = Group()
         for model in list(self.models.values()):
             found.include(model.group)
@@ -265,7 +291,7 @@ class ProgressState:
         model = self._model(key)
         now = self._clock()
         samples = self._samples.setdefault(key, deque())
-        done_here = model.group.finished
+        done_here = model.finished_here
         samples.append((now, done_here))
         while len(samples) > 2 and self._is_enough(samples[1], done_here, now):
             samples.popleft()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from failproof_es.cli.options import DialectOption
 from failproof_es.cli.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
-from failproof_es.dialects.registry import IMPORTED_BY_DEFAULT
 from failproof_es.engine.collections import collection_names, import_prompts
 from failproof_es.problems import InvalidInput
 
@@ -29,9 +29,8 @@ def prompts() -> None:
 @click.option("--collection", required=True, metavar="NAME", help="The collection to add to.")
 @click.option(
     "--dialect",
-    metavar="NAME",
-    default=IMPORTED_BY_DEFAULT,
-    show_default=True,
+    cls=DialectOption,
+    command="prompts import",
     help="Read the files as this dialect.",
 )
 @format_option()

@@ -55,13 +55,13 @@ _COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COL
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Take N evaluations of the plan at most. How the next are got is said on stderr.",
+    help="Print at most N evaluations. The command for the next page is printed on stderr.",
 )
 @click.option(
     "--after",
     type=click.IntRange(min=1),
     metavar="PLACE",
-    help="Begin after this place in the plan, whose first evaluation has place 1.",
+    help="Start after this place in the plan; its first evaluation is place 1.",
 )
 @as_of_option("Print the results as they stood at a position of the log or at a time.")
 @junit_option

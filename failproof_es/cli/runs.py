@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import click
 
-from failproof_es.cli.output import Column, Format, format_option, print_rows
+from failproof_es.cli.errors import ExitCode
+from failproof_es.cli.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.reading import say_warning
+from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.suite_table import passed_of, percent
 from failproof_es.engine.attempts import GATES, Places
+from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.wording import usd
 from failproof_es.store.reader import Connection
@@ -34,6 +37,12 @@ _COLUMNS = (
     Column("cost", "cost_shown", right=True),
     Column("id", "run_id"),
 )
+_KEYS = (
+    "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
+    "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
+    "problem",
+)  # fmt: skip
+"""What every run says as JSON, in this order."""
 
 
 @click.command(cls=Command)
@@ -49,13 +58,30 @@ def runs(limit: int | None, output_format: Format) -> None:
     what was scored or abandoned, of what was planned. Attempts are the runs
     that asked the same of the same models; those that overlap asked much of the same before
     (`show RUN` names them).
+
+    A run whose record cannot be true or be read is listed as unreadable; why is said on
+    stderr and, as JSON, under `problem`, and the exit code is 1.
     """
+    problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
-        rows = listed(connection, limit)
+        rows = _noting(listed(connection, limit), problems)
         if output_format is Format.TABLE:
             print_rows(map(_for_people, rows), _COLUMNS, output_format)
         else:
             print_rows(rows, _COLUMNS, output_format)
+    for problem in problems:
+        say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
+    if problems:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dict[str, Any]]:
+    """The same rows. What is wrong with one of them is put into `problems`."""
+    for row in rows:
+        if row["problem"] is not None:
+            said = one_line(row["problem"].rstrip("."))
+            problems.append(f"run {row['run_number']} is not as the engine writes it: {said}")
+        yield row
 
 
 def listed(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
@@ -65,7 +91,23 @@ def listed(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]
     places, summaries = Places(connection), feeder.summaries(limit=limit)
     while page := list(islice(summaries, _PAGE)):
         known = places.of([each.run_id for each in page])
-        yield from (_row(each, *known.get(each.run_id, (None, None))) for each in page)
+        for each in page:
+            if isinstance(each, UnreadableRun):
+                yield _unreadable(each)
+            else:
+                yield _row(each, *known.get(each.run_id, (None, None)))
+
+
+def _unreadable(run: UnreadableRun) -> dict[str, Any]:
+    unknown: dict[str, Any] = dict.fromkeys(_KEYS)
+    return unknown | {
+        "run_id": str(run.run_id),
+        "run_number": run.run_number,
+        "status": "unreadable",
+        "models": [],
+        "passed": [],
+        "problem": run.why,
+    }
 
 
 def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict[str, Any]:
@@ -88,6 +130,7 @@ def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict
         "passed": list(_passed(summary)),
         "gates_met": run.gates_met,
         "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "problem": None,
     }
 
 
@@ -117,10 +160,10 @@ def _told(passed: Sequence[dict[str, Any]]) -> str:
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
-        "models_shown": ", ".join(row["models"]),
+        "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
-        "passed_shown": _told(row["passed"]),
+        "passed_shown": _told(row["passed"]) or None,
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
-        "finished_shown": f"{row['finished']}/{row['planned']}",
+        "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",
     }

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol
+from uuid import UUID
 
 import click
 
@@ -37,12 +38,13 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.recorded import read_run
-from failproof_es.events import Event, PricesRecorded, RunStarted
+from failproof_es.engine.recorded import WINDOW, portions_read, read_run
+from failproof_es.evaluation import EvaluationKey
+from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.definitions import differences
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reader import Connection, find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.summary import RunSummary
 from failproof_es.whole_file import why_not
@@ -148,11 +150,11 @@ def resume(
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not quiet and not branching:
-                state.use_prices(read_run(connection, run_id).prices or {})
-                for row in find(connection, run_id=run_id, topics=OBSERVED):
-                    state.observe(row.event())
+                catch_up_with(state, connection, run_id)
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if not quiet:
+                how["on_carried_over"] = state.carry_over
             if branching:
                 again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
@@ -161,6 +163,20 @@ def resume(
         _carry_out(
             store, drive, state, junit, quiet, output_format, None if branching else str(run_id)
         )
+
+
+def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
+    """Count what the run has done so far."""
+    state.use_prices(read_run(connection, run_id).prices or {})
+    carried_over = []
+    for row in find(connection, run_id=run_id, topics=OBSERVED):
+        state.observe(event := row.event())
+        if isinstance(event, CarriedOver):
+            key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
+            carried_over.append(key)
+    for begin in range(0, len(carried_over), WINDOW):
+        for recorded in portions_read(connection, carried_over[begin : begin + WINDOW]):
+            state.carry_over(recorded)
 
 
 def _carry_out(

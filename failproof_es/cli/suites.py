@@ -12,6 +12,7 @@ import click
 
 from failproof_es import shipped
 from failproof_es.case import Case
+from failproof_es.cli.options import DialectOption
 from failproof_es.cli.output import Column, Format, format_option, print_rows, print_table, say
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
@@ -20,7 +21,6 @@ from failproof_es.dialects import case_files, dialect_named, recognise_each, ref
 from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.dialects.registry import WRITTEN_BY_DEFAULT
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.whole_file import why_not
 
@@ -50,9 +50,8 @@ def suites() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--dialect",
-    metavar="NAME",
-    default=WRITTEN_BY_DEFAULT,
-    show_default=True,
+    cls=DialectOption,
+    command="suites new",
     help="The dialect to write it in.",
 )
 def new(file: Path, dialect: str) -> None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from failproof_es import shipped
 from failproof_es.configuration.explain import explain
 from failproof_es.configuration.overrides import override
+from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import check_price_tiers, check_providers, check_rules
 from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
@@ -68,6 +69,14 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     try:
         configuration = Configuration.model_validate(resolved)
     except ValidationError as error:
+        if all(each["type"] in LIMITS for each in error.errors()):
+            refused = ", ".join(
+                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+            )
+            raise InvalidInput.because(
+                f"the recorded configuration has values that no run can be driven with: {refused}",
+                remedy="start a new run with values that can; what is recorded can be read",
+            ) from None
         wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
         raise InvalidInput.because(
             f"the recorded configuration holds what this installation does not know: {wrong}",

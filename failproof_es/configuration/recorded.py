@@ -31,7 +31,7 @@ S = TypeVar("S", bound=Section)
 
 _GONE = "extra_forbidden"
 """A key that this version does not know: it says nothing about what it does know."""
-_LIMITS = frozenset(
+LIMITS = frozenset(
     {
         "greater_than_equal", "greater_than", "less_than_equal", "less_than", "too_short",
         "too_long", "string_pattern_mismatch", "string_too_short", "string_too_long",
@@ -130,7 +130,7 @@ def _lenient(kind: type[S], written: Any) -> S:
         return kind.model_validate(written)
     except ValidationError as error:
         found = error.errors(include_url=False)
-        if any(each["type"] != _GONE and each["type"] not in _LIMITS for each in found):
+        if any(each["type"] != _GONE and each["type"] not in LIMITS for each in found):
             raise
     kept = _copied(written)
     for each in found:
@@ -138,7 +138,7 @@ def _lenient(kind: type[S], written: Any) -> S:
         _without(kept, each["loc"], "a" if each["type"].startswith("string_") else None)
     section = kind.model_validate(kept)
     for each in found:
-        if each["type"] in _LIMITS:
+        if each["type"] in LIMITS:
             section = _with(section, each["loc"], each["input"])
     return section
 

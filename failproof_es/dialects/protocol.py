@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, LiteralString, Protocol, Self, runtime_checkable
 
 from failproof_es.case import Case, Turn
 from failproof_es.evaluation import (
@@ -129,6 +129,24 @@ class OffersTools(Protocol):
         """The names of the tools to offer; none where the case offers none."""
 
 
+TakesADialect = Literal["prompts import", "suites new"]
+"""Commands that write or store cases of one dialect."""
+
+
+class TakenByDefault(Protocol):
+    """A dialect that a command takes where it is told none; of several ours come first.
+
+    Asked by `taken_by_default`: `isinstance` sees no value.
+    """
+
+    default_for: frozenset[TakesADialect]
+
+
+def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
+    """Whether it is `TakenByDefault` for this command."""
+    return command in getattr(dialect, "default_for", ())
+
+
 class Deliberate(Protocol):
     """A dialect whose `classify` waits for other programs, or computes for long.
 
@@ -163,6 +181,29 @@ class Summarising(Protocol):
     @property
     def run_shapes(self) -> Mapping[str, RunShape]:
         """By the name that `results --shape` takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Runs as files of JSON lines that another system takes in, one for each collection.
+
+    `collections` holds for each, by name, the SELECT that gives its documents: the `_key` of each
+    as JSON, and the document as a JSON object. It is given `runs`, their ids, and `prompts`, the
+    streams of their cases, and reads what an auditor may.
+    """
+
+    says: str
+    """What it writes, in a few words."""
+    collections: Mapping[str, LiteralString]
+
+
+@runtime_checkable
+class Exporting(Protocol):
+    """A dialect whose runs can be written in another system's shapes."""
+
+    @property
+    def exports(self) -> Mapping[str, Export]:
+        """By the name that `export --shape` takes."""
 
 
 Foregone = Literal["any_passes", "none_passes"]

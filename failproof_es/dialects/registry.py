@@ -9,7 +9,12 @@ from typing import Any
 
 from failproof_es.dialects.discovery import case_files
 from failproof_es.dialects.kit.file_shapes import LOOKED_AT, Shape, shape_of_table
-from failproof_es.dialects.protocol import Configurable, Dialect
+from failproof_es.dialects.protocol import (
+    Configurable,
+    Dialect,
+    TakesADialect,
+    taken_by_default,
+)
 from failproof_es.entry_points import EntryPoints
 from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -18,10 +23,6 @@ ENTRY_POINT_GROUP = "failproof_es.dialects"
 
 _FIRST = ("failproof", "promptguard", "redteam", "benchmark", "command")
 """Those of ours, in the order in which a damaged file is taken for one of them."""
-IMPORTED_BY_DEFAULT = "promptguard"
-"""The dialect of a collection, unless `prompts import` is told another."""
-WRITTEN_BY_DEFAULT = "redteam"
-"""The dialect of a new suite, unless `suites new` is told another."""
 MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
@@ -55,6 +56,18 @@ def dialect_named(name: str) -> Dialect:
     if name not in _made:
         _made[name] = instance(DIALECTS.load(name))
     return _made[name]
+
+
+def default_dialect(command: TakesADialect) -> str:
+    """The dialect that the command takes where it is told none. Raises `InvalidInput`."""
+    for name in names():
+        with suppress(InvalidInput):  # a broken one is no reason not to use another
+            if taken_by_default(dialect_named(name), command):
+                return name
+    raise InvalidInput.because(
+        f"no dialect is meant for `{command}`",
+        remedy=f"name one with --dialect; known: {_listed(names())}",
+    )
 
 
 def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:

@@ -20,6 +20,7 @@ from uuid import UUID, uuid4
 from failproof_es.case import prompt_id
 from failproof_es.configuration.connections import reconnect
 from failproof_es.configuration.loading import configuration_from_resolved, digest_of
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.counting import counted
 from failproof_es.dialects.scorers import scorers_of
@@ -39,6 +40,7 @@ from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_recor
 from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
+from failproof_es.engine.unfinished import OnCarriedOver
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     Branch,
@@ -68,12 +70,13 @@ async def branch(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    on_carried_over: OnCarriedOver | None = None,
 ) -> Outcome:
     """Begin a run that goes on from where another one stood at `position`, and drive it.
 
     The other one may be going, paused or over; without a position it is taken as it stands
     now. `again` says which of its finished evaluations are not carried over, `settings` what
-    is other in how the models are reached.
+    is other in how the models are reached, `on_carried_over` is told of each that is.
 
     Raises `InvalidInput` when the position lies outside of the other run, when nothing had
     ended that is to be asked again, when a setting changes what is asked, or when something
@@ -82,6 +85,7 @@ async def branch(
     """
     with store.connect() as connection:
         source = read_run(connection, run_id)
+        repetitions_of(source.started)  # raises where they are not those of its plan
         first, last = _stands_at(connection, run_id)
     position = last if position is None else position
     _require_within(source, position, first, last)
@@ -108,8 +112,9 @@ async def branch(
                 f"stood at position {position}{left}"
             )
             driver = Driver(
-                store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
-            )
+                store, lease, configuration, targets,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
+            )  # fmt: skip
             return await driver.drive(resumed=False)
     finally:
         await targets.close()

@@ -28,7 +28,7 @@ from failproof_es.engine.phases import Phase, phases_of
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe, RunStream
 from failproof_es.engine.targets import Targets
-from failproof_es.engine.unfinished import Unfinished
+from failproof_es.engine.unfinished import OnCarriedOver, Unfinished
 from failproof_es.events import RunResumed
 from failproof_es.run import Run
 from failproof_es.store.journal import Journal
@@ -52,6 +52,7 @@ class Driver:
         *,
         observe: Observe,
         on_text: OnText | None = None,
+        on_carried_over: OnCarriedOver | None = None,
         stop: asyncio.Event,
         phases: Sequence[Phase] | None = None,
     ) -> None:
@@ -61,6 +62,7 @@ class Driver:
         self._targets = targets
         self._observe = observe
         self._on_text = on_text
+        self._on_carried_over = on_carried_over
         self._requested_stop = stop
         self._reader = PatientReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
@@ -132,7 +134,9 @@ class Driver:
         """Carry every evaluation on as far as the phase goes; return how all of them stand."""
         tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
-        unfinished = Unfinished(run, self._reader, journal, self._observe, tally)
+        unfinished = Unfinished(
+            run, self._reader, journal, self._observe, tally, self._on_carried_over
+        )
         interpreter = self._interpreter(journal, run, phase)
         lanes = [
             Lane(unfinished.windows(phase, models, self._stop))

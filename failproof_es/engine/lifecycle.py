@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from failproof_es.case import run_id as run_id_of
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
@@ -35,6 +36,7 @@ from failproof_es.engine.preflight_record import (
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_stream import Observe
 from failproof_es.engine.targets import Targets
+from failproof_es.engine.unfinished import OnCarriedOver
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     CaseSkipped,
@@ -107,13 +109,15 @@ async def resume(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    on_carried_over: OnCarriedOver | None = None,
     phases: Sequence[Phase] | None = None,
     leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
     """Take a run up where its events end. A run that has ended is left as it is.
 
     `phases` are those that its configuration asks for, unless others are given. `leased` gets
-    the epoch of the lease under which it is driven.
+    the epoch of the lease under which it is driven, `on_carried_over` each evaluation that a branch
+    takes over from now on.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -123,6 +127,7 @@ async def resume(
     if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
+    repetitions_of(run.started)  # raises where they are not those of its plan
     require_plugins(run.started)
     configuration = configuration_from_resolved(run.started.configuration)
     scorers_of(run.started.configuration)  # raises where they are broken by now
@@ -139,7 +144,8 @@ async def resume(
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
-                observe=observe, on_text=on_text, stop=stop, phases=phases,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
+                phases=phases,
             )  # fmt: skip
             return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:

@@ -20,7 +20,6 @@ from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
 from failproof_es.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
-from failproof_es.outcome import outcome_of
 from failproof_es.store.appending import append
 from failproof_es.store.reader import RecordedEvent, read_streams
 from failproof_es.store.recorder import query
@@ -90,7 +89,7 @@ def finished_evaluations(
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
-        chosen = [(each, state) for each in window if _wanted(each, state := each.state(), only)]
+        chosen = [(each, state) for each in window if _wanted(state := each.state(), only)]
         reviews = read_reviews(connection, [each.key.evaluation_id for each, _ in chosen])
         for each, state in chosen:
             yield ReviewedEvaluation(each, state, reviews.get(each.key.evaluation_id, ()))
@@ -178,11 +177,10 @@ def record_reviews(
     return [event for event in append(store, new) if isinstance(event, Reviewed)]
 
 
-def _wanted(recorded: RecordedEvaluation, state: Evaluation, only: Only) -> bool:
-    if only == "all" or not state.finished:
-        return state.finished
-    outcome = outcome_of(recorded.key, recorded.history, {}, carried_over=recorded.carried_over)
-    return outcome.failed if only == "failures" else outcome.unscored
+def _wanted(state: Evaluation, only: Only) -> bool:
+    if only == "failures":
+        return state.score is not None and state.score.passed is False
+    return state.finished if only == "all" else state.abandoned is not None
 
 
 def _said(reviewing: Reviewing, opinion: Opinion, before: Sequence[Reviewed]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from failproof_es.engine.carried_over import carry_over
@@ -28,6 +28,9 @@ from failproof_es.store.journal import Journal
 from failproof_es.tally import Tally
 
 Windows = AsyncGenerator[list[RecordedEvaluation]]
+OnCarriedOver = Callable[[RecordedEvaluation], None]
+"""Is told of each evaluation that a branched run takes over, once that is on record. Must not
+raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Unfinished:
     journal: Journal
     observe: Observe
     tally: Tally
+    on_carried_over: OnCarriedOver | None = None
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """Those of the phase that are asked of these models.
@@ -77,7 +81,13 @@ class Unfinished:
         await self.journal.append(*events)
         for event in events:
             self.observe(event)
-        return await self.reader.read(read_evaluations, [recorded.key for recorded in window])
+        found = await self.reader.read(read_evaluations, [recorded.key for recorded in window])
+        if self.on_carried_over is not None:
+            taken = {event.originator_id for event in events}
+            for recorded in found:
+                if recorded.key.evaluation_id in taken:
+                    self.on_carried_over(recorded)
+        return found
 
     async def _read_ahead(self, models: Sequence[str]) -> Windows:
         """The plan in windows, the next one read while the last one is worked on."""

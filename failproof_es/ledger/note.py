@@ -16,7 +16,7 @@ import binascii
 import hashlib
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -193,15 +193,6 @@ def parse(document: str) -> Note:
     if str(note) != document:
         raise NoteError("the note is not written in its one canonical form")
     return note
-
-
-def signed_by(note: Note, keys: Iterable[PublicKey]) -> dict[str, int | None]:
-    """The names of those of `keys` that signed, and when they say they did.
-
-    Raises `NoteError` when one of them signed something else.
-    """
-    present = {(signature.name, signature.key_id) for signature in note.signatures}
-    return {key.name: note.verify(key) for key in keys if (key.name, key.key_id) in present}
 
 
 def known(keys: Sequence[str]) -> tuple[PublicKey, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import UUID
 
@@ -10,6 +11,15 @@ from failproof_es.evaluation import EvaluationKey
 from failproof_es.outcome import EvaluationOutcome
 from failproof_es.run import Run
 from failproof_es.summary import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableRun:
+    """A run without a summary: its record cannot be true or be read."""
+
+    run_id: UUID
+    run_number: int
+    why: str
 
 
 class Feeder(Protocol):
@@ -33,8 +43,8 @@ class Feeder(Protocol):
     def summary(self, run: Run) -> RunSummary:
         """How the run stands."""
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
-        """How every run stands, newest first, `limit` at most."""
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
+        """How every run stands, newest first, `limit` at most; a damaged one hides no other."""
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """What became of these evaluations of the run, in the order given."""

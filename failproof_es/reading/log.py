@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import (
+    UNREADABLE,
     WINDOW,
     read_evaluations,
     recorded_evaluations,
@@ -19,6 +21,7 @@ from failproof_es.engine.reviews import standing_of
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.run import Run, fold_run
 from failproof_es.store.reader import Connection, find
 from failproof_es.summary import RunCounts, RunSummary
@@ -40,8 +43,8 @@ class LogFeeder:
 
     def run(self, run_id: UUID) -> Run:
         """See `Feeder`."""
-        rows = find(self.connection, stream_id=run_id, up_to=self.up_to)
-        run = fold_run(row.event() for row in rows)
+        with closing(find(self.connection, stream_id=run_id, up_to=self.up_to)) as rows:
+            run = fold_run(row.event() for row in rows)  # what it raises leaves nothing open
         if run.manifest is None:
             by_then = "" if self.up_to is None else f" by position {self.up_to}"
             raise InvalidInput.because(
@@ -61,12 +64,22 @@ class LogFeeder:
         reviews = standing_of(self.connection, left_to_people, up_to=self.up_to)
         return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`."""
         listed = self.connection.execute(
-            "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC"
+            "SELECT run_id, run_number FROM failproof.run_list ORDER BY run_number DESC LIMIT %s",
+            (limit,),
         ).fetchall()
-        yield from islice((self.summary(self.run(run_id)) for (run_id,) in listed), limit)
+        return (self.listed(run_id, number) for run_id, number in listed)
+
+    def listed(
+        self, run_id: UUID, run_number: int, run: Run | None = None
+    ) -> RunSummary | UnreadableRun:
+        """The run's summary, or why there is none. `run` is given where it is read already."""
+        try:
+            return self.summary(run or self.run(run_id))
+        except (*UNREADABLE, InvalidInput) as error:
+            return UnreadableRun(run_id, run_number, str(error))
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """See `Feeder`."""

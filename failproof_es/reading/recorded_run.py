@@ -26,7 +26,7 @@ from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.run import CHUNK, Run, planned_evaluations
-from failproof_es.store.reader import Connection, RecordedEvent, find, portions, read_streams
+from failproof_es.store.reader import Connection, portions, read_streams
 from failproof_es.summary import RunSummary
 
 
@@ -108,10 +108,6 @@ class RecordedRun:
         places = islice(self.keys(after=after), limit)
         while window := [key for _, key in islice(places, WINDOW)]:
             yield from portions_read(self.connection, window, up_to=self.up_to)
-
-    def events(self) -> Iterator[RecordedEvent]:
-        """Every event of the run and of its evaluations, in commit order."""
-        return find(self.connection, run_id=self.run_id, up_to=self.up_to)
 
     def places_by_prompt(self) -> dict[UUID, int]:
         """How many cases stand before each planned prompt in the plan."""

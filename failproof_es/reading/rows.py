@@ -21,11 +21,13 @@ from psycopg.pq import TransactionStatus
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.costs import Spent, Tokens
-from failproof_es.engine.recorded import read_chunk, with_prices
+from failproof_es.engine.recorded import UNREADABLE, read_chunk, with_prices
 from failproof_es.engine.reviews import standing
 from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import ModelPrices
 from failproof_es.outcome import EvaluationOutcome
+from failproof_es.problems import InvalidInput
+from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.log import LogFeeder
 from failproof_es.run import Run, planned_evaluations
 from failproof_es.store.reader import Connection
@@ -88,17 +90,17 @@ class RowFeeder:
     def summary(self, run: Run) -> RunSummary:
         """See `Feeder`. Two queries, whatever the run has evaluated."""
         with _one_moment(self.connection):
-            return self._summaries([run])[0]
+            found = self._summaries([run])
+            return found.get(run.started.originator_id) or self._log.summary(run)
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary]:
+    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         left, before = limit, _BEYOND
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
             with _one_moment(self.connection):
                 rows = self.connection.execute(_LISTED, (before, page)).fetchall()
-                runs = self._listed([(run_id, told) for run_id, _, told in rows])
-                found = self._summaries(runs)
+                found = self._page(rows)
             yield from found
             if len(rows) < page:
                 return
@@ -145,9 +147,31 @@ class RowFeeder:
         )
         return self.outcomes(run, list(islice(planned, limit)))
 
-    def _listed(self, told: Sequence[tuple[UUID, str | None]]) -> list[Run]:
+    def _page(
+        self, rows: Sequence[tuple[UUID, int, str | None]]
+    ) -> list[RunSummary | UnreadableRun]:
+        """What is told of these runs: each its id, its number and its own row, if it has one."""
+        read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
+        runs = self._with_prices([each for each in read.values() if isinstance(each, Run)])
+        by_id = {run.started.originator_id: run for run in runs}
+        found = self._summaries(runs)
+        return [
+            each
+            if isinstance(each := read[run_id], UnreadableRun)
+            else found.get(run_id) or self._log.listed(run_id, number, by_id[run_id])
+            for run_id, number, _ in rows
+        ]
+
+    def _read(self, run_id: UUID, number: int, told: str | None) -> Run | UnreadableRun:
+        if told is not None:
+            return run_of(told)
+        try:
+            return self._log.run(run_id)
+        except (*UNREADABLE, InvalidInput) as error:
+            return UnreadableRun(run_id, number, str(error))
+
+    def _with_prices(self, runs: Sequence[Run]) -> list[Run]:
         """These runs, with their prices: those of older ones stand beside the log."""
-        runs = [self._log.run(each) if said is None else run_of(said) for each, said in told]
         older = [run.started.originator_id for run in runs if run.prices is None]
         prices: dict[UUID, dict[str, ModelPrices]] = {each: {} for each in older}
         for run_id, key, said in self.connection.execute(_PRICES, (older,)) if older else ():
@@ -159,23 +183,23 @@ class RowFeeder:
             for run in runs
         ]
 
-    def _summaries(self, runs: Sequence[Run]) -> list[RunSummary]:
+    def _summaries(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
+        """By run, of those that the rows tell of."""
         ids = [run.started.originator_id for run in runs]
         counts: dict[UUID, RunCounts] = {}
         for kind, run_id, row in self.connection.execute(sql_file("counts_of_runs"), {"runs": ids}):
             told = json.loads(row, parse_float=Decimal)
             _READ[kind](counts.setdefault(run_id, RunCounts()), told)
         reviews = self._reviews(ids)
-        return [
-            RunSummary(
+        return {
+            run_id: RunSummary(
                 run=run,
                 counts=counts[run_id],
                 reviews=_standings(counts[run_id], reviews.get(run_id, {})),
             )
-            if run_id in counts
-            else self._log.summary(run)
             for run_id, run in zip(ids, runs, strict=True)
-        ]
+            if run_id in counts
+        }
 
     def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, dict[UUID, dict[str, str]]]:
         """By run and evaluation the last word of each person."""

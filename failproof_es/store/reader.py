@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -197,7 +197,7 @@ def find(
     until: datetime | None = None,
     newest_first: bool = False,
     limit: int | None = None,
-) -> Iterator[RecordedEvent]:
+) -> Generator[RecordedEvent]:
     """Stream the events that match every given filter, in commit order; holds a few in memory.
 
     `after` is exclusive, `up_to` inclusive; `since` and `until` compare the database's

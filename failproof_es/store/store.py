@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from threading import Lock
 from types import TracebackType
@@ -29,12 +30,14 @@ from failproof_es.store.installation import (
     install,
     schema_state,
 )
-from failproof_es.store.outage import Outage
+from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.pooler import require_sessions
-from failproof_es.store.recorder import append_entries
+from failproof_es.store.recorder import append_entries, query
 
 if TYPE_CHECKING:
     from failproof_es.store.embedded import EmbeddedServer
+
+_NUMBER = "SELECT failproof.number_run(%s)"
 
 
 class Store:
@@ -156,20 +159,49 @@ class Store:
 
         `draft` is its first event, but for its number, its attempt and the runs that overlap
         with it; `planned` are the events that follow, `read_plan` says the same as they.
-        Raises `InvalidInput` when a run with this id is on record.
+        A commit whose acknowledgement was lost is looked for and counts.
+
+        Raises `InvalidInput` when a run with this id is on record, `psycopg.OperationalError`
+        when the server went away and nothing was recorded, `LogUnavailable` when it stays away
+        and nobody can say whether the run was recorded.
         """
-        with self.connect() as connection:
-            new = NewRun(connection, draft, read_plan)
-            with connection.transaction():
-                started = new.numbered(self._number(connection, draft.originator_id))
-                for event in chain([started], planned):  # one at a time: a plan can be long
-                    append_entries(connection, [self.log.mapper.to_stored_event(event)])
-            note(connection)
+        started, whole = draft, False
+        try:
+            with self.connect() as connection:
+                new = NewRun(connection, draft, read_plan)
+                with connection.transaction():
+                    started = new.numbered(self._number(connection, draft.originator_id))
+                    for event in chain([started], planned):  # one at a time: a plan can be long
+                        append_entries(connection, [self.log.mapper.to_stored_event(event)])
+                    whole = True
+                note(connection)
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            if not (whole and self._began(started)):
+                raise
         return started
+
+    def _began(self, started: RunStarted) -> bool:
+        """Whether this run is on record, after its commit was sent and nobody acknowledged it."""
+        try:
+            return self.outage.wait_out(partial(self._stands, started), (psycopg.OperationalError,))
+        except LogUnavailable as error:
+            named = f"run {started.run_number} ({started.run_id})"
+            raise LogUnavailable(f"whether {named} was recorded is not known: {error}") from error
+
+    def _stands(self, started: RunStarted) -> bool:
+        with self.connect() as connection:
+            with connection.transaction(force_rollback=True):
+                # Behind the lock of numbering: that commit has been made by now, or never will be.
+                row = connection.execute(_NUMBER, (started.originator_id,)).fetchone()
+            if row != (None,):
+                return False
+            event = self.log.mapper.to_stored_event(started)
+            where = (event.originator_id, event.originator_version, event.topic, event.state)
+            return connection.execute(query("position_of"), where).fetchone() is not None
 
     @staticmethod
     def _number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
-        row = connection.execute("SELECT failproof.number_run(%s)", (run_id,)).fetchone()
+        row = connection.execute(_NUMBER, (run_id,)).fetchone()
         if row is None or row[0] is None:
             raise InvalidInput.because(
                 f"run {run_id} exists already",

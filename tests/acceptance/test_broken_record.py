@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -248,3 +249,54 @@ def test_a_configuration_whose_plan_has_no_end_is_told_in_a_sentence(
         with within_seconds(60):
             done = invoke(store.url, *other, cwd=tmp_path)
         assert done.exit_code == 0, done.output
+
+
+PLANS: dict[str, tuple[Callable[[list[str]], dict[str, object]], str]] = {
+    "another chunk": (lambda digests: {"chunk": 7}, "its chunk is 7, not 0"),
+    "more cases": (lambda digests: {"digests": digests * 2}, "it plans more than the 20 cases"),
+    "no digest": (
+        lambda digests: {"digests": ["none", *digests[1:]]},
+        "'none', which is no digest",
+    ),
+    "no plan": (lambda digests: {"digests": None}, "CasesPlanned"),
+}
+
+
+@pytest.mark.parametrize("damage", ["a second start", *PLANS])
+def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
+    store: Store,
+    run_id: UUID,
+    tmp_path: Path,
+    administrator: psycopg.Connection[object],
+    damage: str,
+) -> None:
+    for _ in range(2):
+        assert start(store, tmp_path).exit_code == 0
+    with store.connect() as connection:
+        second = resolve_run(connection, "2")
+        [plan] = find(connection, run_id=second, topics=["CasesPlanned"])
+    said = "the run is sealed"
+    if damage in PLANS:
+        change, said = PLANS[damage]
+        alter(administrator, plan, **change(plan.payload()["digests"]))
+        assert invoke(store.url, "projections", "rebuild", cwd=tmp_path).exit_code == 0
+    else:
+        (sealed,), (started,) = (recorded(store, each, "2") for each in ("RunSealed", "RunStarted"))
+        store.log.events.put(
+            [started.model_copy(update={"originator_version": sealed.originator_version + 1})]
+        )
+    for arguments in (("runs",), ("runs", "--json"), ("runs", "--limit", "2", "--json")):
+        done = invoke(store.url, *arguments, cwd=tmp_path)
+        assert done.exit_code == 1, done.output
+        assert "error: the record of run 2 is not as the engine writes it: " in done.stderr
+        assert said in done.stderr and "nesting" not in done.stderr, done.stderr
+        assert done.stderr.count("error:") == 1
+        if "--json" in arguments:
+            rows = orjson.loads(done.stdout)
+            assert [each["run_number"] for each in rows] == [3, 2, 1][: len(rows)]
+            assert [each["status"] for each in rows][:2] == ["completed", "unreadable"]
+            assert len({tuple(each) for each in rows}) == 1, "each says as much as the others"
+            assert said in rows[1]["problem"] and rows[0]["problem"] is None
+            assert rows[1]["run_id"] == str(second)
+        else:
+            assert "unreadable" in done.stdout and done.stdout.count("completed") == 2

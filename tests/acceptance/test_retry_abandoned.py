@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import psycopg
 import pytest
 from click.testing import Result
 
 from failproof_es.assurance.signing_key import log_key
+from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.start_resume import catch_up_with
 from failproof_es.engine import unfinished
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
 from failproof_es.store.journal import JournalError
 from failproof_es.store.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.test_finishing import alter
 
 CASES = 8
 ABANDONED = 3
@@ -278,3 +283,68 @@ def test_a_run_without_an_end_is_branched_too_and_what_it_had_not_asked_is_asked
     scored = [row for row in log(store, 1, "Scored") if row.position <= first]
     assert len(log(store, 2, "CarriedOver")) == len(scored)
     assert len({row.stream_id for row in log(store, 2, "RequestSent")}) == CASES - len(scored)
+
+
+def last_progress(done: Result) -> dict[str, Any]:
+    *_, last = (line for line in done.stderr.splitlines() if line.startswith('{"event"'))
+    details: dict[str, Any] = json.loads(last)["details"]
+    return details
+
+
+def test_what_is_shown_live_of_a_branch_is_what_is_shown_of_it_after(
+    store: Store, folder: Path
+) -> None:
+    """What it carried over has passed, failed and been abandoned like the rest."""
+    start(store, folder)
+    position = log(store, 1)[-1].position
+    whole = invoke(store.url, "resume", 1, "--at", position, "--json", cwd=folder)
+    for run, done in ((2, whole), (3, again(store, folder, 1))):
+        live, after = last_progress(done), shown(store, folder, run)["counts"]
+        assert {name: live["models"][0][name] for name in after} == after
+        assert after["carried_over"] == (CASES if run == 2 else CASES - ABANDONED)
+        assert after["finished"] == CASES and live["abandoned"] == (ABANDONED if run == 2 else 0)
+        state = ProgressState()
+        with store.connect() as connection:
+            run_id = resolve_run(connection, str(run))
+            catch_up_with(state, connection, run_id)
+            summary = RecordedRun.read(connection, run_id).summary
+        assert (state.group, state.lost) == (summary.total, summary.lost())
+
+
+@pytest.mark.parametrize("repetitions", [0, 7, 10**15])
+def test_recorded_repetitions_that_are_not_those_of_the_plan_are_told_as_what_they_are(
+    store: Store,
+    folder: Path,
+    administrator: psycopg.Connection[object],
+    repetitions: int,
+) -> None:
+    start(store, folder)
+    position = log(store, 1)[-1].position
+    recorded_as(store, administrator, repetitions=repetitions)
+    for options in (("--retry-abandoned",), ("--at", position)):
+        done = invoke(store.url, "resume", 1, *options, "--quiet", cwd=folder)
+        assert done.exit_code == 1, done.output
+        assert f"execution.repetitions: {repetitions} of each are not the 8" in done.stderr
+        assert "install" not in done.stderr and "`failproof-es verify`" in done.stderr
+    assert runs(store) == 1
+
+
+def test_a_recorded_value_that_cannot_be_driven_is_named_with_what_it_may_be(
+    store: Store, folder: Path, administrator: psycopg.Connection[object]
+) -> None:
+    start(store, folder)
+    recorded_as(store, administrator, parallel_workers=0)
+    done = again(store, folder, 1)
+    assert done.exit_code == 2, done.output
+    assert "execution.parallel_workers: Input should be greater than" in done.stderr
+    assert "start a new run" in done.stderr and "install" not in done.stderr
+
+
+def recorded_as(
+    store: Store, administrator: psycopg.Connection[object], **execution: object
+) -> None:
+    """Change what run 1 recorded of its execution."""
+    (row,) = log(store, 1, "RunStarted")
+    written = row.payload()["configuration"]
+    changed = {**written, "execution": {**written["execution"], **execution}}
+    alter(administrator, row, configuration=changed)

@@ -22,7 +22,6 @@ from failproof_es.evaluation import fold
 from failproof_es.gates import Change, judge_gates, told
 from failproof_es.outcome import EvaluationOutcome, outcome_of
 from failproof_es.summary import RunSummary
-from failproof_es.tally import Group
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -279,24 +278,20 @@ def test_what_a_run_took_is_held_against_its_limit_as_a_whole() -> None:
 def test_a_mean_accuracy_does_not_depend_on_the_order_in_which_evaluations_end(
     accuracies: list[float], random: Random
 ) -> None:
-    def mean(values: list[float]) -> float | None:
-        group = Group()
-        for value in values:
-            group.add(value)
-        return group.accuracy
-
     shuffled = list(accuracies)
     random.shuffle(shuffled)
     assert mean(accuracies) == mean(shuffled) == mean(sorted(accuracies))
 
 
+def mean(accuracies: Sequence[float]) -> float | None:
+    """Of so many evaluations that end in this order."""
+    return tally(*((a_case(), scored(each)) for each in accuracies)).total.accuracy
+
+
 def test_nine_of_ten_tenths_are_nine_tenths_in_any_order() -> None:
     tenths = [0.1] * 3 + [0.7, 0.2, 0.1]
     for order in permutations(tenths):
-        group = Group()
-        for each in order:
-            group.add(each)
-        assert group.accuracy == fmean(tenths)
+        assert mean(order) == fmean(tenths)
 
 
 @pytest.mark.parametrize(

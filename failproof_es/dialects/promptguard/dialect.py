@@ -10,11 +10,12 @@ from failproof_es.case import Case, Turn
 from failproof_es.dialects.kit.looking import first_lines_hold
 from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
+from failproof_es.dialects.promptguard.collections import COLLECTIONS
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
 from failproof_es.dialects.promptguard.loader import as_case, load
 from failproof_es.dialects.promptguard.metrics import AGREEMENT
 from failproof_es.dialects.promptguard.stored_prompt import StoredPrompt
-from failproof_es.dialects.protocol import Foregone, RunShape
+from failproof_es.dialects.protocol import Export, Foregone, RunShape, TakesADialect
 from failproof_es.evaluation import (
     Classification,
     Evaluation,
@@ -32,6 +33,12 @@ class PromptGuard:
     name = "promptguard"
     suffixes: tuple[str, ...] = (".jsonl",)
     run_shapes: Mapping[str, RunShape] = {"agreement": AGREEMENT}
+    default_for: frozenset[TakesADialect] = frozenset({"prompts import"})
+    exports: Mapping[str, Export] = {
+        "promptguard": Export(
+            "the four collections of specification 001, as JSON Lines for ArangoDB", COLLECTIONS
+        )
+    }
 
     def __init__(self, chosen: options.Options | None = None) -> None:
         self._options = chosen or options.shipped()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from failproof_es.case import Case, Turn
-from failproof_es.dialects.protocol import JudgeReading, RunShape
+from failproof_es.dialects.protocol import JudgeReading, RunShape, TakesADialect
 from failproof_es.dialects.redteam import grading, options, tool_calls
 from failproof_es.dialects.redteam.case_files import SUFFIXES, looks_like_ours
 from failproof_es.dialects.redteam.classifier import classify
@@ -35,6 +35,7 @@ class RedTeam:
     extra = "redteam"
     suffixes: tuple[str, ...] = SUFFIXES
     run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
+    default_for: frozenset[TakesADialect] = frozenset({"suites new"})
     classify_waits: Literal[True] = True
     """Finding the language loads a model once, which would hold up every request."""
     judged_by_people: Literal[True] = True

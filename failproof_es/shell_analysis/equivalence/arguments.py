@@ -1,4 +1,11 @@
-"""A program's arguments as `getopt` reads them, in an order that says only what matters."""
+"""A program's arguments as `getopt` reads them, in an order that says only what matters.
+
+`safety.options` reads them, too, for another question, and neither can do the other's work. There
+a part that only a run could tell is a mark within a text, and what is in doubt is read as the
+worst. Here words keep their parts, because the form that is compared is made of them, and what is
+in doubt is compared as it is written. Nor are their tables the same: `utilities.toml` says of a few
+programs which options mean the same, those of safety what many programs may write or run.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ kinds are possible, `Pos.Offset` and `End.Offset` count bytes of the UTF-8 comma
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,8 +25,11 @@ Node = dict[str, Any]
 
 LONGEST_BYTES = 4096
 _MOST_OPERATORS = 500
-"""`|` and `&` in one command, wherever they stand. shfmt writes a tree that is as deep as they are
-many, and takes the square of that in time and memory: 2,000 would be 400 MB."""
+"""`|` and `&` in one command, but for those that are certainly quoted. shfmt writes a tree that is
+as deep as they are many, and takes the square of that in time and memory: 2,000 would be 400 MB."""
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
+_UNSURE = re.compile(r"[#`]|<<|\$['({]")
+"""Where one of these stands, what is quoted can't be told without a parser."""
 _DEEPEST = 250
 """Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
 orjson writes no more than 254 levels."""
@@ -105,7 +109,8 @@ def _refusal(command: str) -> Unparseable | None:
         return Unparseable("half a surrogate pair", "not_unicode")
     if size > LONGEST_BYTES:
         return Unparseable(f"{size} bytes; at most {LONGEST_BYTES}", "too_long")
-    if command.count("|") + command.count("&") > _MOST_OPERATORS:
+    signs = command if _UNSURE.search(command) else _QUOTED.sub("", command)
+    if signs.count("|") + signs.count("&") > _MOST_OPERATORS:
         return _too_deep()
     return None
 

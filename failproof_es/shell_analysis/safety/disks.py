@@ -21,10 +21,6 @@ def _any_disk(command: Command) -> bool:
     return any(is_disk(path, command.cwd) for path in command.operands)
 
 
-def _lists(command: Command) -> bool:
-    return command.has("lVhx", "--list", "--help", "--version") or "print" in command.arguments
-
-
 def _starts(*verbs: str) -> Callable[[Command], bool]:
     return lambda command: command.operands[:1] != () and command.operands[0] in verbs
 
@@ -32,10 +28,6 @@ def _starts(*verbs: str) -> Callable[[Command], bool]:
 def _mentions(pattern: str) -> Callable[[Command], bool]:
     compiled = re.compile(pattern)
     return lambda command: bool(compiled.search(" ".join(command.arguments)))
-
-
-def _unless_listing(command: Command) -> bool:
-    return _any_disk(command) and not _lists(command)
 
 
 _FORMATTERS: dict[str, Callable[[Command], bool]] = {

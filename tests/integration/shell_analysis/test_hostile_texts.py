@@ -90,6 +90,33 @@ def test_a_chain_without_end_is_too_deep_before_a_program_reads_it(
     assert not judge_safety(command).safe
 
 
+@pytest.mark.parametrize("quoted", ["'{}'", '"{}"', "'it is' \"said: {}\"", "\\' '{}'"])
+def test_operators_in_quotes_are_a_text(quoted: str) -> None:
+    for text in ("a|" * 1_500, "&" * 3_000):
+        assert parse_command(f"echo {quoted.format(text)}").tree["Stmts"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        '"\'" ',
+        "# it's\n",
+        "cat <<x\n'\nx\n",
+        "echo $'\\'' ",
+        'echo "$(echo \'"\')" ',
+        "\\' ",
+        "`echo '`;",
+    ],
+)
+def test_no_quote_hides_a_chain_without_end(before: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quote that opens nothing, and one behind the chain that looks as if it closed it."""
+    check_posix("ls")  # the programs' versions are known
+    monkeypatch.setattr(programs, "run", None)
+    with pytest.raises(Unparseable) as caught:
+        parse_command(f"{before}{'b|' * 1_500}b '")
+    assert caught.value.code == "too_deep"
+
+
 def test_operators_that_are_no_chain_are_read() -> None:
     assert parse_command("sleep 1 & " * 300).tree["Stmts"]
 

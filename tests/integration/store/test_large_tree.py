@@ -32,7 +32,7 @@ from failproof_es.assurance.trusted import check_continues
 from failproof_es.assurance.verification import verify_log
 from failproof_es.assurance.witness import Request, cosign_request
 from failproof_es.events import RunCompleted
-from failproof_es.ledger import bundle, edge, merkle, naive, note
+from failproof_es.ledger import bundle, edge, merkle, note
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import COSIGNATURE, SigningKey
@@ -45,6 +45,7 @@ from tests.acceptance.attacks.statements import LEAF_OF
 from tests.acceptance.attacks.world import CASES, FAILED, PASSED, Author, begin, cases
 from tests.conftest import as_administrator, database_url_as
 from tests.integration.store.test_ledger import leaf_data
+from tests.unit.ledger import naive
 from tests.unit.ledger.test_bundle import second_verifier
 
 pytestmark = pytest.mark.slow

@@ -18,11 +18,12 @@ from failproof_es.assurance.tree import read_edge, stored_tree
 from failproof_es.assurance.trusted import Forked, default_place, hold, read_kept
 from failproof_es.assurance.verification import verify_log
 from failproof_es.events import Scored
-from failproof_es.ledger import merkle, naive
+from failproof_es.ledger import merkle
 from failproof_es.ledger.note import NoteError, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
+from tests.unit.ledger import naive
 
 
 @pytest.fixture

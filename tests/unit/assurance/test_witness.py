@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from failproof_es.assurance.witness import Request, cosign_request
-from failproof_es.ledger import naive
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import consistency_proof
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
 from failproof_es.problems import InvalidInput
+from tests.unit.ledger import naive
 
 LOG = SigningKey.generate("failproof-es/log")
 WITNESS = SigningKey.generate("witness.example", COSIGNATURE)

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.progress_state import ProgressState
+from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.evaluation import EvaluationKey
-from failproof_es.events import EvaluationEvent, ModelPrices, Rate
+from failproof_es.events import (
+    CarriedOver,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    ModelPrices,
+    Rate,
+    Scored,
+)
 from failproof_es.outcome import outcome_of
 from failproof_es.run import Run
 from failproof_es.summary import RunCounts, RunSummary
@@ -27,12 +35,17 @@ PRICES = {key: ModelPrices(model_key=key, source="list", rates=(RATE,)) for key 
 OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
 
 Events = Sequence[EvaluationEvent]
+Runs = tuple[dict[EvaluationKey, Events], list[EvaluationEvent], dict[EvaluationKey, CarriedOver]]
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[dict[EvaluationKey, Events], list[EvaluationEvent]]:
-    """The histories of some evaluations, as far as they came, and all of it in one order."""
+def runs(draw: st.DrawFn) -> Runs:
+    """The histories of some evaluations, as far as they came, and what this run says of them.
+
+    Of what was carried over from another run it says no more than that.
+    """
     histories: dict[EvaluationKey, Events] = {}
+    carried: dict[EvaluationKey, CarriedOver] = {}
     for number in range(draw(st.integers(1, 5))):
         outcomes = draw(st.lists(st.sampled_from(OUTCOMES), max_size=8))
         judges = draw(st.sampled_from([(), ("j1",), ("j1", "j2")]))
@@ -42,29 +55,40 @@ def runs(draw: st.DrawFn) -> tuple[dict[EvaluationKey, Events], list[EvaluationE
         key = EvaluationKey(RUN, prompt, model, number % 2 + 1)
         placed = {"originator_id": key.evaluation_id, **asdict(key)}
         histories[key] = [each.model_copy(update=placed) for each in events]
-    left = [list(events) for events in histories.values() if events]
+        ended = events and isinstance(events[-1], Scored | EvaluationAbandoned)
+        if ended and draw(st.booleans()):
+            own = events[0].model_dump(include=set(EvaluationEvent.model_fields)) | placed
+            carried[key] = CarriedOver(
+                **own, source_run_id=UUID(int=8), source_evaluation_id=UUID(int=9),
+                source_events=len(events), source_sha256="0" * 64,
+            )  # fmt: skip
+    said = {key: [carried[key]] if key in carried else events for key, events in histories.items()}
+    left: list[list[EvaluationEvent]] = [list(events) for events in said.values() if events]
     mixed: list[EvaluationEvent] = []
     while left:
         place = draw(st.integers(0, len(left) - 1))
         mixed.append(left[place].pop(0))
         left = [events for events in left if events]
-    return histories, mixed
+    return histories, mixed, carried
 
 
 @given(runs())
 def test_what_is_shown_live_is_what_the_summary_says(
-    run: tuple[dict[EvaluationKey, Events], list[EvaluationEvent]],
+    run: Runs,
 ) -> None:
-    histories, mixed = run
+    histories, mixed, carried = run
     manifest = started(*MODELS, planned=10)
     state = ProgressState()
     state.observe(manifest)
     state.use_prices(PRICES)
     for event in mixed:
         state.observe(event)
+        if isinstance(event, CarriedOver):
+            key = next(each for each, own in carried.items() if own is event)
+            state.carry_over(RecordedEvaluation(key, a_case(), histories[key], event))
     counts = RunCounts()
     for key, events in histories.items():
-        counts.add(outcome_of(key, events, PRICES), a_case())
+        counts.add(outcome_of(key, events, PRICES, carried_over=carried.get(key)), a_case())
     summary = RunSummary(run=Run(manifest=manifest, prices=PRICES), counts=counts)
     assert counts.impossible == 0
     assert (state.planned, state.finished) == (summary.planned, summary.total.finished)

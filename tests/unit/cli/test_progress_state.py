@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from uuid import UUID
 
 import orjson
 import pytest
@@ -13,11 +12,11 @@ from failproof_es.cli.progress import plain_line
 from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
 from failproof_es.cli.progress_text import duration, error_lines, judges_line, limit_text
+from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.events import (
     CarriedOver,
     Counts,
     ErrorRecorded,
-    EvaluationEvent,
     Event,
     RunCompleted,
     RunFailed,
@@ -43,6 +42,7 @@ from tests.unit.cli.samples import (
     sent,
     started,
 )
+from tests.unit.histories import KEY, History, a_case
 
 
 class Clock:
@@ -308,14 +308,15 @@ def test_messages_without_end_are_counted_together_from_some_number_on() -> None
     assert (first.count, first.message) == (57, OTHERS)
 
 
-def test_what_was_carried_over_is_done_and_said_to_be_carried_over() -> None:
-    carried = CarriedOver(
-        **scored(1, 1).model_dump(include=set(EvaluationEvent.model_fields)),
-        source_run_id=UUID(int=1), source_evaluation_id=UUID(int=2), source_events=4,
-        source_sha256="0" * 64,
-    )  # fmt: skip
-    state = after([started("a", planned=9), carried, scored(2, 1)])
-    assert "a: 2 of 9 done (1 carried over), passed 1" in plain_line(state)
+def test_what_was_carried_over_is_done_as_it_ended_and_said_to_be_carried_over() -> None:
+    (carried,) = History().carried_over().events
+    assert isinstance(carried, CarriedOver)
+    elsewhere = History().sent().answered().classified().scored().events
+    state = after([started("model", planned=9), carried, scored(2, 1, key="model")])
+    state.carry_over(RecordedEvaluation(KEY, a_case(), elsewhere, carried))
+    assert "model: 2 of 9 done (1 carried over), passed 2" in plain_line(state)
+    assert row(state, "model").finished_here == 1, "the rate is that of what this run does"
+    assert row(state, "model").asking.requests == 0 and state.spent.answers == 0
     assert "carried over" not in plain_line(after([started("a", planned=9), scored(2, 1)]))
 
 

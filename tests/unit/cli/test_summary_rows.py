@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,6 @@ from failproof_es.cli.summary_rows import (
     total_row,
 )
 from failproof_es.costs import Spent
-from failproof_es.dialects.failproof.totals import totals
 from failproof_es.events import ModelPrices, Rate, Usage
 from failproof_es.outcome import ErrorSeen
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one, summed
@@ -107,15 +107,18 @@ def test_a_case_that_is_asked_three_times_is_one_case() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 49), st.integers(0, 1))))
-def test_both_totals_are_those_of_the_dialect(results: list[tuple[int, int]]) -> None:
-    def suite(case: int) -> str:
-        return "small" if case == 0 else "large"
-
-    summary = summed(*(scored_one(case, accuracy, suite=suite(case)) for case, accuracy in results))
-    expected = totals((suite(case), float(accuracy), None) for case, accuracy in results)
+def test_totals_differ_by_case_and_by_suite(results: list[tuple[int, int]]) -> None:
+    """By case large suites weigh more; by suite each with a score counts the same."""
+    suites: dict[str, list[int]] = {}
+    for case, accuracy in results:
+        suites.setdefault("small" if case == 0 else "large", []).append(accuracy)
+    summary = summed(*(scored_one(n, a, suite="large" if n else "small") for n, a in results))
     (row,) = model_rows(summary)
-    assert row["accuracy"] == pytest.approx(expected.accuracy_by_case)
-    assert row["mean_of_suites"] == pytest.approx(expected.accuracy_by_suite)
+    if not results:
+        assert (row["accuracy"], row["mean_of_suites"]) == (None, None)
+        return
+    assert row["accuracy"] == pytest.approx(fmean(accuracy for _, accuracy in results))
+    assert row["mean_of_suites"] == pytest.approx(fmean(map(fmean, suites.values())))
 
 
 def priced(*counted: Counted) -> float | None:

@@ -1,4 +1,4 @@
-"""RunResult has exactly the specification's shape; totals add up."""
+"""RunResult has exactly the specification's shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from jsonschema import Draft7Validator, FormatChecker
 
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.failproof.totals import totals
 from failproof_es.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.events import EvaluationAbandoned
 
@@ -90,18 +89,3 @@ def test_an_evaluation_under_way_has_what_is_known() -> None:
 def test_an_evaluation_that_has_not_begun_has_no_result() -> None:
     with pytest.raises(ValueError, match="no result"):
         FailProof().result(CASE, Evaluation())
-
-
-def test_totals_differ_by_case_and_by_suite() -> None:
-    rows = [("large", 1, "pass")] * 3 + [("large", 0, "fail"), ("small", 0, "refusal")]
-    found = totals([*rows, ("small", None, "error")])
-    assert found.accuracy_by_case == 0.6
-    assert found.accuracy_by_suite == 0.375
-    assert (found.evaluations, found.scored) == (6, 5)
-    assert found.classes == {"pass": 3, "fail": 1, "refusal": 1, "error": 1}
-    assert found.suites["small"].evaluations == 2
-
-
-def test_totals_of_nothing_have_no_accuracy() -> None:
-    found = totals([])
-    assert (found.accuracy_by_case, found.accuracy_by_suite) == (None, None)

@@ -228,3 +228,16 @@ def test_a_configuration_beside_the_cases_is_no_case_file_unless_it_is_named(
     (folder / "run.yaml").rename(folder / "only" / "run.yaml")
     with pytest.raises(InvalidInput, match="no file looks like cases"):
         recognise(str(folder / "only"))
+
+
+def test_a_dialect_says_which_commands_take_it_unless_told_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [registry.default_dialect(each) for each in ("suites new", "prompts import")]
+    assert found == ["redteam", "promptguard"]
+    monkeypatch.setattr(FailProof, "default_for", frozenset({"suites new"}), raising=False)
+    assert registry.default_dialect("suites new") == "failproof", "the first of ours"
+    monkeypatch.undo()
+    monkeypatch.setattr(registry, "names", lambda: ["failproof", "command"])
+    with pytest.raises(InvalidInput, match=r"no dialect is meant for `suites new`.*failproof"):
+        registry.default_dialect("suites new")

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.ledger import merkle, naive
+from failproof_es.ledger import merkle
 from failproof_es.ledger.edge import Edge, InvalidTree, Tile, edge_of
 from failproof_es.ledger.merkle import Frontier, TileTree
+from tests.unit.ledger import naive
 
 
 class Stored:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.ledger import merkle, naive
+from failproof_es.ledger import merkle
 from failproof_es.ledger.merkle import EMPTY_ROOT, Frontier, InvalidProof, TileTree
+from tests.unit.ledger import naive
 
 LARGEST = 300
 LEAVES = [bytes([n % 256, n // 256]) for n in range(LARGEST)]

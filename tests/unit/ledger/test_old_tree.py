@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from failproof_es.assurance.findings import Finding
 from failproof_es.assurance.old_tree import Checked, Leaves, Signed, check_tree
-from failproof_es.ledger import naive
 from failproof_es.ledger.checkpoint import Checkpoint, opened
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.handover import handover, successor
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import NoteError, SigningKey
+from tests.unit.ledger import naive
 
 Entry = tuple[int, bytes]
 

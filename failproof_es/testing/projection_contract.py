@@ -1,0 +1,224 @@
+"""What every projection promises, as tests that any projection can be put through.
+
+    class TestMine(ProjectionContract):
+        projection = "my_answers"
+        dialect = "mine"
+        good = {"cases.jsonl": '{"id": "a", "ask": "2 + 2?", "want": "4"}\\n'}
+        replies = ("4", "5")
+        rows = {"my_answers": 2}
+
+The projection and the dialect have to be installed. The database is the embedded server's, a
+temporary one that ends with the tests; `database` may say another.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from failproof_es.case import Case, prompt_id
+from failproof_es.dialects import dialect_named
+from failproof_es.evaluation import EvaluationKey, Reply
+from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
+from failproof_es.plugins import instance
+from failproof_es.problems import Problems
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import install
+from failproof_es.store.mapper import encode
+from failproof_es.testing.evaluations import stages
+from projections.installed import MEMBERS, OFFERED
+from projections.protocol import Fact, Projection
+from projections.relations import create_schemas
+
+RUN = UUID(int=1)
+Rows = dict[str, list[str]]
+_KINDS = {"r": "TABLE", "v": "VIEW"}
+
+
+class ProjectionContract:
+    """Subclass it, set what has no value, and have `pytest` collect the subclass."""
+
+    projection: ClassVar[str]
+    """Its name."""
+    dialect: ClassVar[str] = "failproof"
+    """Whose cases are evaluated."""
+    good: ClassVar[Mapping[str, str]]
+    """Case files without a defect: content by name."""
+    replies: ClassVar[Sequence[str]]
+    """Every case is answered by each of them, in repetitions of its own."""
+    rows: ClassVar[Mapping[str, int]]
+    """How many rows each of its relations has then."""
+
+    def database(self) -> str:
+        """The URL of a database with this program's schema, as an administrator."""
+        return _database()
+
+    def events(self) -> list[Event]:
+        """What happened: cases are stored, answered, classified and scored; one is abandoned."""
+        found: list[Event] = []
+        for case in self._cases():
+            found.append(_stored(case))
+            for repetition, text in enumerate(self.replies, 1):
+                found += self._evaluated(case, repetition, text)
+        ended = found[-1]
+        lost = {name: getattr(ended, name) for name in ("run_id", "timestamp", "prompt_id")}
+        stream = EvaluationKey(RUN, lost["prompt_id"], "model", 10_000).evaluation_id
+        found.append(
+            EvaluationAbandoned(
+                **lost, originator_id=stream, originator_version=1, model_key="model",
+                repetition=10_000, kind="timeout", reason="too slow \x00",
+            )
+        )  # fmt: skip
+        return found
+
+    def test_it_has_what_a_projection_has(self) -> None:
+        mine = self.made()
+        assert mine.name == self.projection
+        assert [member for member in MEMBERS if not hasattr(mine, member)] == []
+        assert mine.version >= 1 and mine.relations
+        assert mine.topics and mine.topics <= set(EVENTS), sorted(mine.topics - set(EVENTS))
+
+    def test_it_makes_the_relations_that_it_names_and_no_others(self) -> None:
+        with self._empty() as connection:
+            made = connection.execute(
+                "SELECT relkind, relname, nspname FROM pg_class "
+                "JOIN pg_namespace AS n ON n.oid = relnamespace "
+                "WHERE relkind IN ('r', 'v', 'm', 'S', 'f') AND pg_class.xmin = "
+                "pg_current_xact_id()::xid"
+            ).fetchall()
+            named = {(each.kind, each.name) for each in self.made().relations}
+            where = {(_KINDS.get(kind, kind), name) for kind, name, schema in made}
+            assert where == named, f"named {sorted(named)}, made {sorted(where)}"
+            assert {schema for _, _, schema in made} == {"contract"}, "name no schema in the DDL"
+
+    def test_events_come_to_the_rows_that_are_said_of_them(self) -> None:
+        found = self._taken_in(len(self.events()))
+        assert {name: len(rows) for name, rows in found.items()} == dict(self.rows)
+        assert any(self.rows.values()), "give events that come to a row"
+
+    def test_where_a_batch_ends_makes_no_difference(self) -> None:
+        whole = self._taken_in(len(self.events()))
+        for size in (1, 2, 3, 7):
+            assert self._taken_in(size) == whole, f"in batches of {size}"
+
+    def test_made_anew_it_has_the_same_rows(self) -> None:
+        assert self._taken_in(5) == self._taken_in(5)
+
+    def test_events_of_another_dialect_do_not_break_it(self) -> None:
+        """Also those whose classes and details it has never seen."""
+        strangers: list[Event] = []
+        for event in self.events():
+            own: dict[str, Any] = {"classifier": "stranger", "scorer": "stranger"}
+            changed = {name: each for name, each in own.items() if name in type(event).model_fields}
+            if isinstance(event, PromptStored):
+                changed["case"] = event.case.model_copy(update={"dialect": "stranger"})
+            if "details" in type(event).model_fields:
+                changed |= {"details": {"\x00": [None]}, "primary": "odd"}
+            strangers.append(event.model_copy(update=changed))
+        self._taken_in(3, strangers)
+
+    def made(self) -> Projection:
+        """The projection as it is installed."""
+        found: Projection = instance(OFFERED.load(self.projection))
+        return found
+
+    def _taken_in(self, size: int, events: Sequence[Event] | None = None) -> Rows:
+        """What stands in each relation after these events, so many at a time."""
+        mine, facts = self.made(), _facts(self.events() if events is None else events)
+        with self._empty() as connection, connection.cursor() as cursor:
+            for begin in range(0, len(facts), size):
+                batch = facts[begin : begin + size]
+                if wanted := [fact for fact in batch if fact.topic in mine.topics]:
+                    mine.apply(cursor, wanted)
+            return {
+                each.name: [
+                    row
+                    for (row,) in cursor.execute(
+                        sql.SQL("SELECT t::text FROM {} AS t ORDER BY 1").format(
+                            sql.Identifier(each.name)
+                        )
+                    )
+                ]
+                for each in mine.relations
+            }
+
+    @contextmanager
+    def _empty(self) -> Iterator[psycopg.Connection[Any]]:
+        """Its relations, empty, in a schema that nobody keeps."""
+        with psycopg.connect(self.database()) as connection:
+            connection.execute("CREATE SCHEMA contract")
+            connection.execute("SET LOCAL search_path = contract")
+            connection.execute(self.made().ddl())
+            yield connection
+            connection.rollback()
+
+    def _cases(self) -> list[Case]:
+        dialect = dialect_named(self.dialect)
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in self.good]
+            for file, content in zip(files, self.good.values(), strict=True):
+                file.write_text(content, "utf-8")
+            problems = Problems()
+            cases = list(dialect.load(files, problems))
+        assert [str(each) for each in problems.errors] == []
+        return cases
+
+    def _evaluated(self, case: Case, repetition: int, text: str) -> Iterator[Event]:
+        """The events of one evaluation, as the engine records them."""
+        key = EvaluationKey(RUN, prompt_id(case.digest()), "model", repetition)
+        placed = {
+            "originator_id": key.evaluation_id,
+            "prompt_id": key.prompt_id,
+            "repetition": repetition,
+        }
+        answer = lambda turn: Reply(turn, text, "stop")  # noqa: E731
+        for state in stages(dialect_named(self.dialect), case, answer):
+            assert state.last is not None
+            yield state.last.model_copy(update=placed)
+
+
+def _stored(case: Case) -> PromptStored:
+    return PromptStored(
+        originator_id=prompt_id(case.digest()), originator_version=1, run_id=None,
+        timestamp=datetime(2026, 1, 1, tzinfo=UTC), digest=case.digest(), case=case,
+    )  # fmt: skip
+
+
+def _facts(events: Sequence[Event]) -> list[Fact]:
+    """The events as a projection gets them, at positions from 1 on."""
+    return [
+        Fact(
+            position,
+            str(event.originator_id),
+            type(event).__name__,
+            None if event.run_id is None else str(event.run_id),
+            encode(event),
+            event.originator_version,
+            event,
+        )
+        for position, event in enumerate(events, 1)
+    ]
+
+
+@cache
+def _database() -> str:
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-contract-"))
+    server = EmbeddedServer(home)
+    server.ensure_running()
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    atexit.register(server.stop)
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        install(connection, logins=True)
+        create_schemas(connection)
+    return server.url
