@@ -207,7 +207,7 @@ def _touched(
     cursor: Cursor, streams: Streams, stored: dict[UUID, _Stored]
 ) -> tuple[list[_Touched], list[Fact]]:
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
-    begun: list[tuple[UUID, Sequence[Fact], Told]] = []
+    begun: list[tuple[UUID, list[Fact], Told]] = []
     others: Streams = {}
     for stream, facts in streams.items():
         if facts[0].version == 1 and stream not in stored and _consecutive(facts):
