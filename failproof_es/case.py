@@ -97,9 +97,10 @@ def ledger_id() -> UUID:
     return digest_uuid(hashlib.sha256(b"ledger\n").digest())
 
 
+_FREE_BITS = (1 << 128) - 1 & ~(0xF << 76) & ~(0x3 << 62)
+_VERSION_8 = (0x8 << 76) | (0x2 << 62)
+
+
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
-    value = int.from_bytes(digest[:16], "big")
-    value &= ~(0xF << 76) & ~(0x3 << 62)
-    value |= (0x8 << 76) | (0x2 << 62)
-    return UUID(int=value)
+    return UUID(int=int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8)

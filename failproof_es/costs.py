@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
+from typing import Self
 
 from failproof_es.events import ModelPrices, Rate, ResponseReceived, Usage
+from failproof_es.exact import UNROUNDED
 
 Prices = Mapping[str, ModelPrices]
 """By the keys of a run's models and judges."""
 
-_EXACT = Context(prec=2_000, traps=[Inexact])
-"""Nothing is rounded: sums do not depend on their order, nor on who adds them up."""
 _ONE_MILLIONTH = Decimal("0.000001")
 
 
@@ -51,8 +51,8 @@ def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) ->
         if tokens < 0 or (tokens and per_million is None):
             return None
         if tokens and per_million is not None:
-            price = _EXACT.multiply(per_million, _ONE_MILLIONTH)
-            cost = _EXACT.add(cost, _EXACT.multiply(price, Decimal(tokens)))
+            price = UNROUNDED.multiply(per_million, _ONE_MILLIONTH)
+            cost = UNROUNDED.add(cost, UNROUNDED.multiply(price, Decimal(tokens)))
     return cost
 
 
@@ -62,7 +62,7 @@ def total(costs: Iterable[Decimal | None]) -> Decimal | None:
     for cost in costs:
         if cost is None:
             return None
-        added = _EXACT.add(added, cost)
+        added = UNROUNDED.add(added, cost)
     return added
 
 
@@ -89,13 +89,10 @@ class Tokens:
     unknown: int = 0
     """How many answers did not tell: their tokens are not in `total`."""
 
-    def add(self, tokens: int | None) -> None:
-        """Count one more answer in."""
-        if tokens is None:
-            self.unknown += 1
-        else:
-            self.told += 1
-            self.total += tokens
+    @classmethod
+    def of(cls, tokens: int | None) -> Self:
+        """Those of one answer; `None` where it did not tell."""
+        return cls(0, 0, 1) if tokens is None else cls(tokens, 1)
 
     def include(self, other: Tokens, times: int = 1) -> None:
         """Count all of another one's answers in; with -1 out."""
@@ -127,18 +124,23 @@ class Spent:
     unpriced: int = 0
     """Answers of which it is not known what they cost."""
 
+    @classmethod
+    def of(cls, usage: Usage, cost: Decimal | None) -> Self:
+        """What one answer took, and what it cost."""
+        return cls(
+            1,
+            Tokens.of(usage.input_tokens),
+            Tokens.of(usage.output_tokens),
+            Tokens.of(usage.cached_input_tokens),
+            Tokens.of(usage.cache_write_tokens),
+            Tokens.of(usage.cache_write_1h_tokens),
+            Decimal(0) if cost is None else cost,
+            int(cost is None),
+        )
+
     def add(self, usage: Usage, cost: Decimal | None) -> None:
         """Count one more answer in, and what it cost."""
-        self.answers += 1
-        self.input.add(usage.input_tokens)
-        self.output.add(usage.output_tokens)
-        self.cached_input.add(usage.cached_input_tokens)
-        self.cache_write.add(usage.cache_write_tokens)
-        self.cache_write_1h.add(usage.cache_write_1h_tokens)
-        if cost is None:
-            self.unpriced += 1
-        else:
-            self.known_usd = _EXACT.add(self.known_usd, cost)
+        self.include(Spent.of(usage, cost))
 
     def include(self, other: Spent, times: int = 1) -> None:
         """Count all of another one's answers in; with -1 out."""
@@ -148,7 +150,9 @@ class Spent:
         self.cached_input.include(other.cached_input, times)
         self.cache_write.include(other.cache_write, times)
         self.cache_write_1h.include(other.cache_write_1h, times)
-        self.known_usd = _EXACT.add(self.known_usd, _EXACT.multiply(other.known_usd, times))
+        if other.known_usd:
+            known_usd = UNROUNDED.multiply(other.known_usd, times)
+            self.known_usd = UNROUNDED.add(self.known_usd, known_usd)
         self.unpriced += times * other.unpriced
 
     @property

@@ -7,8 +7,13 @@ of 0.1 not met.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Context, Inexact
 from fractions import Fraction
 from functools import lru_cache
+
+UNROUNDED = Context(prec=2_000, traps=[Inexact])
+"""Decimals are reckoned with in full: what would be rounded raises. So a sum depends neither on its
+order nor on who adds it up."""
 
 
 @lru_cache(maxsize=4_096)

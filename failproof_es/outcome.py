@@ -7,7 +7,6 @@ and whatever prints, compares or judges an evaluation reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from statistics import fmean
@@ -35,6 +34,8 @@ from failproof_es.transcript import JudgeVerdict
 Status = Literal["planned", "running", "scored", "abandoned"]
 """`planned`: nothing was recorded yet. `scored` and `abandoned` are final."""
 
+_NOTHING: Mapping[str, Any] = {}
+
 
 class ErrorSeen(NamedTuple):
     """One attempt that failed."""
@@ -46,9 +47,8 @@ class ErrorSeen(NamedTuple):
     """What the server said, in one line: its HTTP status and the message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationOutcome:
-    """What became of one planned evaluation, as far as it is on record.
+class EvaluationOutcome(NamedTuple):
+    """What became of one planned evaluation, as far as it is on record. To be made by keywords.
 
     An evaluation that was carried over from another run is told as it happened there; only
     `spending` leaves it out, because the other run paid for it.
@@ -114,11 +114,11 @@ class EvaluationOutcome:
     # -- the verdict --
     primary: str | None = None
     """The class of what came back, as its dialect names it."""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = _NOTHING
     """What decided the class."""
     judges: tuple[JudgeVerdict, ...] = ()
     """Each judge that is done, in the order in which they were asked."""
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = _NOTHING
     passed: bool | None = None
     """What its dialect says of the score. `None` without a score or a pass mark."""
     reason: str = ""
@@ -129,7 +129,7 @@ class EvaluationOutcome:
     # -- what it took --
     response_ms: tuple[float, ...] = ()
     """The latency of each answer of this run, judges' included, in order."""
-    spending: Mapping[str, Spent] = field(default_factory=dict)
+    spending: Mapping[str, Spent] = _NOTHING
     """By the key of the model or judge that was asked: the answers of this run."""
     impossible: str | None = None
     """Why its record cannot be true or be read; the rest says what came before that."""
@@ -205,8 +205,11 @@ def outcome_of(
     state, possible, contradiction = folded or Folded.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    requests = retries = lost_attempts = 0
+    requests = retries = lost_attempts = untold = 0
     answers: list[ResponseReceived] = []
+    costs: list[Decimal | None] = []
+    of_replies: list[Decimal | None] = []
+    streamed: list[ResponseReceived] = []
     errors: list[ErrorSeen] = []
     error: ErrorRecorded | None = None
     for each in possible:
@@ -214,18 +217,21 @@ def outcome_of(
             requests += 1
             retries += each.attempt > 1
         elif type(each) is ResponseReceived:
-            answers.append(each)
             error = None
+            cost = answer_cost(prices, each)
+            answers.append(each)
+            costs.append(cost)
+            if each.purpose == "target":
+                of_replies.append(cost)
+                usage = each.usage
+                untold += usage.input_tokens is None or usage.output_tokens is None
+                if each.first_token_ms is not None:
+                    streamed.append(each)
         elif type(each) is ErrorRecorded:
             errors.append(_seen(each))
             error = each
         elif type(each) is AttemptLost:
             lost_attempts += 1
-    costs = [answer_cost(prices, each) for each in answers]
-    replies = [each for each in answers if each.purpose == "target"]
-    streamed = [each for each in replies if each.first_token_ms is not None]
-    untold = [e for e in replies if e.usage.input_tokens is None or e.usage.output_tokens is None]
-    of_replies = [c for each, c in zip(answers, costs, strict=True) if each.purpose == "target"]
     error_kind, error_message = (None, None) if error is None else (error.kind, error.message)
     if ended is not None:
         error_kind, error_message = ended.kind, ended.reason
@@ -257,11 +263,11 @@ def outcome_of(
         model_answered=None if response is None else response.model,
         latency_ms=None if response is None else state.latency_ms,
         first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
-        tokens_per_second=speed_of(streamed),
+        tokens_per_second=speed_of(streamed) if streamed else None,
         input_tokens=state.usage.input_tokens,
         output_tokens=state.usage.output_tokens,
-        turns_without_usage=len(untold),
-        cost_usd=total(of_replies) if replies else None,
+        turns_without_usage=untold,
+        cost_usd=total(of_replies) if of_replies else None,
         primary=None if classification is None else classification.primary,
         details={} if classification is None else classification.details,
         judges=state.verdicts,
@@ -282,9 +288,11 @@ def spending_of(
     spending: dict[str, Spent] = {}
     for each, cost in zip(answers, costs, strict=True):
         asked = each.judge or each.model_key
-        if asked not in spending:
-            spending[asked] = Spent()
-        spending[asked].add(each.usage, cost)
+        spent = Spent.of(each.usage, cost)
+        if asked in spending:
+            spending[asked].include(spent)
+        else:
+            spending[asked] = spent
     return spending
 
 

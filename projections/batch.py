@@ -66,13 +66,15 @@ def fact_of(
     """The row as a fact. `ids` holds each UUID once: equal ones are then compared at once."""
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
-        said = payload_of(topic, state, stream, version)
+        said: dict[str, Any] = orjson.loads(state)
+        if said.pop("schema_version", None) != _CURRENT[topic]:
+            said = upcast(topic, state, stream, version)[1]
         said["originator_id"] = stream
         said["originator_version"] = version
-        for name in ("run_id", "prompt_id"):
-            text = said.get(name)
-            if type(text) is str:
-                said[name] = ids.get(text) or ids.setdefault(text, UUID(text))
+        if type(run := said["run_id"]) is str:
+            said["run_id"] = ids.get(run) or ids.setdefault(run, UUID(run))
+        if type(prompt := said.get("prompt_id")) is str:
+            said["prompt_id"] = ids.get(prompt) or ids.setdefault(prompt, UUID(prompt))
         event: Event = _VALIDATE[topic](said)
     except (KeyError, ValueError, TypeError, AttributeError, UnreadableState):
         pass
@@ -95,11 +97,3 @@ def _newer(topic: str, state: bytes) -> bool:
         return bool(orjson.loads(state)["schema_version"] > _CURRENT[topic])
     except (ValueError, TypeError, KeyError):
         return False
-
-
-def payload_of(topic: str, state: bytes, stream: UUID, version: int) -> dict[str, Any]:
-    """What the bytes say, in today's schema. Raises `UnreadableState`."""
-    payload: dict[str, Any] = orjson.loads(state)
-    if payload.pop("schema_version", None) == _CURRENT.get(topic):
-        return payload
-    return upcast(topic, state, stream, version)[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Context, Decimal, Inexact
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
@@ -18,12 +18,11 @@ import orjson
 
 from failproof_es.costs import Prices, Spent, answer_cost
 from failproof_es.events import Event, ResponseReceived
+from failproof_es.exact import UNROUNDED
 from failproof_es.outcome import EvaluationOutcome
 from failproof_es.summary import RunCounts
 from projections.outcome_rows import TOKENS
 from projections.protocol import Cursor, visible
-
-_EXACT = Context(prec=2_000, traps=[Inexact])
 
 
 class GroupWords(NamedTuple):
@@ -190,7 +189,7 @@ def _gone(table: Table) -> LiteralString:
 
 def decimal_of(number: Fraction) -> Decimal:
     """A fraction of tens, exactly."""
-    return _EXACT.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return UNROUNDED.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
 def _key(*parts: str | None) -> UUID:

@@ -282,14 +282,16 @@ def _apply(
     positions: Mapping[str, int],
     batch: Batch,
 ) -> None:
+    facts = batch.facts
+    whole = [each for each in facts if each.damage is None]
+    held = {each.topic for each in facts}
     with connection.cursor() as cursor:
         for projection in projections:
             position, topics = positions[projection.name], projection.topics
-            damaged = getattr(projection, "takes_damaged", False)
-            wanted = [
-                f
-                for f in batch.facts
-                if f.topic in topics and f.position > position and (damaged or f.damage is None)
-            ]
+            wanted = facts if getattr(projection, "takes_damaged", False) else whole
+            if not held <= topics:
+                wanted = [each for each in wanted if each.topic in topics]
+            if wanted and wanted[0].position <= position:
+                wanted = [each for each in wanted if each.position > position]
             if wanted:
                 projection.apply(cursor, wanted)

@@ -61,9 +61,12 @@ class _Touched(NamedTuple):
     """What `now` amounts to, where that is known already."""
 
 
-class _Prompt(NamedTuple):
-    position: int
-    case: GroupWords
+class _Case(NamedTuple):
+    planned: int | None
+    """Where the run's plan names it."""
+    stored: int | None
+    """Where it was recorded."""
+    words: GroupWords
 
 
 def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
@@ -71,7 +74,7 @@ def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
     by_stream: dict[str, list[Fact]] = {}
     for fact in facts:
         by_stream.setdefault(fact.stream_id, []).append(fact)
-    streams = {UUID(stream): found for stream, found in by_stream.items()}
+    streams = {_stream_of(found[0]): found for found in by_stream.values()}
     stored = _stored(cursor, streams)
     runs = Runs.of(cursor, streams)
     of_runs, of_evaluations, others = _sorted(streams, stored, runs.known)
@@ -79,11 +82,18 @@ def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
     runs.take(cursor, of_runs)
     touched, unplaced = _touched(cursor, of_evaluations, stored)
     _note_unplaced(cursor, [*unplaced, *runs.unplaced, *_astray(others)])
-    _take_evaluations(cursor, runs, touched, stored)
+    if touched:
+        _take_evaluations(cursor, runs, touched, stored)
+    else:
+        save(cursor, runs.changes)
     runs.finish(cursor, [(each.stream, each.last_position) for each in touched])
 
 
 Streams = dict[UUID, list[Fact]]
+
+
+def _stream_of(fact: Fact) -> UUID:
+    return UUID(fact.stream_id) if fact.event is None else fact.event.originator_id
 
 
 def _stored(cursor: Cursor, streams: Iterable[UUID]) -> dict[UUID, _Stored]:
@@ -197,26 +207,33 @@ def _touched(
     cursor: Cursor, streams: Streams, stored: dict[UUID, _Stored]
 ) -> tuple[list[_Touched], list[Fact]]:
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
-    now: dict[UUID, Told] = {}
-    before: dict[UUID, Told] = {}
-    whole: dict[UUID, Folded] = {}
-    stretches = []
+    begun: list[tuple[UUID, list[Fact], Told]] = []
+    others: Streams = {}
     for stream, facts in streams.items():
         if facts[0].version == 1 and stream not in stored and _consecutive(facts):
-            now[stream] = told = _told(facts)
-            whole[stream] = Folded.of(told.history)
+            begun.append((stream, facts, _told(facts)))
         else:
-            stretches.append(Stretch(stream, facts[0].position, facts[-1].position))
+            others[stream] = facts
+    now: dict[UUID, Told] = {}
+    before: dict[UUID, Told] = {}
+    found, unplaced = [], []
+    whole = [Folded.of(told.history) for _, _, told in begun]
+    for (stream, facts, told), folded in zip(begun, whole, strict=True):
+        if (its := folded.state.key) is not None:
+            first, last = facts[0].position, facts[-1].position
+            found.append(_Touched(stream, first, last, told, None, its, folded))
+        else:
+            now[stream], others[stream] = told, facts
+    stretches = [
+        Stretch(stream, facts[0].position, facts[-1].position)
+        for stream, facts in others.items()
+        if stream not in now
+    ]
     for stretch, rows in read_stretches(cursor.connection, stretches) if stretches else ():
         now[stretch.stream] = told_by(rows)
         if stretch.stream in stored:
             before[stretch.stream] = told_by(r for r in rows if r.position < stretch.first)
-    found, unplaced = [], []
-    for stream, facts in streams.items():
-        if (folded := whole.get(stream)) is not None and (its := folded.state.key) is not None:
-            first, last = facts[0].position, facts[-1].position
-            found.append(_Touched(stream, first, last, now[stream], None, its, folded))
-            continue
+    for stream, facts in others.items():
         known = stored.get(stream)
         first, key = (known.first_position, known.key) if known else (0, None)
         for fact in facts if known is None else ():
@@ -271,44 +288,67 @@ def _with_sources(
 def _take_evaluations(
     cursor: Cursor, runs: Runs, touched: Sequence[_Touched], stored: dict[UUID, _Stored]
 ) -> None:
+    """Step by step over all of them: all steps for one after the other take much longer."""
     runs.load(cursor, {each.key.run_id for each in touched})
-    prompts = _prompts(cursor, {each.key.prompt_id for each in touched})
-    planned = _planned(cursor, {(each.key.run_id, each.key.prompt_id) for each in touched})
-    changes: dict[UUID, Change] = runs.changes
-    plans: dict[tuple[UUID, str, int], bool] = {}
-    rows: list[OutcomeRow] = []
-    for each in touched:
-        key, run = each.key, each.key.run_id
-        prices = runs.prices(cursor, run)
-        outcome = _outcome(key, each.now, prices, each.folded)
-        place = planned.get((run, key.prompt_id))
-        asked = (run, key.model_key, key.repetition)
-        if asked not in plans:
-            plans[asked] = runs.plans(key)
-        in_plan = place is not None and place < each.first_position and plans[asked]
-        prompt = prompts.get(key.prompt_id)
-        counted = in_plan and prompt is not None and prompt.position < each.first_position
-        if in_plan and not counted:
-            runs.untold.add(run)
-        if counted and prompt is not None:
-            change = changes.setdefault(run, Change())
-            try:
-                change.add(outcome, each.now.history, prompt.case, prices)
-                if each.before is not None:
-                    earlier = _outcome(key, each.before, prices)
-                    change.add(earlier, each.before.history, prompt.case, prices, -1)
-            except (ValueError, ArithmeticError):
-                runs.untold.add(run)
-        rows.append(
-            outcome_row(
-                outcome,
-                counted=counted,
-                first_position=each.first_position,
-                last_position=each.last_position,
-            )
+    cases = _cases(cursor, [each.key for each in touched])
+    prices = [runs.prices(cursor, each.key.run_id) for each in touched]
+    outcomes = [
+        _outcome(each.key, each.now, its_prices, each.folded)
+        for each, its_prices in zip(touched, prices, strict=True)
+    ]
+    counted = _counted(runs, touched, cases)
+    for each, outcome, case, its_prices in zip(touched, outcomes, counted, prices, strict=True):
+        if case is not None:
+            _count(runs, each, outcome, case, its_prices)
+    rows = (
+        outcome_row(
+            outcome,
+            counted=case is not None,
+            first_position=each.first_position,
+            last_position=each.last_position,
         )
+        for each, outcome, case in zip(touched, outcomes, counted, strict=True)
+    )
     _write(cursor, rows, [each.stream for each in touched if each.stream in stored])
-    save(cursor, changes)
+    save(cursor, runs.changes)
+
+
+def _counted(
+    runs: Runs, touched: Sequence[_Touched], cases: Sequence[_Case]
+) -> list[GroupWords | None]:
+    """The case of each that counts: it was planned, and its case stored, before it began."""
+    plans: dict[tuple[UUID, str, int], bool] = {}
+    found = []
+    for each, case in zip(touched, cases, strict=True):
+        key, first = each.key, each.first_position
+        counts = None
+        if case.planned is not None and case.planned < first:
+            asked = (key.run_id, key.model_key, key.repetition)
+            in_plan = plans.get(asked)
+            if in_plan is None:
+                in_plan = plans[asked] = runs.plans(key)
+            if in_plan and case.stored is not None and case.stored < first:
+                counts = case.words
+            elif in_plan:
+                runs.untold.add(key.run_id)
+        found.append(counts)
+    return found
+
+
+def _count(
+    runs: Runs, each: _Touched, outcome: EvaluationOutcome, case: GroupWords, prices: Prices
+) -> None:
+    run = each.key.run_id
+    change = runs.changes.get(run)
+    if change is None:
+        change = runs.changes[run] = Change()
+    try:
+        change.add(outcome, each.now.history, case, prices)
+        if each.before is not None:
+            earlier = _outcome(each.key, each.before, prices)
+            change.add(earlier, each.before.history, case, prices, -1)
+    except (ValueError, ArithmeticError):
+        runs.untold.add(run)
 
 
 def _outcome(
@@ -324,40 +364,34 @@ def _outcome(
     )
 
 
-def _write(cursor: Cursor, rows: Sequence[OutcomeRow], stored: Sequence[UUID]) -> None:
+def _write(cursor: Cursor, rows: Iterable[OutcomeRow], stored: Sequence[UUID]) -> None:
+    """The rows are made while the server takes in those before them."""
     if stored:
         cursor.execute("DELETE FROM evaluations WHERE evaluation_id = ANY (%s)", (stored,))
-    if rows:
-        with cursor.copy(_COPY) as copy:
-            for row in rows:
-                copy.write_row(row)
+    with cursor.copy(_COPY) as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
-def _prompts(cursor: Cursor, wanted: Iterable[UUID]) -> dict[UUID, _Prompt]:
+def _cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
+    """What stands of the case of each of these, in this order."""
     cursor.execute(
-        "SELECT prompt_id, position, suite_id, category, severity FROM prompts "
-        "WHERE prompt_id = ANY (%s::uuid[])",
-        (uuid_array(wanted),),
+        sql_file("run_results_cases"),
+        (uuid_array(key.run_id for key in keys), uuid_array(key.prompt_id for key in keys)),
         binary=True,
     )
-    return {
-        prompt: _Prompt(
-            position,
-            GroupWords(exact_text(suite), _exact(category), _exact(severity)),
-        )
-        for prompt, position, suite, category, severity in cursor
-    }
-
-
-def _planned(cursor: Cursor, wanted: Iterable[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], int]:
-    pairs = list(wanted)
-    cursor.execute(
-        "SELECT run_id, prompt_id, position FROM planned_cases JOIN unnest(%s::uuid[], %s::uuid[]) "
-        "AS wanted (run_id, prompt_id) USING (run_id, prompt_id)",
-        (uuid_array(run for run, _ in pairs), uuid_array(prompt for _, prompt in pairs)),
-        binary=True,
-    )
-    return {(run, prompt): position for run, prompt, position in cursor}
+    nowhere = GroupWords("", None, None)
+    words: dict[tuple[str | None, ...], GroupWords] = {(None, None, None): nowhere}
+    found = []
+    for planned, stored, *shown in cursor:
+        named = words.get(tuple(shown))
+        if named is None:
+            suite, category, severity = shown
+            named = words[suite, category, severity] = GroupWords(
+                exact_text(suite), _exact(category), _exact(severity)
+            )
+        found.append(_Case(planned, stored, named))
+    return found
 
 
 def _uuid(text: str | None) -> UUID | None:

@@ -134,21 +134,20 @@ def upcast(
     Raises `UnreadableState` for an unknown topic, a newer schema version, or
     bytes that are not such a payload.
     """
-    place = f"stream {stream_id} version {version} ({topic})"
     event_class = EVENTS.get(topic)
     if event_class is None:
-        raise UnreadableState(f"{place}: the topic is not in the vocabulary")
+        why = "the topic is not in the vocabulary"
+        raise UnreadableState(f"{_place(topic, stream_id, version)}: {why}")
     try:
         payload: dict[str, Any] = orjson.loads(state)
         written = payload.pop("schema_version")
         if written > event_class.schema_version:
-            raise UnreadableState(
-                f"{place}: schema version {written} is newer than this version of failproof-es"
-            )
+            why = f"schema version {written} is newer than this version of failproof-es"
+            raise UnreadableState(f"{_place(topic, stream_id, version)}: {why}")
         for old in range(written, event_class.schema_version):
             payload = UPCASTERS[topic, old](payload)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
-        raise UnreadableState(f"{place}: {error}") from error
+        raise UnreadableState(f"{_place(topic, stream_id, version)}: {error}") from error
     return event_class, payload
 
 
@@ -160,4 +159,8 @@ def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
             {**payload, "originator_id": stream_id, "originator_version": version}
         )
     except (TypeError, ValidationError) as error:
-        raise UnreadableState(f"stream {stream_id} version {version} ({topic}): {error}") from error
+        raise UnreadableState(f"{_place(topic, stream_id, version)}: {error}") from error
+
+
+def _place(topic: str, stream_id: UUID, version: int) -> str:
+    return f"stream {stream_id} version {version} ({topic})"

@@ -88,6 +88,10 @@ class RecordedEvent:
     recorded_at: datetime
 
     def __post_init__(self) -> None:
+        if None not in (
+            self.position, self.stream_id, self.version, self.topic, self.state, self.recorded_at
+        ):  # fmt: skip
+            return
         for name in ("position", "stream_id", "version", "topic", "state", "recorded_at"):
             if getattr(self, name) is None:
                 raise self._unreadable(f"it has no {name}, or none that can be shown")

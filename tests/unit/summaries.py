@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from uuid import UUID
 
@@ -22,17 +21,17 @@ def scored_outcome(accuracy: float | None, passed: bool | None = None) -> Evalua
     """One that has a score; it passes at 1, unless `passed` says otherwise."""
     passes = passed if passed is not None or accuracy is None else accuracy == 1
     scores = {} if accuracy is None else {"accuracy": accuracy}
-    return replace(_OUTCOME, status="scored", scores=scores, passed=passes)
+    return _OUTCOME._replace(status="scored", scores=scores, passed=passes)
 
 
 def abandoned_outcome(*, awaiting: bool = False) -> EvaluationOutcome:
     """One that ended without a score; it is not lost."""
-    return replace(_OUTCOME, status="abandoned", awaiting_review=awaiting)
+    return _OUTCOME._replace(status="abandoned", awaiting_review=awaiting)
 
 
 def that_took(**spending: Spent) -> EvaluationOutcome:
     """One whose answers took this, by the key of who was asked."""
-    return replace(scored_outcome(1.0), spending=spending)
+    return scored_outcome(1.0)._replace(spending=spending)
 
 
 def summary_of(
@@ -60,7 +59,7 @@ def summary_of(
     counts = RunCounts()
     for key, finished in models.items():
         for case, outcome in finished:
-            counts.add(replace(outcome, model_key=key), case)
+            counts.add(outcome._replace(model_key=key), case)
     return RunSummary(run=Run(manifest=started, prices=prices), counts=counts)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from itertools import permutations
 from random import Random
@@ -331,7 +330,7 @@ def test_a_limit_that_means_nothing_is_refused(gates: dict[str, Any]) -> None:
 
 
 def of_model(key: str, outcome: EvaluationOutcome) -> Finished:
-    return a_case(), replace(outcome, model_key=key)
+    return a_case(), outcome._replace(model_key=key)
 
 
 def lost(key: str = "m", reason: str = "connection refused", kind: str = "connection") -> Finished:
@@ -339,7 +338,7 @@ def lost(key: str = "m", reason: str = "connection refused", kind: str = "connec
     history = History().sent().failed(disposition="final", kind=kind).classified("error")
     ended = outcome_of(KEY, history.abandoned(kind).events, {})
     assert ended.lost
-    return of_model(key, replace(ended, reason=reason))
+    return of_model(key, ended._replace(reason=reason))
 
 
 def unscored(key: str = "m") -> Finished:
