@@ -17,7 +17,8 @@ import pytest
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.store.store import Store
-from tests.benchmarks.reading import Filler, readings
+from tests.benchmarks.filling import Filler
+from tests.benchmarks.reading import readings
 
 _ROWS = (
     "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables "
