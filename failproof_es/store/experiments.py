@@ -120,7 +120,8 @@ class NewRun:
 
     def _first(self) -> str | None:
         """The first run of this experiment in the form of today: older ones are compared to it."""
-        row = self._connection.execute(query("first_attempt"), (self._digest,)).fetchone()
+        asked = {"experiment": self._digest}
+        row = self._connection.execute(query("first_attempt"), asked).fetchone()
         return None if row is None else str(row[0])
 
     def _sharing(self, after: int) -> list[int]:

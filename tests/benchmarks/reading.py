@@ -1,11 +1,16 @@
 """What reading costs, with more and more beside what is read; as ratios to the smallest.
 
-`python -m tests.benchmarks.reading [--runs 10,500,5000] [--evaluations 1000,10000,100000]`
+`python -m tests.benchmarks.reading [--runs 10,500,5000] [--evaluations 1000,100000,1000000]`
 
-A run of so many evaluations is read with so many runs of one evaluation beside it. A third of
-those ask what the run asks, too, a third one other thing, and each of the rest something of its
-own. In process: milliseconds on the clock, and of processor time, the program's and its server
-process's. The commands from shell to shell: milliseconds on the clock, the fewest of a few.
+A run of so many evaluations is read with so many runs of three evaluations beside it. A third of
+those ask what the run asks, too, a third other things, and each of the rest something of its
+own. The run that is read is copied inside the database: `filling.py` says how. The log is
+under a checkpoint, vacuumed and analysed, as one is that grew slowly, and autovacuum rests.
+
+In process (without the start of Python) and from shell to shell: milliseconds on the clock, the
+median, and of processor time, the mean, of the program and all of its server processes together.
+Of `start`, when its first events are on record, from shell: by the database's clock. In brackets
+the ratio to the smallest log of the same sitting.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import contextlib
 import io
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,10 +29,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 import psutil
+import psycopg
 
 from failproof_es.cli.output import Format
 from failproof_es.cli.runs import listed
@@ -34,69 +41,80 @@ from failproof_es.cli.show import show_run
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for
-from failproof_es.store.experiments import note
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.installation import WRITER
 from failproof_es.store.reader import Connection
 from failproof_es.store.store import Store
-from projections.runner import catch_up, prepare
-from tests.benchmarks.rebuild import asked_of, begun, history
-from tests.benchmarks.servers import benchmark_store
+from tests.benchmarks.filling import Filler
+from tests.benchmarks.rebuild import asked_of, begun
+from tests.benchmarks.servers import benchmark_server
 
 PAGE = 20
-BATCH = 4_000
-ROUNDS = 9
-CALLS = 3
+ROUNDS = 11
+LONGEST_MS = 10_000
+"""What takes longer is done fewer times."""
+CALLS = 2
 ASKED = 20
 """So many cases has a run that is begun."""
+BESIDE = 3
+"""So many evaluations has each run beside."""
 
 
-@dataclass
-class Filler:
-    """Writes runs in which each evaluation went well, as the engine writes them."""
+class Took(NamedTuple):
+    """Milliseconds."""
 
-    store: Store
-    connection: Connection
-    number: int = 0
-    stored: frozenset[object] = frozenset()
+    clock: float
+    processor: float | None = None
 
-    def fill(self, evaluations: int, topic: object = None) -> UUID:
-        """One run; with a topic it asks the cases about it, else some of its own."""
-        self.number += 1
-        run_id = uuid4()
-        waiting, cases = begun(evaluations, run_id, self.number, topic, stored=topic in self.stored)
-        self.stored |= {topic} - {None}
-        self.connection.execute("SELECT failproof.number_run(%s)", (run_id,))
-        for case in cases:
-            waiting.extend(history(case, run_id))
-            if len(waiting) >= BATCH:
-                self.store.log.events.put(waiting)
-                waiting = []
-        if waiting:
-            self.store.log.events.put(waiting)
-        return run_id
 
-    def beside(self, runs: int) -> None:
-        """Runs of one evaluation each. The topic `read` is what the run that is read asks."""
-        for number in range(runs):
-            self.fill(1, ("read", "another", None)[number % 3])
+@dataclass(frozen=True)
+class Servers:
+    """The processor time of a database server: of all sessions, and of those that have ended."""
 
-    def finish(self) -> None:
-        """Everything that follows the log stands at its head."""
-        note(self.connection)
-        prepare(self.connection)
-        while catch_up(self.connection):
-            pass
+    server: EmbeddedServer
+
+    def ms(self) -> float:
+        """Milliseconds until now, without what writes and vacuums behind the sessions' backs."""
+        status = self.server.status()
+        assert status.pid is not None
+        main = psutil.Process(status.pid)
+        times = main.cpu_times()
+        spent = (times.children_user + times.children_system) * 1000
+        for each in main.children():
+            with contextlib.suppress(psutil.Error, OSError):
+                if "[local]" in " ".join(each.cmdline()):
+                    spent += _ran_ms(each.pid)
+        return spent
+
+
+def _ran_ms(process: int) -> float:
+    """Of one process, exactly: the scheduler counts nanoseconds."""
+    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e6
 
 
 @contextlib.contextmanager
-def filled(runs: int, evaluations: int) -> Iterator[tuple[Store, Connection, UUID]]:
-    """A log with a run of so many evaluations, and so many small runs beside it."""
-    with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
-        filler = Filler(store, connection)
-        run_id = filler.fill(evaluations, "read")
-        filler.beside(runs)
-        filler.finish()
-        connection.execute("ANALYZE")
-        yield store, connection, run_id
+def filled(
+    runs: int, evaluations: int, folder: Path
+) -> Iterator[tuple[Store, Connection, UUID, Servers]]:
+    """A log with a run of so many evaluations, and so many small runs beside it.
+
+    The folder keeps the key that its checkpoints are signed with.
+    """
+    with benchmark_server() as server:
+        store = Store(server.url_as(WRITER))
+        with store, store.connect() as connection:
+            with psycopg.connect(server.url, autocommit=True) as administrator:
+                filler = Filler(store, connection)
+                run_id = filler.copied(administrator, evaluations, "read")
+                filler.beside(runs, BESIDE)
+                filler.finish()
+                administrator.execute("ALTER SYSTEM SET autovacuum = off")
+                administrator.execute("SELECT pg_reload_conf()")
+            sign(store.url, folder)
+            with psycopg.connect(server.url, autocommit=True) as administrator:
+                administrator.execute("VACUUM (ANALYZE)")
+                administrator.execute("CHECKPOINT")
+            yield store, connection, run_id, Servers(server)
 
 
 def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Callable[[], Any]]:
@@ -113,6 +131,7 @@ def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Ca
 
     return {
         "nothing new": lambda: feeder_for(connection),
+        "runs": lambda: list(listed(connection, None)),
         "runs --limit 20": lambda: list(listed(connection, PAGE)),
         "show": show,
         "results --limit 20": lambda: page(0),
@@ -134,32 +153,26 @@ def begin(store: Store) -> RunStarted:
     return store.begin_run(first, planned, asked.plan)
 
 
-def took(connection: Connection, do: Callable[[], Any]) -> tuple[float, float]:
-    """Milliseconds on the clock and of processor time, the medians of a few times."""
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    assert row is not None
-    server, clock, processor = psutil.Process(row[0]), [], []
+def took(servers: Servers, do: Callable[[], Any]) -> Took:
+    """The clock's median, and the mean of processor time."""
     do()
-    for _ in range(ROUNDS):
-        spent = server.cpu_times()
-        began, before = time.perf_counter(), time.process_time()
+    clock: list[float] = []
+    spent, before = servers.ms(), time.process_time()
+    while len(clock) < ROUNDS and sum(clock) < LONGEST_MS:
+        began = time.perf_counter()
         do()
         clock.append((time.perf_counter() - began) * 1000)
-        after = server.cpu_times()
-        ours = time.process_time() - before
-        theirs = after.user - spent.user + after.system - spent.system
-        processor.append((ours + theirs) * 1000)
-    return statistics.median(clock), statistics.mean(processor)
+    ours = (time.process_time() - before) * 1000
+    return Took(statistics.median(clock), (ours + servers.ms() - spent) / len(clock))
 
 
-def commands(url: str, folder: Path, evaluations: int) -> dict[str, float]:
-    """Milliseconds from shell to shell; the fewest of a few."""
+def commands(
+    store: Store, connection: Connection, servers: Servers, folder: Path, evaluations: int
+) -> Iterator[tuple[str, Took]]:
+    """From shell to shell."""
     (folder / "model.py").write_text(
         "class Model:\n    def __init__(self, *a, **k): pass\n"
         "    def get_completion(self, prompt, params): return '1'\n"
-    )
-    (folder / "suite.jsonl").write_text(
-        json.dumps({"case_id": "1", "suite_id": "s", "prompt": "1", "expected_response": "1"})
     )
     (folder / "run.yaml").write_text(
         json.dumps(
@@ -170,47 +183,94 @@ def commands(url: str, folder: Path, evaluations: int) -> dict[str, float]:
             }
         )
     )
-    size = str(max(evaluations - PAGE, 1))
+    last = str(evaluations - PAGE)
     told: dict[str, tuple[str, ...]] = {
+        "$ runs": ("runs",),
         "$ runs --limit 20": ("runs", "--limit", str(PAGE)),
         "$ show 1": ("show", "1"),
         "$ results 1 --limit 20": ("results", "1", "--limit", str(PAGE)),
         "$ results 1 --limit 20 --after, the last page": (
-            "results", "1", "--limit", str(PAGE), "--after", size,
+            "results", "1", "--limit", str(PAGE), "--after", last,
         ),
-        "$ start of one case": ("start", "run.yaml", "--quiet"),
-        "$ runs": ("runs",),
     }  # fmt: skip
-    home = {**os.environ, "HOME": str(folder), "FAILPROOF_ES_DATABASE_URL": url}
-    found = {}
     for name, words in told.items():
-        times = []
-        for _ in range(CALLS):
-            began = time.perf_counter()
-            done = subprocess.run(
-                [sys.executable, "-m", "failproof_es.cli", *words],
-                cwd=folder, env=home, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            times.append((time.perf_counter() - began) * 1000)
-            assert done.returncode in (0, 1), done.stderr
-        found[name] = min(times[1:])
-    return found
+        yield name, _commands(store.url, servers, folder, words)
+    started = []
+
+    def suite() -> None:
+        """Other cases each time."""
+        content = "".join(
+            json.dumps(
+                {
+                    "case_id": str(n), "suite_id": "s", "prompt": f"{n} of {uuid4()}",
+                    "expected_response": "1",
+                }
+            )
+            + "\n"
+            for n in range(ASKED)
+        )  # fmt: skip
+        (folder / "suite.jsonl").write_text(content)
+        started.append(time.time())
+
+    took_all = _commands(store.url, servers, folder, ("start", "run.yaml", "--quiet"), suite)
+    reached = connection.execute(
+        "SELECT extract(epoch FROM e.recorded_at), extract(epoch FROM ("
+        "  SELECT min(sent.recorded_at) FROM failproof.stored_events AS sent"
+        "  WHERE sent.run_id = l.run_id AND sent.topic = 'RequestSent'"
+        ")) FROM failproof.run_list AS l JOIN failproof.stored_events AS e"
+        "  ON e.originator_id = l.run_id AND e.originator_version = 1"
+        " ORDER BY l.run_number DESC LIMIT %s",
+        (len(started),),
+    ).fetchall()[::-1]
+    begun_ms = [
+        (float(run) - began) * 1000 for (run, _), began in zip(reached, started, strict=True)
+    ]
+    sent_ms = [float(sent - run) * 1000 for run, sent in reached]
+    yield f"$ start of {ASKED} cases, until RunStarted", Took(statistics.median(begun_ms[1:]))
+    yield "  from there to the first RequestSent", Took(statistics.median(sent_ms[1:]))
+    yield "  all of it", took_all
 
 
-def one(runs: int, evaluations: int, *, shell: bool) -> dict[str, tuple[float, ...]]:
+def _commands(
+    url: str,
+    servers: Servers,
+    folder: Path,
+    words: tuple[str, ...],
+    before: Callable[[], None] = lambda: None,
+) -> Took:
+    """A command a few times; the first of them counts for nothing."""
+    home = {**os.environ, "HOME": str(folder), "FAILPROOF_ES_DATABASE_URL": url}
+    clock, processor = [], []
+    for _ in range(CALLS + 1):
+        before()
+        spent, children = servers.ms(), _children_ms()
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "failproof_es.cli", *words],
+            cwd=folder, env=home, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        clock.append((time.perf_counter() - began) * 1000)
+        assert done.returncode in (0, 1), done.stderr
+        time.sleep(0.05)  # its sessions end
+        processor.append(_children_ms() - children + servers.ms() - spent)
+    return Took(statistics.median(clock[1:]), statistics.mean(processor[1:]))
+
+
+def _children_ms() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
+
+
+def one(runs: int, evaluations: int, *, shell: bool) -> Iterator[tuple[str, Took]]:
     """What reading costs beside so many runs, of a run of so many evaluations."""
     with (
-        filled(runs, evaluations) as (store, connection, run_id),
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as home,
+        filled(runs, evaluations, folder := Path(home)) as (store, connection, run_id, servers),
     ):
-        sign(store.url, Path(folder))
-        found: dict[str, tuple[float, ...]] = {
-            name: took(connection, do) for name, do in readings(store, connection, run_id).items()
-        }
+        for name, do in readings(store, connection, run_id).items():
+            yield name, took(servers, do)
         if shell:
-            for name, ms in commands(store.url, Path(folder), evaluations).items():
-                found[name] = (ms,)
-        return found
+            yield from commands(store, connection, servers, folder, evaluations)
 
 
 def sign(url: str, folder: Path) -> None:
@@ -222,30 +282,32 @@ def sign(url: str, folder: Path) -> None:
     )  # fmt: skip
 
 
+def _told(ms: float | None, least: float | None) -> str:
+    if ms is None:
+        return ""
+    return f"{ms:10,.1f} ms" + (f" ({ms / least:.2f})" if least else "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", default="10,500,5000")
-    parser.add_argument("--evaluations", default="1000,10000,100000")
+    parser.add_argument("--evaluations", default="1000,100000,1000000")
     parser.add_argument("--no-shell", action="store_true")
     arguments = parser.parse_args()
     runs = [int(each) for each in arguments.runs.split(",")]
     evaluations = [int(each) for each in arguments.evaluations.split(",")]
-    sizes = [(runs[0], each) for each in evaluations] + [
-        (each, evaluations[0]) for each in runs[1:]
-    ]
-    smallest: dict[str, tuple[float, ...]] = {}
+    sizes = [(runs[0], evaluations[0])]
+    sizes += [(each, evaluations[0]) for each in runs[1:]]
+    sizes += [(runs[0], each) for each in evaluations[1:]]
+    smallest: dict[str, Took] = {}
     for beside, size in sizes:
         began = time.perf_counter()
-        found = one(beside, size, shell=not arguments.no_shell)
-        smallest = smallest or found
-        took_s = time.perf_counter() - began
-        print(f"{beside:,} runs beside, {size:,} evaluations in the run ({took_s:,.0f} s)")
-        for name, ms in found.items():
-            told = " / ".join(
-                f"{each:,.1f} ms ({each / least:.2f})" if least else f"{each:,.1f} ms"
-                for each, least in zip(ms, smallest[name], strict=True)
-            )
-            print(f"  {name}: {told}", flush=True)
+        print(f"{beside:,} runs beside, {size:,} evaluations in the run", flush=True)
+        for name, found in one(beside, size, shell=not arguments.no_shell):
+            least = smallest.setdefault(name, found)
+            told = map(_told, found, least)
+            print(f"  {name:48}{''.join(told)}", flush=True)
+        print(f"  ({time.perf_counter() - began:,.0f} s)", flush=True)
 
 
 if __name__ == "__main__":

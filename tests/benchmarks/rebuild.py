@@ -49,13 +49,16 @@ EVENTS_PER_S = 4_000
 
 def asked_of(evaluations: int, topic: object) -> list[Case]:
     """So many cases about something; the same ones whenever it is the same."""
-    return [
-        Case(
-            dialect="failproof", case_id=f"case-{n}", suite_id="suite", category=f"c{n % 10}",
-            turns=(Turn(role="user", content=f"question {n} of {topic}"),),
-        )
-        for n in range(evaluations)
-    ]  # fmt: skip
+    return [case_of(n, topic) for n in range(evaluations)]
+
+
+def case_of(number: int, topic: object) -> Case:
+    """One of them, in one of ten categories."""
+    return Case(
+        dialect="failproof", case_id=f"case-{number}", suite_id="suite",
+        category=f"c{number % 10}",
+        turns=(Turn(role="user", content=f"question {number} of {topic}"),),
+    )  # fmt: skip
 
 
 def begun(
@@ -70,37 +73,43 @@ def begun(
     asked = AskedCases()
     for digest, case in zip(digests, cases, strict=True):
         asked.add(digest, case)
-    now = datetime.now(UTC)
+    prompts = [] if stored else list(map(stored_prompt, digests, cases))
+    return [*prompts, *planned(asked, run_id, number)], [prompt_id(digest) for digest in digests]
 
-    def head(stream: UUID, version: int) -> dict[str, object]:
-        run = run_id if stream == run_id else None
+
+def stored_prompt(digest: str, case: Case) -> PromptStored:
+    """The one event of a case."""
+    return PromptStored(
+        originator_id=prompt_id(digest), originator_version=1, run_id=None,
+        timestamp=datetime.now(UTC), digest=digest, case=case,
+    )  # fmt: skip
+
+
+def planned(asked: AskedCases, run_id: UUID, number: int = 1) -> list[Event]:
+    """How a run of these cases begins: its first event, and its plan."""
+    now, cases = datetime.now(UTC), len(asked)
+
+    def head(version: int) -> dict[str, object]:
         return {
-            "originator_id": stream, "originator_version": version, "run_id": run,
+            "originator_id": run_id, "originator_version": version, "run_id": run_id,
             "timestamp": now,
         }  # fmt: skip
 
     events: list[Event] = [
-        PromptStored(**head(prompt_id(digest), 1), digest=digest, case=case)
-        for digest, case in zip(digests, cases, strict=True)
-        if not stored
-    ]
-    events.append(
         RunStarted(
-            **head(run_id, 1), name="rebuilt", run_number=number, attempt=1,
+            **head(1), name="rebuilt", run_number=number, attempt=1,
             configuration={"execution": {"repetitions": 1}}, configuration_digest="0" * 64,
             experiment=asked.experiment({}, MODELS, ()), models=MODELS, suites=(),
-            dialect="failproof", planned_cases=evaluations, planned_evaluations=evaluations,
+            dialect="failproof", planned_cases=cases, planned_evaluations=cases,
             code_version="1", packages={}, who="w", where="h",
         )
-    )  # fmt: skip
+    ]  # fmt: skip
     questions = chunked(asked.questions())
-    for chunk, planned in enumerate(chunked(digests)):
+    for chunk, digests in enumerate(chunked(asked.digests())):
         events.append(
-            CasesPlanned(
-                **head(run_id, chunk + 2), chunk=chunk, digests=planned, questions=next(questions)
-            )
+            CasesPlanned(**head(chunk + 2), chunk=chunk, digests=digests, questions=next(questions))
         )
-    return events, [prompt_id(digest) for digest in digests]
+    return events
 
 
 def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:

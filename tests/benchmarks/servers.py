@@ -17,13 +17,20 @@ from failproof_es.store.installation import WRITER, install
 @contextlib.contextmanager
 def benchmark_store() -> Iterator[str]:
     """The URL of a database with an empty log, as the engine has it: as the writer."""
+    with benchmark_server() as server:
+        yield server.url_as(WRITER)
+
+
+@contextlib.contextmanager
+def benchmark_server() -> Iterator[EmbeddedServer]:
+    """The server of a database with an empty log."""
     home = Path(tempfile.mkdtemp(prefix="failproof-es-benchmark-"))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     try:
         with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
             install(connection, logins=True)
-        yield server.url_as(WRITER)
+        yield server
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)

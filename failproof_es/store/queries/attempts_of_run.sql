@@ -1,8 +1,16 @@
 -- The other attempts of a run's experiment, the newest first: which attempt each is.
+-- Asked as a range in the order of its index, so that no more rows are read than are wanted: as an
+-- equation the planner may read every run there is in the order of run numbers.
 SELECT others.run_id, others.place
 FROM failproof.run_asked_list AS noted
-JOIN failproof.run_asked_list AS others
-    ON others.experiment = noted.experiment AND others.run_number <> noted.run_number
-WHERE noted.run_id = %(run)s
+CROSS JOIN LATERAL (
+    SELECT listed.run_id, listed.run_number, listed.place
+    FROM failproof.run_asked_list AS listed
+    WHERE (listed.experiment, listed.run_number) <= (noted.experiment, 9223372036854775807)
+        AND listed.experiment >= noted.experiment
+    ORDER BY listed.experiment DESC, listed.run_number DESC
+    LIMIT %(most)s::bigint + 1
+) AS others
+WHERE noted.run_id = %(run)s AND others.run_number <> noted.run_number
 ORDER BY others.run_number DESC
 LIMIT %(most)s

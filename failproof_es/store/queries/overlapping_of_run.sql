@@ -1,4 +1,6 @@
 -- The runs that overlap with a run, the newest first, and how many questions they share.
+-- Runs of one asking are asked as a range in the order of its index: no more of them are read than
+-- are wanted.
 SELECT runs.run_id, near.shared
 FROM failproof.run_asked_list AS noted
 JOIN failproof.asking_list AS own ON own.asking_id = noted.asking_id
@@ -17,8 +19,9 @@ JOIN failproof.asking_list AS others
 CROSS JOIN LATERAL (
     SELECT listed.run_id, listed.run_number
     FROM failproof.run_asked_list AS listed
-    WHERE listed.asking_id = others.asking_id
-    ORDER BY listed.run_number DESC
+    WHERE (listed.asking_id, listed.run_number) <= (others.asking_id, 9223372036854775807)
+        AND listed.asking_id >= others.asking_id
+    ORDER BY listed.asking_id DESC, listed.run_number DESC
     LIMIT %(most)s
 ) AS runs
 WHERE noted.run_id = %(run)s

@@ -16,8 +16,10 @@ import pytest
 
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.judge_agreement import agreements
+from failproof_es.store.experiments import attempts_listed, overlapping_listed
 from failproof_es.store.store import Store
-from tests.benchmarks.reading import Filler, readings
+from tests.benchmarks.filling import Filler
+from tests.benchmarks.reading import readings
 
 _ROWS = (
     "SELECT relname::text, seq_tup_read FROM pg_stat_user_tables "
@@ -158,3 +160,45 @@ def test_whether_anybody_reviewed_anything_is_asked_of_an_index(
         assert agreements(connection, [run]) == ()
         connection.execute("SELECT pg_stat_force_next_flush()")
         assert (meter.rows() - before).total() < 5
+
+
+_MORE_RUNS = """
+INSERT INTO failproof.runs_asked (run_number, run_id, asking_id, experiment, place)
+SELECT
+    noted.run_number + 5 * n, gen_random_uuid(), noted.asking_id, noted.experiment, noted.place + n
+FROM failproof.runs_asked AS noted, generate_series(1, 1500) AS n
+WHERE noted.run_number <= 3
+"""
+
+
+def test_of_runs_that_asked_alike_no_more_are_read_than_are_named(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the planner chooses, beside 4,500 runs: of an experiment that asked once, of one that
+    asked a third of all, and of one that those overlap with."""
+    few = 5
+    with store.connect() as connection:
+        filler = Filler(store, connection)
+        run_ids = [filler.fill(2, "one"), filler.fill(2, "another"), filler.fill(2, "third")]
+        alone = filler.fill(2, "alone")
+        overlapping = filler.fill(3, "one")
+        filler.finish()
+        administrator.execute(_MORE_RUNS)
+        administrator.execute("VACUUM (ANALYZE) failproof.runs_asked")
+        meter = Meter(store, administrator, monkeypatch)
+
+        def read(do: Callable[[], list[Any]]) -> tuple[int, int]:
+            do()
+            connection.execute("SELECT pg_stat_force_next_flush()")
+            before = meter.rows()
+            found = len(do())
+            connection.execute("SELECT pg_stat_force_next_flush()")
+            return found, (meter.rows() - before).total()
+
+        many = [read(lambda run=run: attempts_listed(connection, run, few)) for run in run_ids]
+        assert [found for found, _ in many] == [few] * 3
+        found, once = read(lambda: attempts_listed(connection, alone, few))
+        assert found == 0
+        found, beside = read(lambda: overlapping_listed(connection, overlapping, few))
+        assert found == few
+        assert max(once, beside, *(rows for _, rows in many)) < 60

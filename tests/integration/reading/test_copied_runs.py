@@ -1,0 +1,85 @@
+"""A run that the benchmark copies is, in the log and in the rows, what the engine would write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reader import Connection
+from failproof_es.store.store import Store
+from projections.runner import rebuild, status
+from tests.benchmarks import filling
+from tests.benchmarks.filling import Filler
+from tests.benchmarks.rebuild import begun, history
+
+_TABLES = (
+    "prompts", "evaluations", "runs", "planned_cases", "run_groups", "run_classes", "run_asking",
+    "token_usage", "run_errors", "run_lost", "run_latencies", "unplaced_events", "audit_trail",
+)  # fmt: skip
+
+
+def rows(connection: Connection) -> dict[str, list[Any]]:
+    """Every row of the read models, as text."""
+    return {
+        table: connection.execute(
+            f"SELECT row_to_json(t)::text FROM projections.{table} AS t ORDER BY 1".encode()
+        ).fetchall()
+        for table in _TABLES
+    }
+
+
+def test_the_rows_of_a_copied_run_are_those_of_a_rebuild(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "AT_ONCE", 20)
+    with store.connect() as connection:
+        filler = Filler(store, connection)
+        filler.fill(3, "another")
+        run_id = filler.copied(administrator, 60, "read")
+        filler.beside(2, 3)
+        filler.finish()
+        assert not any(each.behind for each in status(connection))
+        copied = rows(connection)
+        run = RecordedRun.read(connection, run_id)
+        by_rows, outcomes = run.summary, list(run.outcomes())
+        assert run.feeder.source == "projections"
+        assert by_rows.total.scored == len(outcomes) == 60
+        log = LogFeeder(connection)
+        assert by_rows == log.summary(log.run(run_id))
+        keys = [each.key for each in run.evaluations()]
+        assert [each.outcome for each in outcomes] == log.outcomes(run.run, keys)
+        rebuild(connection)
+        assert rows(connection) == copied
+
+
+def test_the_events_of_a_copied_run_are_those_that_the_engine_records(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    with store.connect() as connection:
+        run_id = Filler(store, connection).copied(administrator, 30, "read")
+        stored = connection.execute(
+            "SELECT originator_id, originator_version, topic, state, run_id, leaf_hash "
+            "FROM failproof.stored_events ORDER BY notification_id"
+        ).fetchall()
+    events, cases = begun(30, run_id, 1, "read")
+    events += [event for case in cases for event in history(case, run_id)]
+    recorded = [store.log.mapper.to_stored_event(event) for event in events]
+    assert [(row[0], row[1], row[2], _timeless(row[3])) for row in stored] == [
+        (each.originator_id, each.originator_version, each.topic, _timeless(each.state))
+        for each in recorded
+    ]
+    assert [row[4] for row in stored] == [event.run_id for event in events]
+    for stream, version, topic, state, _, leaf in stored:
+        assert leaf == leaf_hash(stream.bytes, version, topic.encode(), state)
+
+
+def _timeless(state: bytes) -> dict[str, Any]:
+    told: dict[str, Any] = orjson.loads(state)
+    assert told.pop("timestamp")
+    return told
