@@ -23,6 +23,8 @@ from failproof_es.summary import RunSummary
 
 _PAGE = 100
 """So many runs are read at once."""
+_LIMIT = 20
+"""So many runs are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("name", "name"),
@@ -46,12 +48,24 @@ _KEYS = (
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=click.IntRange(min=1), help="How many runs at most; all without it.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_LIMIT,
+    show_default=True,
+    help="Print at most N runs. The command for the next page is printed on stderr.",
+    metavar="N",
+)
+@click.option(
+    "--before",
+    type=click.IntRange(min=1, max=2**63 - 1),
+    metavar="NUMBER",
+    help="Print only runs whose number is smaller than NUMBER.",
+)
+@click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
 @format_option()
-def runs(limit: int | None, output_format: Format) -> None:
-    """List the runs, newest first: all of them, or with --limit so many.
-
-    They are printed as they are read, a hundred at a time.
+def runs(limit: int, before: int | None, everything: bool, output_format: Format) -> None:
+    """List the runs, newest first.
 
     Passed is of the evaluations that passed or failed, of each model; the cost is that of all
     answers, judges included, and `-` where a price or a count of tokens is unknown; finished is
@@ -64,11 +78,14 @@ def runs(limit: int | None, output_format: Format) -> None:
     """
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
-        rows = _noting(listed(connection, limit), problems)
+        page = _Page(None if everything else limit, before)
+        rows = _noting(page.read(connection), problems)
         if output_format is Format.TABLE:
             print_rows(map(_for_people, rows), _COLUMNS, output_format)
         else:
             print_rows(rows, _COLUMNS, output_format)
+    if page.next_before is not None:
+        say(f"older runs: failproof-es runs --limit {limit} --before {page.next_before}")
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
     if problems:
@@ -84,11 +101,33 @@ def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dic
         yield row
 
 
-def listed(connection: Connection, limit: int | None) -> Iterator[dict[str, Any]]:
+class _Page:
+    """The newest `limit` runs, all without it, whose number is smaller than `before`."""
+
+    def __init__(self, limit: int | None, before: int | None) -> None:
+        self._limit, self._before = limit, before
+        self.next_before: int | None = None
+        """Where the next page begins; None where there is none. Known once this one is read."""
+
+    def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
+        """What is printed of each, newest first."""
+        limit = None if self._limit is None else self._limit + 1
+        last = None
+        for n, row in enumerate(listed(connection, limit, self._before)):
+            if n == self._limit:
+                self.next_before = last
+                return
+            last = row["run_number"]
+            yield row
+
+
+def listed(
+    connection: Connection, limit: int | None, before: int | None = None
+) -> Iterator[dict[str, Any]]:
     """What is printed of every run, newest first; a hundred of them are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
-    places, summaries = Places(connection), feeder.summaries(limit=limit)
+    places, summaries = Places(connection), feeder.summaries(limit=limit, before=before)
     while page := list(islice(summaries, _PAGE)):
         known = places.of([each.run_id for each in page])
         for each in page:

@@ -43,8 +43,13 @@ class Feeder(Protocol):
     def summary(self, run: Run) -> RunSummary:
         """How the run stands."""
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
-        """How every run stands, newest first, `limit` at most; a damaged one hides no other."""
+    def summaries(
+        self, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[RunSummary | UnreadableRun]:
+        """How every run stands, newest first, `limit` at most; a damaged one hides no other.
+
+        With `before`, only runs whose number is smaller.
+        """
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """What became of these evaluations of the run, in the order given."""

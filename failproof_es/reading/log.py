@@ -64,11 +64,15 @@ class LogFeeder:
         reviews = standing_of(self.connection, left_to_people, up_to=self.up_to)
         return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
+    def summaries(
+        self, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`."""
         listed = self.connection.execute(
-            "SELECT run_id, run_number FROM failproof.run_list ORDER BY run_number DESC LIMIT %s",
-            (limit,),
+            "SELECT run_id, run_number FROM failproof.run_list "
+            "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
+            "ORDER BY run_number DESC LIMIT %(limit)s",
+            {"before": before, "limit": limit},
         ).fetchall()
         return (self.listed(run_id, number) for run_id, number in listed)
 

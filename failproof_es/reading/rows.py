@@ -93,9 +93,11 @@ class RowFeeder:
             found = self._summaries([run])
             return found.get(run.started.originator_id) or self._log.summary(run)
 
-    def summaries(self, *, limit: int | None = None) -> Iterator[RunSummary | UnreadableRun]:
+    def summaries(
+        self, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
-        left, before = limit, _BEYOND
+        left, before = limit, _BEYOND if before is None else before
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
             with _one_moment(self.connection):

@@ -90,7 +90,7 @@ class WarmProcess:
     ) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` with captured text. Raises `subprocess.TimeoutExpired`."""
         request = {
-            "arguments": list(arguments),
+            "arguments": [os.fsencode(each).hex() for each in arguments],
             "environment": dict(environment),
             "cwd": str(Path.cwd() if cwd is None else cwd),
         }
@@ -182,7 +182,7 @@ def main() -> None:
     sys.path[0] = request["cwd"]
     importlib.invalidate_caches()
     gc.unfreeze()
-    sys.argv[1:] = request["arguments"]
+    sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
     runpy.run_module("failproof_es.cli", run_name="__main__", alter_sys=True)
 
 

@@ -131,8 +131,7 @@ def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Ca
 
     return {
         "nothing new": lambda: feeder_for(connection),
-        "runs": lambda: list(listed(connection, None)),
-        "runs --limit 20": lambda: list(listed(connection, PAGE)),
+        "runs": lambda: list(listed(connection, PAGE + 1)),
         "show": show,
         "results --limit 20": lambda: page(0),
         "the last page of results": lambda: page(max(evaluations - PAGE, 0)),
@@ -186,7 +185,6 @@ def commands(
     last = str(evaluations - PAGE)
     told: dict[str, tuple[str, ...]] = {
         "$ runs": ("runs",),
-        "$ runs --limit 20": ("runs", "--limit", str(PAGE)),
         "$ show 1": ("show", "1"),
         "$ results 1 --limit 20": ("results", "1", "--limit", str(PAGE)),
         "$ results 1 --limit 20 --after, the last page": (

@@ -263,6 +263,29 @@ def test_runs_lists_the_newest_first(program: Program, configuration: Write) -> 
     assert f"{passed['passed']}/3 (" in table
 
 
+def test_runs_are_listed_page_by_page(program: Program, configuration: Write) -> None:
+    path = configuration(CASES)
+    for _ in range(3):
+        program("start", path, "--quiet")
+
+    def numbers(*arguments: str) -> tuple[list[int], str]:
+        done = program("runs", "--json", *arguments)
+        assert done.returncode == 0, done.stderr
+        return [row["run_number"] for row in json.loads(done.stdout)], done.stderr
+
+    assert numbers("--limit", "2") == (
+        [3, 2],
+        "older runs: failproof-es runs --limit 2 --before 2\n",
+    )
+    assert numbers("--limit", "2", "--before", "2") == ([1], "")
+    assert numbers("--limit", "3") == ([3, 2, 1], "")
+    assert numbers("--limit", "1", "--all") == ([3, 2, 1], "")
+    assert numbers("--before", "1") == ([], "")
+    assert numbers("--before", str(2**63 - 1))[0] == [3, 2, 1]
+    for wrong in ("0", str(2**63)):
+        assert program("runs", "--before", wrong).returncode == 2
+
+
 def test_the_results_file_is_complete_and_names_its_run(
     program: Program, configuration: Write, tmp_path: Path
 ) -> None:

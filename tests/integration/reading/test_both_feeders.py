@@ -143,6 +143,7 @@ def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_run
         assert [each.run_id for each in log] == [life.run_id for life in reversed(lives)]
         assert list(feeder.summaries()) == log
         assert list(feeder.summaries(limit=3)) == log[:3]
+        assert list(feeder.summaries(before=3)) == list(LogFeeder(connection).summaries(before=3))
         few = counted(connection, lambda: list(feeder.summaries(limit=2)))
         assert counted(connection, lambda: list(feeder.summaries())) <= few + 1  # older prices
 

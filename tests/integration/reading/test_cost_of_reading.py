@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
@@ -195,7 +196,7 @@ def test_of_runs_that_asked_alike_no_more_are_read_than_are_named(
             connection.execute("SELECT pg_stat_force_next_flush()")
             return found, (meter.rows() - before).total()
 
-        many = [read(lambda run=run: attempts_listed(connection, run, few)) for run in run_ids]
+        many = [read(partial(attempts_listed, connection, run, few)) for run in run_ids]
         assert [found for found, _ in many] == [few] * 3
         found, once = read(lambda: attempts_listed(connection, alone, few))
         assert found == 0
