@@ -84,14 +84,19 @@ def matches(shown: tuple[str, ...], out: str, err: str) -> str | None:
     shown anywhere. `...` stands for any text, on a line of its own for any lines. Spaces that
     align columns count as one.
     """
-    errors = {_plain(line) for line in err.splitlines()}
-    wanted = [line for line in map(_plain, shown) if line and line not in errors]
-    pattern = "".join(
-        "(?:.*\n)*?" if line == "..." else ".*".join(map(re.escape, line.split("..."))) + "\n"
-        for line in wanted
-    )
+    errors = [_plain(line) for line in err.splitlines()]
+    wanted = [line for line in map(_plain, shown) if line and not _among(line, errors)]
+    pattern = "".join("(?:.*\n)*?" if line == "..." else f"{_pattern(line)}\n" for line in wanted)
     printed = "".join(f"{line}\n" for line in map(_plain, out.splitlines()) if line)
     return None if re.fullmatch(pattern, printed) else f"shown:\n{wanted}\nprinted:\n{printed}"
+
+
+def _pattern(line: str) -> str:
+    return ".*".join(map(re.escape, line.split("...")))
+
+
+def _among(line: str, printed: list[str]) -> bool:
+    return line != "..." and any(re.fullmatch(_pattern(line), each) for each in printed)
 
 
 def _plain(line: str) -> str:
