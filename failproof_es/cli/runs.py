@@ -37,18 +37,19 @@ _COLUMNS = (
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=click.IntRange(min=1), help="How many runs at most; all without it.")
+@click.option("--limit", type=click.IntRange(min=1), help="List at most this many runs.")
 @format_option()
 def runs(limit: int | None, output_format: Format) -> None:
-    """List the runs, newest first: all of them, or with --limit so many.
+    """List the runs, newest first.
 
     They are printed as they are read, a hundred at a time.
 
-    Passed is of the evaluations that passed or failed, of each model; the cost is that of all
-    answers, judges included, and `-` where a price or a count of tokens is unknown; finished is
-    what was scored or abandoned, of what was planned. Attempts are the runs
-    that asked the same of the same models; those that overlap asked much of the same before
-    (`show RUN` names them).
+    \b
+    attempt      which attempt at the same experiment this is: the same cases and models
+    overlapping  how many earlier runs asked much of the same; `show RUN` names them
+    finished     the evaluations scored or abandoned, of those planned
+    passed       the share that passed, of those that passed or failed, for each model
+    cost         of all answers, judges included; `-` if a price or a token count is unknown
     """
     with session().open_store() as store, store.connect() as connection:
         rows = listed(connection, limit)
