@@ -4,10 +4,10 @@
     python -m tools.reading_ease -n 60 -g docs    the worst sixty of the docs
     python -m tools.reading_ease --phrases        the phrases to be avoided that stand somewhere
 
-The ease is Flesch's (100 very easy, 60 plain English, 30 hard, below 0 hardest), of one sentence at a
-time, by `textstat`. Measured fairly: what is code counts as one short word, and so does a list of code;
-a term of the field (`TERMS`) counts as a word of two syllables, because its reader knows it as one.
-A sentence below `FEWEST_WORDS` words has no ease: one long word in it would be all of it.
+The ease is Flesch's, of one sentence at a time, by `textstat`: 100 is very easy, 60 plain English, 30
+hard. To be fair, code counts as one short word, and so does a list of code. A term of the field
+(`TERMS`) counts as a word of two syllables, because its reader knows it as one. A sentence of fewer
+than `FEWEST_WORDS` words has no ease: it would be that of its longest word.
 """
 
 from __future__ import annotations
@@ -28,25 +28,24 @@ GROUPS = {"docs": of_docs, "help": of_help, "messages": of_messages}
 
 FEWEST_WORDS = 6
 
-TERMS = frozenset(
-    """
-    abandoned accuracy administrator append argument artifact attribute auditor benchmark
-    canonical checkpoint classification classified classifier classify cluster collection column
-    command completion concurrency configuration configure confidence connection cosignature
-    database dataset definition denominator deterministic dialect digest directory duplicate embedded
-    encoding endpoint environment equivalence equivalent error evaluate evaluated evaluation event
-    evidence execute execution experiment expression extension filter follower function generation
-    hexadecimal identifier identity implementation installation integer interface interpreter
-    interval journal judgement ledger library median memory metadata migration module
-    object operation operator option parallel parameter parser percentage placeholder policy
-    prefix probability processor projection property protocol provider python quotation
-    recorder recovery refusal repetition replica repository reviewer sampling schema
-    scorer serialize severity signature specification standard statistics submission suite superuser
-    syntax template temperature terminal timestamp transaction transcript unicode utility
-    validate validation variable verdict verification verify version witness
-    """.split()
-)
-"""Words of the field and of this program (docs: glossary) that its readers know as one thing."""
+_TERMS = """
+abandoned accuracy administrator append argument artifact attribute auditor benchmark
+canonical checkpoint classification classified classifier classify cluster collection column
+command completion concurrency confidence configuration configure connection cosignature
+database dataset definition denominator deterministic dialect digest directory duplicate
+embedded encoding endpoint environment equivalence equivalent error evaluate evaluated
+evaluation event evidence execute execution experiment expression extension filter follower
+function generation hexadecimal identifier identity implementation installation integer
+interface interpreter interval journal judgement ledger library median memory metadata
+migration module object operation operator option parallel parameter parser percentage
+placeholder policy prefix probability processor projection property protocol provider python
+quotation recorder recovery refusal repetition replica repository reviewer sampling schema
+scorer serialize severity signature specification standard statistics submission suite
+superuser syntax temperature template terminal timestamp transaction transcript unicode
+utility validate validation variable verdict verification verify version witness
+"""
+TERMS = frozenset(_TERMS.split())
+"""Words of the field and of this program that its readers know as one thing."""
 
 PHRASES = {
     r"where its record ends": "resume the run",
@@ -177,8 +176,8 @@ def main(worst: int, chosen: Sequence[str], part: str, longest: bool, phrases: b
     for group, of in found.items():
         told = summary(of)
         click.echo(
-            f"{group:9} {told.sentences:9} {told.mean:6.1f} {told.median:7.1f} {told.worst_decile:13.1f}"
-            f" {told.longest:8} {told.over_thirty:14}"
+            f"{group:9} {told.sentences:9} {told.mean:6.1f} {told.median:7.1f}"
+            f" {told.worst_decile:13.1f} {told.longest:8} {told.over_thirty:14}"
         )
     with_ease = [each for each in every if longest or each.ease is not None]
     with_ease.sort(key=lambda each: -each.words if longest else each.ease or 0.0)

@@ -1,9 +1,10 @@
-"""The English that a user reads, as sentences: of the docs, of each command's help, of the messages.
+"""The English that a user reads, as sentences: of docs, of the commands' help, and of messages.
 
-- Docs: paragraphs, list items and table cells of README.md and docs/**/*.md; no blocks of code.
+- Docs: paragraphs, list items and table cells of README.md and docs/**/*.md; no blocks of
+  code, and not the changelog, which names what things were called before.
 - Help: what `--help` prints of each command, and of each of its options.
-- Messages: every literal in the packages that reads as English (`MESSAGE_WORDS` words or more in a row),
-  however it gets to the user. Docstrings, SQL, and what is said to models are none.
+- Messages: every literal in the packages that reads as English (`MESSAGE_WORDS` words or more
+  in a row). Docstrings and SQL are none.
 
 Code (between backticks, or a field of an f-string) stays visible in a sentence's text.
 """
@@ -72,8 +73,10 @@ class Sentence:
 
 
 def of_docs() -> Iterator[Sentence]:
-    """The sentences of README.md and of every page below docs/."""
+    """The sentences of README.md and of every page below docs/; the changelog keeps its words."""
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        if path.name == "CHANGELOG.md":
+            continue
         yield from of_markdown(path.read_text("utf-8"), path.relative_to(ROOT).as_posix())
 
 

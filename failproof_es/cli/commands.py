@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "report": Listed(
         "failproof_es.cli.report:report",
-        "Write a report of RUN. Several runs are also compared.",
+        "Write a report of RUN, or of several runs and how they compare.",
     ),
     "review": Listed(
         "failproof_es.cli.review:review",

@@ -31,7 +31,7 @@ FORMATS = ("html", "md", "json", "csv")
 )  # fmt: skip
 @junit_option
 def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Path | None) -> None:
-    """Write a report of RUN. Several runs are also compared.
+    """Write a report of RUN, or of several runs and how they compare.
 
     The comparison covers the cases that all of them were asked. Prints the path of the file.
     Every rate has its counts, its interval and its method. Text written by models is shown

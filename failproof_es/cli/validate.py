@@ -79,7 +79,7 @@ def print_preflight(
         print_json(found, indent=output_format is Format.JSON)
         return
     click.echo(
-        f"nothing stands against it: {counted(found['cases'], 'case')}, "
+        f"Ready to run: {counted(found['cases'], 'case')}, "
         f"{counted(found['evaluations'], 'evaluation')}, "
         f"{counted(found['requests'], 'request')} when each is answered at once"
     )

@@ -248,7 +248,7 @@ def _print_replaced(replaced: Replaced) -> None:
             "was signed"
         )
     if replaced.vouched_for:
-        click.echo("  its key vouches for the new one")
+        click.echo("  its key signed for the new tree")
     for remark in replaced.remarks:
         click.echo(one_line(f"  {remark}"))
 

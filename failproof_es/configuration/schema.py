@@ -127,7 +127,7 @@ class Model(Section):
 
 
 class Filters(Section):
-    """Which of the cases to run: those that have one of the values of every list given."""
+    """Which of the cases to run: OR within a list, AND across lists."""
 
     category: Annotated[list[str] | None, Field(min_length=1)] = None
     """The case's own `category`."""
