@@ -2,6 +2,7 @@
 #   make quickstart   set up and evaluate a real model
 #   make test         set up and run every check but the slow tests, the same each time
 #   make test-all     the same with the slow tests: what .ci/run runs
+#   make docs         build the documentation site into build/docs/site
 #   make search       look for new counterexamples to the properties, at random
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -10,7 +11,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test test-all search lint benchmarks clean
+.PHONY: quickstart test test-all docs search lint benchmarks clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -26,6 +27,10 @@ test: lint .venv/weights
 test-all: lint .venv/weights
 	@echo "make: pytest"
 	@$(PYTEST)
+
+docs: .venv/docs
+	@echo "make: building the documentation site"
+	@$(BIN)/python -m tools.build_site build/docs
 
 search: .venv/dev .venv/weights
 	@echo "make: pytest, properties only, random examples"
@@ -63,6 +68,12 @@ clean:
 	@echo "make: installing what the checks need"
 	@$(PIP) install --constraint $(PINS) 'pip>=25.1'
 	@$(PIP) install --constraint $(PINS) --group dev
+	@touch $@
+
+.venv/docs: .venv/installed
+	@echo "make: installing what the documentation site needs"
+	@$(PIP) install --constraint $(PINS) 'pip>=25.1'
+	@$(PIP) install --constraint $(PINS) --group docs
 	@touch $@
 
 .venv/weights: .venv/installed

@@ -1,1 +1,1 @@
-"""Programs for whoever works on this repository; no part of the package that is installed."""
+"""Programs for work on this repository: they make the docs, and measure how they read."""

@@ -18,11 +18,11 @@ _INTRODUCTION = """\
 
 <!-- Generated: python -m failproof_es.configuration.reference > docs/reference/configuration.md -->
 
-A YAML file, for `validate`, `start` and `open_benchmark`; [configs/](../configs/) has one for each
-dialect, and [a JSON Schema](../configs/failproof-es.schema.json) with which editors complete and
-check it. Keys that are not listed here are errors. Relative paths are looked for in the current
-folder, then beside the file, then in what ships. Environment variables are not filled in; a key is
-named by its variable, in `api_key_env`.
+A YAML file, for `validate`, `start` and `open_benchmark`; [configs/](../../configs/) has one for
+each dialect, and [a JSON Schema](../../configs/failproof-es.schema.json) with which editors
+complete and check it. Keys that are not listed here are errors. Relative paths are looked for in
+the current folder, then beside the file, then in what ships. Environment variables are not filled
+in; a key is named by its variable, in `api_key_env`.
 
 `--set KEY.PATH=VALUE` puts a value over the file's, as often as it is given. The value is YAML. An
 entry of a list goes by its number, counted from 0; `models[0]` says the same as `models.0`, but a

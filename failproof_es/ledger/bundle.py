@@ -1,10 +1,10 @@
 """The evidence bundle: one run as one file, for somebody without the database or the network.
 
 `docs/reference/evidence-format.md` describes the file completely; another program wrote from
-that page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is JSON in one canonical
-form, every statement of the manifest and of the summary is derived from the events, and every
-event is proven to be in the tree that the checkpoint signs: so there is nothing in the file
-that could be changed without being noticed.
+that page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is JSON
+in one canonical form, every statement of the manifest and of the summary is derived from the
+events, and every event is proven to be in the tree that the checkpoint signs: so there is nothing
+in the file that could be changed without being noticed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""`docs/reference/projections.md` is current, and what it shows works."""
+"""The pages on the projections are current, and what they show works."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +13,15 @@ from failproof_es.store.store import Store
 from projections import PROJECTIONS, Projection
 from projections.protocol import Relation
 from projections.runner import catch_up, prepare, rebuild, status
-from tests.integration.projections.described import BEGIN, DOCUMENT, END, described
 from tests.integration.projections.world import Rows, World, record
+from tools.tables_reference import reference
 
 BEHIND_A_VIEW = (
     "evaluations", "token_usage", "planned_cases", "unplaced_events", "run_groups", "run_classes",
     "run_asking", "run_errors", "run_lost", "run_latencies",
 )  # fmt: skip
-TEXT = DOCUMENT.read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+TEXT = (DOCS / "how-to" / "projections.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -29,9 +31,11 @@ def blocks(language: str) -> list[str]:
 def test_the_tables_are_described_as_the_code_makes_them(store: Store) -> None:
     with store.connect() as connection:
         prepare(connection)
-        section = described(connection)
-    listed = TEXT.split(BEGIN)[1].split(END)[0].strip()
-    assert listed == section.strip(), "renew it: python -m tests.integration.projections.described"
+        page = reference(connection)
+    committed = (DOCS / "reference" / "tables.md").read_text("utf-8")
+    assert committed == page, (
+        "renew it: python -m tools.tables_reference > docs/reference/tables.md"
+    )
 
 
 @pytest.mark.parametrize("relation", [r for p in PROJECTIONS for r in p.relations], ids=str)

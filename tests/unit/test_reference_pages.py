@@ -1,0 +1,42 @@
+"""The generated pages of the reference are what their generators print, and say every field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from failproof_es.events import EVENTS, Event
+from tools import events_reference, report_reference
+from tools.schema_tables import documented_fields
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+PAGES: dict[str, tuple[str, Callable[[], str]]] = {
+    "events.md": ("tools.events_reference", events_reference.reference),
+    "report-json.md": ("tools.report_reference", report_reference.reference),
+}
+
+
+@pytest.mark.parametrize("page", list(PAGES))
+def test_the_committed_page_is_what_the_generator_prints(page: str) -> None:
+    module, reference = PAGES[page]
+    command = f"python -m {module} > docs/reference/{page}"
+    assert (REFERENCE / page).read_text("utf-8") == reference(), f"write it anew: {command}"
+
+
+@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+def test_every_field_of_every_event_is_on_the_page(kind: type[Event]) -> None:
+    section = (REFERENCE / "events.md").read_text("utf-8").split(f"\n### {kind.__name__}\n")[1]
+    section = section.split("\n##")[0]
+    for field in kind.model_fields.keys() - Event.model_fields.keys():
+        assert f"| `{field}` |" in section
+
+
+@pytest.mark.parametrize("kind", EVENTS.values(), ids=list(EVENTS))
+def test_every_measured_number_says_its_unit(kind: type[Event]) -> None:
+    said = documented_fields(kind)
+    for field, about in kind.model_fields.items():
+        if about.annotation in (float, float | None):
+            assert said.get(field) or events_reference.unit(field), field
