@@ -83,9 +83,9 @@ class Model(Section):
         str,
         Field(min_length=1, examples=["openai", "anthropic", "ollama", "local", "python"]),
     ]
-    """What is spoken: `openai` (OpenAI's chat completions; most servers do), `anthropic` (its
-    Messages API), `ollama` (Ollama's own API), `local` (a model on this machine), `python` (a class
-    of your own), or what an installed package offers."""
+    """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
+    `anthropic`: its Messages API. `ollama`: Ollama's own API. `local`: a model on this machine.
+    `python`: a class of your own. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
