@@ -5,9 +5,9 @@
     python -m tools.reading_ease --phrases        the phrases to be avoided that stand somewhere
 
 The ease is Flesch's, of one sentence at a time, by `textstat`: 100 is very easy, 60 plain
-English, 30 hard. To be fair, code counts as one short word, and so does a list of code. A term of the field
-(`TERMS`) counts as a word of two syllables, because its reader knows it as one. A sentence of fewer
-than `FEWEST_WORDS` words has no ease: it would be that of its longest word.
+English, 30 hard. To be fair, code counts as one short word, and so does a list of code. A term
+of the field (`TERMS`) counts as a word of two syllables, because its reader knows it as one. A
+sentence of fewer than `FEWEST_WORDS` words has no ease: it would be that of its longest word.
 """
 
 from __future__ import annotations

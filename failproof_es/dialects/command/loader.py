@@ -123,7 +123,7 @@ class _Dataset:
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
-            said = f"{_shown(version)} is no semantic version"
+            said = f"{_shown(version)} is not a semantic version"
             self.problems.warning(said, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
