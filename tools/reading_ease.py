@@ -62,6 +62,10 @@ PHRASES = {
     r"vouche[sd]?\b|\bvouch\b": "prove, sign; never counts as passed",
     r"(are|is) no failures?\b": "is not a failure",
     r"every list given": "OR within a list, AND across lists",
+    r"\btak(e|es|en) (it |them |the run |a run |\w+ )?up (again|where)": "resume",
+    r"\bcome by\b": "how it is computed",
+    r"\bcomes? to nothing\b": "fails, gives no usable reply",
+    r"\bexists? not\b|\bknows? not\b": "does not exist, is not known",
     r"your own machine bears|the servers? says? what": "servers throttle you as needed",
 }
 """What is not to stand in docs, help or messages, and what is better (case does not matter)."""

@@ -159,7 +159,7 @@ class Prompts(Section):
 
 
 class Judging(Section):
-    """How the judges' verdicts are come by, where the dialect asks any."""
+    """How the judges reach their verdicts, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
     """How many of several judges have to agree; one that says nothing counts among them."""
@@ -385,7 +385,7 @@ class Configuration(Section):
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()
-    """How the judges' verdicts are come by."""
+    """How the judges reach their verdicts."""
     prompts: Prompts
     """Which cases are asked."""
     grading: Grading = Grading()

@@ -259,7 +259,9 @@ def _check_reviews(
             said = _payload(event)
             reviewed = _text(said, "evaluation_id")
             if event.topic != _REVIEW or said.get("about") != str(run_id) or reviewed not in own:
-                raise EvidenceError(f"stream {stream_id} holds something that is not a review of this run")
+                raise EvidenceError(
+                    f"stream {stream_id} holds something that is not a review of this run"
+                )
             digest = hashlib.sha256(f"review\n{reviewed}".encode()).hexdigest()
             if _digest_id(digest) != stream_id or event.index < own[reviewed][-1].index:
                 raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")
