@@ -28,10 +28,10 @@ in; a key is named by its variable, in `api_key_env`.
 entry of a list goes by its number, counted from 0; `models[0]` says the same as `models.0`, but a
 shell may read brackets as a pattern. Lists are not made longer: give the whole list.
 
-```
-failproof-es start run.yaml --set execution.parallel_workers=8 --set models.0.temperature=0.5
-failproof-es start run.yaml --set judge=null --set 'judges=[{provider: local, model: smollm2}]'
-failproof-es start run.yaml --set test_run.name="'2026'"   # a text like a number: its own quotes
+```console
+$ failproof-es start run.yaml --set execution.parallel_workers=8 --set models.0.temperature=0.5
+$ failproof-es start run.yaml --set judge=null --set 'judges=[{provider: local, model: smollm2}]'
+$ failproof-es start run.yaml --set test_run.name="'2026'"   # a text like a number: its own quotes
 ```
 
 What is set is part of the configuration that `RunStarted` records.

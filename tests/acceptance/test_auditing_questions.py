@@ -21,7 +21,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "auditing.md").read_text("utf-8")
-COMMANDS = re.findall(r"```console\n(.*?)\n```", PAGE, re.S)
+COMMANDS = re.findall(r"```console\n\$ (.*?)\n```", PAGE, re.S)
 QUERIES = re.findall(r"```sql\n(.*?)\n```", PAGE, re.S)
 
 

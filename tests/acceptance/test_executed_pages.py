@@ -1,0 +1,134 @@
+"""Every command on the pages runs, in order, and prints what its page shows.
+
+A page's commands run in a folder with the shipped configurations and suites, on a database of its
+own. The models are servers on loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from ruamel.yaml import YAML
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import mock_server, run, write_configuration, write_suite
+from tests.documented import PAGES, ROOT, Block, blocks, matches
+
+ELSEWHERE = {
+    "docs/how-to/auditing.md": "tests/acceptance/test_auditing_questions.py",
+}
+"""Pages whose sessions another test runs."""
+BEFORE: dict[str, list[str]] = {
+    "docs/concepts/validation.md": ["start run.yaml"],
+    "docs/how-to/review.md": ["start run.yaml"],
+    "docs/reference/evidence-format.md": ["start run.yaml"],
+    "docs/reference/report.md": ["start run.yaml", "start run.yaml"],
+}
+"""What has happened before a page begins."""
+SESSIONS = [
+    page
+    for page in PAGES
+    if any(block.language == "console" and block.executed for block in blocks(page))
+    and page.relative_to(ROOT).as_posix() not in ELSEWHERE
+]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, str]]:
+    """The base URLs of a model that repeats, with judges of conversations; and of benchmarks."""
+    with (
+        mock_server(0, "tests.judging_server") as talking,
+        mock_server(0, "tests.benchmark_server") as grading,
+    ):
+        yield {"talking": talking, "grading": grading}
+
+
+def on_loopback(document: dict[str, Any], url: str) -> dict[str, Any]:
+    """The configuration with every model at a server of the test's own."""
+    changed = dict(document)
+    for key in ("models", "judges", "judge"):
+        asked = changed.get(key)
+        if asked is None:
+            continue
+        several = asked if isinstance(asked, list) else [asked]
+        made = [
+            {**model, "provider": "openai", "base_url": url}
+            | ({} if key == "models" else {"model": f"judge-{number}"})
+            for number, model in enumerate(several)
+        ]
+        changed[key] = made if isinstance(asked, list) else made[0]
+    return changed
+
+
+@pytest.fixture
+def folder(tmp_path: Path, servers: dict[str, str]) -> Path:
+    """A copy of what ships, as a user has it in the current folder, and two files of one's own."""
+    shutil.copytree(ROOT / "suites", tmp_path / "suites")
+    (tmp_path / "configs").mkdir()
+    for file in (ROOT / "configs").glob("*.yaml"):
+        url = servers["grading" if file.stem == "benchmark" else "talking"]
+        changed = on_loopback(YAML(typ="safe").load(file), url)
+        (tmp_path / "configs" / file.name).write_bytes(orjson.dumps(changed))
+    shutil.copy(tmp_path / "configs" / "redteam.yaml", tmp_path)
+    (tmp_path / "docs" / "reference").mkdir(parents=True)
+    shutil.copy(ROOT / "docs/reference/verify_evidence.py", tmp_path / "docs" / "reference")
+    write_suite(tmp_path, 4)
+    write_configuration(tmp_path, servers["talking"])
+    return tmp_path
+
+
+def executed(
+    store: Store, folder: Path, words: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    """Run one command of a page."""
+    program, *arguments = words
+    if program == "python":
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env={"PATH": os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert program == "failproof-es", program
+    named = [
+        f"configs/{word}.yaml" if (folder / "configs" / f"{word}.yaml").exists() else word
+        for word in arguments
+    ]
+    return run(store.url, *named, cwd=folder, NO_PROXY="127.0.0.1")
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_sessions_of_a_page(
+    page: Path, store: Store, folder: Path, servers: dict[str, str]
+) -> None:
+    for line in BEFORE.get(page.relative_to(ROOT).as_posix(), []):
+        assert run(store.url, *line.split(), "--quiet", cwd=folder).returncode == 0
+    for block in blocks(page):
+        if block.remark == "file":
+            file = folder / block.why
+            file.parent.mkdir(exist_ok=True)
+            text = block.text.replace("http://localhost:8000/v1", servers["talking"])
+            file.write_text(text, "utf-8")
+        if block.language == "console" and block.executed:
+            _run_session(block, store, folder)
+
+
+def _run_session(block: Block, store: Store, folder: Path) -> None:
+    for command in block.commands:
+        done = executed(store, folder, command.words)
+        said = f"{block}: {' '.join(command.words)}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == 0, said
+        if command.shown and block.remark != "output not compared":
+            wrong = matches(command.shown, done.stdout, done.stderr)
+            assert wrong is None, f"{block}: {' '.join(command.words)}\n{wrong}\n{done.stderr}"
