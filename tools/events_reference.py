@@ -107,7 +107,8 @@ def _facts(kind: type[Event]) -> str:
 
 def _parts(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:
     """Every class of its own that stands in a field, at any depth, by name."""
-    known = {each.__name__: each for each in (*_subclasses(Record), Case, Turn)}
+    kinds: list[type[BaseModel]] = [*_subclasses(Record), Case, Turn]
+    known = {each.__name__: each for each in kinds}
     used = kind.model_json_schema(mode="serialization").get("$defs", {})
     return {name: known[name] for name in used}
 
