@@ -231,7 +231,11 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
             yield EntryProblem(name, nothing, "take it out")
     can = rules.capabilities
     if model.stream and not can.streaming:
-        yield EntryProblem("stream", f"is not supported by provider `{rules.name}`", "take it out")
+        yield EntryProblem(
+            "stream",
+            f"is not supported by provider `{rules.name}`: it answers whole",
+            "take it out",
+        )
     if model.structured_output and not can.schema:
         free = f"{nothing}: it holds no reply to a schema"
         yield EntryProblem("structured_output", free, "take it out")

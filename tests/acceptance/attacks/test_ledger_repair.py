@@ -502,7 +502,7 @@ def test_a_row_that_no_event_has_is_named_behind_a_repair_and_stops_the_next_one
         with within_seconds(60):
             said = repaired.does(*arguments, code=1)
         assert ROW_IMPOSSIBLE in said and "error:" not in said and "NOT as it was recorded" in said
-    assert "is no event" in repaired.does(*REPAIR, code=1)
+    assert "is not an event" in repaired.does(*REPAIR, code=1)
 
 
 @pytest.mark.parametrize("before", [0, 1], ids=["first tree", "repaired before"])

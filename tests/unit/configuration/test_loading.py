@@ -162,7 +162,7 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
     judge = f"judge: {{provider: openai, model: m, base_url: 'http://x', parameters: {parameters}}}"
     (problem,) = problems_of(tmp_path, GOOD + judge + "\n")
     assert problem.field is not None and problem.field.startswith("judge.parameters")
-    assert problem.message.startswith(("holds half a surrogate pair", "is no number"))
+    assert problem.message.startswith(("holds half a surrogate pair", "is not a number"))
 
 
 @pytest.mark.parametrize(
