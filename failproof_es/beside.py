@@ -58,9 +58,9 @@ def follow_review(version: int, event: Event, run_id: UUID, evaluation_id: UUID)
     """The version of a stream of reviews after one more event. Raises `ImpossibleHistory`."""
     _require_next(version, event, run_id)
     if not isinstance(event, Reviewed):
-        raise ImpossibleHistory("it is no review", event)
+        raise ImpossibleHistory("it is not a review", event)
     own = event.evaluation_id == evaluation_id and event.originator_id == review_id(evaluation_id)
-    require(own, event, f"it is no review of evaluation {evaluation_id}")
+    require(own, event, f"it is not a review of evaluation {evaluation_id}")
     return event.originator_version
 
 

@@ -1,1 +1,1 @@
-"""What makes the documentation from the code, and the site from the documentation."""
+"""Programs for work on this repository: they make the docs, and measure how they read."""

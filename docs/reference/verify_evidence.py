@@ -216,8 +216,8 @@ def read_state(index: int, state: bytes) -> dict[str, Any]:
             if isinstance(value, dict):
                 return value
     except ValueError as why:
-        refuse(f"event {index}: its state is no JSON object: {why}")
-    refuse(f"event {index}: its state is no JSON object, or nested deeper than {MOST_LEVELS}")
+        refuse(f"event {index}: its state is not a JSON object: {why}")
+    refuse(f"event {index}: its state is not a JSON object, or nested deeper than {MOST_LEVELS}")
 
 
 def depth_of(text: str) -> int:
@@ -325,7 +325,7 @@ def read_key(text: str, kind: int) -> Key:
         raise NoKey(f"the key {name!r} is not {wanted}: its kind is {material[0]}")
     y = int.from_bytes(material[1:], "little") & (1 << 255) - 1
     if y >= FIELD or y in SMALL_ORDER:
-        raise NoKey(f"the key {name!r} is no point that is anybody's key")
+        raise NoKey(f"the key {name!r} is not a valid point for a key")
     return Key(name, hashed[:4], kind, material[1:])
 
 
@@ -554,7 +554,7 @@ def check_plan(own: list[Event], prompts: set[str]) -> None:
 
 def prompt_of(digest: Any) -> str:
     if type(digest) is not str or not re.fullmatch(r"[0-9a-f]{64}", digest):
-        refuse("a plan holds what is no digest")
+        refuse("a plan holds something that is not a digest")
     return uuid_of(bytes.fromhex(digest))
 
 
@@ -790,7 +790,7 @@ def planned(run: list[Event], name: str) -> set[str]:
         if event.topic == "CasesPlanned":
             listed = event.payload.get(name, [])
             if type(listed) is not list or any(type(digest) is not str for digest in listed):
-                raise ValueError("its plan is no list of digests")
+                raise ValueError("its plan is not a list of digests")
             digests.update(listed)
     return digests
 
@@ -830,7 +830,7 @@ def outcome(asked: Asked, run: list[Event]) -> dict[str, Any]:
         if event.topic in ("RunPaused", *ENDINGS):
             counts = {name: event.payload["counts"][name] for name in COUNTED}
             if any(type(count) is not int for count in counts.values()):
-                raise ValueError("its counts are no numbers")
+                raise ValueError("its counts are not numbers")
         if event.topic == "RunCompleted":
             gates = event.payload.get("gates", {}).values()
             met = all(gate["met"] is True for gate in gates) if gates else None

@@ -167,7 +167,7 @@ def _readable(row: LeafRow) -> LeafRow:
         row.leaf()
         row.topic.decode()
     except (NoLeaf, UnicodeDecodeError) as why:
-        raise EvidenceError(f"the row of the event at {row} is no event: {why}") from None
+        raise EvidenceError(f"the row of the event at {row} is not an event: {why}") from None
     return row
 
 
@@ -191,14 +191,14 @@ def _hexadecimal(row: LeafRow, digest: Any) -> str:
     try:
         return bytes.fromhex(digest).hex()
     except (ValueError, TypeError):
-        raise EvidenceError(f"the event at {row} plans what is no digest") from None
+        raise EvidenceError(f"the event at {row} plans something that is not a digest") from None
 
 
 def _uuid(row: LeafRow, text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise EvidenceError(f"the event at {row} names what is no stream") from None
+        raise EvidenceError(f"the event at {row} names something that is not a stream") from None
 
 
 # -- where they stand in the tree ----------------------------------------------------------------

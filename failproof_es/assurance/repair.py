@@ -105,8 +105,8 @@ def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey 
         return log_key(old.origin)
     except InvalidInput as error:
         error.add_note(
-            "with it the old key vouches for the new one. If it is lost, --without-old-key: "
-            "those who verify then need the new public key from you directly."
+            "the old key signs for the new tree. If it is lost, use --without-old-key. Then "
+            "give the new public key directly to those who verify."
         )
         raise
 

@@ -150,10 +150,10 @@ def _vouched_for(
         message = f"the repair of {repair.old_origin} names another key of {known.name} than this"
         result.add(Finding(HISTORY_FORKED, message))
     if repair.handover is None:
-        remarks.append("its key does not vouch for the new one: that was not signed by it")
+        remarks.append("its key did not sign for the new tree")
         return False
     if repair.old_origin not in keys:
-        remarks.append("whether its key vouches for the new one was not checked: give that key")
+        remarks.append("not checked whether its key signed for the new tree: give that key")
         return False
     try:
         if str(successor(repair.handover, keys[repair.old_origin])) == repair.new_key:
@@ -161,7 +161,7 @@ def _vouched_for(
         reason = "it names another one"
     except NoteError as error:
         reason = str(error)
-    message = f"the key of {repair.old_origin} does not vouch for the new one: {reason}"
+    message = f"the key of {repair.old_origin} did not sign for the new tree: {reason}"
     result.add(Finding(HISTORY_FORKED, message))
     return False
 

@@ -36,11 +36,14 @@ _COLUMNS = (
 @click.argument("run")
 @format_option(Format.TABLE, Format.JSONL)
 def audit(run: str, output_format: Format) -> None:
-    """Print the audit trail of RUN, of a failed validation also by the id it would have had.
+    """Print the audit trail of RUN, or of a validation that failed.
 
-    The configuration that was resolved, validations, retries, errors, pauses, limits that
-    changed, files that were written, reviews. A line of JSON is a record of specification 001
-    § 8.2: event, timestamp, test_run_id, details. The projection `audit_trail` holds the same.
+    A validation that failed is named by the id that its run would have had.
+
+    The trail holds the resolved configuration, validations, retries, errors and pauses. It
+    also holds changed limits, written files and reviews. With --json each line is a record as
+    specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. The projection
+    `audit_trail` holds the same.
     """
     with session().open_store() as store, store.connect() as connection:
         records = _records(connection, _run_id(connection, run))

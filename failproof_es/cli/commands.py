@@ -30,23 +30,23 @@ COMMANDS = {
     ),
     "start": Listed(
         "failproof_es.cli.start_resume:start",
-        "Start a run of the configuration CONFIG: a file, or the name of one that ships.",
+        "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
     ),
     "resume": Listed(
         "failproof_es.cli.start_resume:resume",
-        "Take RUN up where its record ends.",
+        "Resume RUN.",
     ),
     "replay": Listed(
         "failproof_es.cli.replay:replay",
-        "Derive every classification and score of RUN again from its recorded answers.",
+        "Score the recorded answers of RUN again, and compare with the record.",
     ),
     "runs": Listed(
         "failproof_es.cli.runs:runs",
-        "List the runs, newest first: all of them, or with --limit so many.",
+        "List the runs, newest first.",
     ),
     "show": Listed(
         "failproof_es.cli.show:show",
-        "Show the facts of RUN: who, when, what was asked, what came of it.",
+        "Show the facts of RUN: who, when, what was asked, and the results.",
     ),
     "diff": Listed(
         "failproof_es.cli.diff:diff",
@@ -58,43 +58,43 @@ COMMANDS = {
     ),
     "report": Listed(
         "failproof_es.cli.report:report",
-        "Write a report of RUN; of several, also how they compare on what all were asked.",
+        "Write a report of RUN, or of several runs and how they compare.",
     ),
     "review": Listed(
         "failproof_es.cli.review:review",
-        "Judge evaluations yourself: `failproof-es review RUN`.",
+        "Review evaluations by hand: `failproof-es review RUN`.",
     ),
     "export": Listed(
         "failproof_es.cli.export:export",
-        "Write everything of every RUN into FOLDER, for another system to take in.",
+        "Export all data of each RUN into FOLDER, for another system.",
     ),
     "log": Listed(
         "failproof_es.cli.log:log",
-        "Print the events of the log, or those of RUN, in the order of their commits.",
+        "Print the events of the log, or of RUN, in commit order.",
     ),
     "audit": Listed(
         "failproof_es.cli.audit:audit",
-        "Print the audit trail of RUN, of a failed validation also by the id it would have had.",
+        "Print the audit trail of RUN, or of a validation that failed.",
     ),
     "verify": Listed(
         "failproof_es.cli.verify:verify",
-        "Compare every event of the log with the tree, the tree with its checkpoints.",
+        "Verify that nothing in the log was changed, or that RUN is genuine.",
     ),
     "evidence": Listed(
         "failproof_es.cli.evidence:evidence",
-        "Hand one run to somebody who trusts nobody here.",
+        "Export one run as evidence that anyone can verify offline.",
     ),
     "ledger": Listed(
         "failproof_es.cli.ledger:ledger",
-        "Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere.",
+        "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
     ),
     "projections": Listed(
         "failproof_es.cli.projections:projections",
-        "Look at the read models beside the log, or build them anew from it.",
+        "Show the status of the projections, or rebuild them from the log.",
     ),
     "suites": Listed(
         "failproof_es.cli.suites:suites",
-        "Begin, check and list suites of cases.",
+        "Create, check and list suites of cases.",
     ),
     "prompts": Listed(
         "failproof_es.cli.prompts:prompts",
@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "db": Listed(
         "failproof_es.cli.database:db",
-        "Start, stop and look at the database that holds the log.",
+        "Start, stop and inspect the database that holds the log.",
     ),
 }
 
@@ -146,10 +146,16 @@ class Commands(Program):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="failproof-es", message="%(prog)s %(version)s")
 def main() -> None:
-    """Evaluate language models on an append-only record.
+    """Evaluate language models, and record every step in an append-only log.
 
-    RUN is a run number, a run id, or `latest`. Data goes to stdout, everything meant for
-    people to stderr. Exit codes: 0 done and all gates met; 1 the run or the tool failed;
-    2 wrong usage, configuration or suite, and nothing was sent; 3 the run is complete and
-    a gate is not met; 130 interrupted, and can be resumed.
+    RUN is a run number, a run id, or `latest`. Data goes to stdout. Messages for people go
+    to stderr.
+
+    \b
+    Exit codes:
+      0    done, and all gates are met
+      1    the run or the tool failed
+      2    wrong usage, configuration or suite; nothing was sent
+      3    the run is complete, and a gate is not met
+      130  interrupted; the run can be resumed
     """

@@ -51,12 +51,12 @@ def _as_option(default: str) -> Callable[[Callable[..., None]], Callable[..., No
 
 @click.group(cls=Group)
 def db() -> None:
-    """Start, stop and look at the database that holds the log."""
+    """Start, stop and inspect the database that holds the log."""
 
 
 @db.command("start")
 def start_server() -> None:
-    """Start the embedded server, unless it is running, and bring the schema up to date."""
+    """Start the embedded server if it is not running, and upgrade the schema."""
     _require_embedded("start")
     with session().open_store() as store:
         for remark in store.embedded.loosened if store.embedded else []:
@@ -69,8 +69,8 @@ def start_server() -> None:
 def init(output_format: Format) -> None:
     """Create or upgrade the schema, the roles and the guards, as far as this user may.
 
-    The only command that changes a schema that exists on a server of your own. Says which
-    layers of protection are missing afterwards, and why.
+    No other command changes an existing schema on a server of your own. It says which layers of
+    protection are missing afterwards, and why.
     """
     store = Store.reach(session().database_url)
     done = store.install()
@@ -98,7 +98,7 @@ def stop_server() -> None:
 @db.command()
 @format_option()
 def status(output_format: Format) -> None:
-    """Say whether the database can be reached, what it is, and which protection it lacks.
+    """Show whether the database can be reached, what it is, and which protection it lacks.
 
     Exits 1 if it cannot be reached.
     """
@@ -121,7 +121,7 @@ def status(output_format: Format) -> None:
 @db.command()
 @_as_option("writer")
 def url(role: str | None) -> None:
-    """Print the database's URL for `psql` and other tools; what may be secret in it is `***`."""
+    """Print the database's URL for `psql` and other tools, with secrets as `***`."""
     click.echo(shown(_url_as(role or "writer", given=role is not None)))
 
 
@@ -132,11 +132,11 @@ def url(role: str | None) -> None:
 def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     """Open `psql` on the database. The view failproof.readable_log is made for reading.
 
-    `--as administrator` opens as the auditor unless --insist is given, too: views that others
-    made run their code as whoever reads them.
+    `--as administrator` also needs --insist, or the shell opens as the auditor. The reason: a view
+    runs the code of whoever made it, with the rights of whoever reads it.
 
-    It exits with psql's own code, 0 also after a statement that failed; with
-    `-- -v ON_ERROR_STOP=1` that is 3.
+    It exits with the code of psql. That is 0 even after a failed statement, and 3 with
+    `-- -v ON_ERROR_STOP=1`.
     """
     if insist and role != "administrator":
         raise click.UsageError("--insist goes with --as administrator")

@@ -64,10 +64,10 @@ _RESULTS = (
 def diff(left: str, right: str, output_format: Format) -> None:
     """Show what differs between two runs: configuration, models, cases, results.
 
-    A value is shown with its path, as the first RUN has it and as the second. A case of one id
-    that is another one in each run is shown with the most that differs: what is sent, what
-    grades it, or only what is noted. Results are compared on pairs: what was sent and graded
-    alike in both runs, and scored in both.
+    Each value is shown with its path, as the first RUN has it and as the second. If a case
+    differs between the runs, its most important difference is shown: what is sent, how it is
+    graded, or only its notes. Results are compared on pairs: evaluations that were sent the
+    same, graded alike, and scored in both runs.
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (read_run(connection, run) for run in (left, right))

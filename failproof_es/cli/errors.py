@@ -123,7 +123,7 @@ def _take_up(error: BaseException) -> str:
     """How to go on with the run: never by `latest`, which another one may be by then."""
     run = vars(error).get(_RUN)
     if run is not None:
-        return f"take the run up with `failproof-es resume {run}`"
+        return f"resume the run with `failproof-es resume {run}`"
     return (
         "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
     )

@@ -33,7 +33,7 @@ NEXT_STEP = {
 
 @click.group(cls=Group)
 def evidence() -> None:
-    """Hand one run to somebody who trusts nobody here."""
+    """Export one run as evidence that anyone can verify offline."""
 
 
 @evidence.command()
@@ -44,15 +44,16 @@ def evidence() -> None:
 @click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
 @click.option(
     "--checkpoint", "size", type=click.IntRange(min=1), metavar="SIZE",
-    help="Take the checkpoint of SIZE events, one that was cosigned, say; sign nothing.",
+    help="Take the checkpoint of SIZE events, for example a cosigned one; sign nothing.",
 )  # fmt: skip
 def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> None:
-    """Write RUN with everything that proves it to one file (docs/reference/evidence-format.md).
+    """Write RUN and everything that proves it to one file (docs/reference/evidence-format.md).
 
-    The log is signed first, unless a checkpoint is chosen. The file then holds what the log
-    held under that one: later attempts and reviews are not in it. Exits 3 when the run is not
-    sealed or not signed yet, and 1 when it is not what was sealed and signed: then no file is
-    written.
+    The log is signed first, unless you choose a checkpoint. The file then holds what the log
+    held at that checkpoint. Later attempts and reviews are not in it.
+
+    Exits 3 when the run is not sealed or not signed yet. Exits 1 when the run differs from
+    what was sealed and signed. In both cases no file is written.
     """
     with session().open_store() as store:
         with store.connect() as connection:
@@ -81,13 +82,13 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
 @click.option("--key", required=True, help="The log's public key, or a file that holds it.")
 @click.option(
     "--cosigner", "cosigners", multiple=True, metavar="KEY",
-    help="A cosigner's public key: its signature must be there. Can be given again.",
+    help="Require a signature by this cosigner's public key. May be repeated.",
 )  # fmt: skip
-@click.option("--replay", is_flag=True, help="Derive every classification and score again, too.")
+@click.option("--replay", is_flag=True, help="Also score the recorded answers again.")
 def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bool) -> None:
-    """Check the evidence in FILE: without a database, without the network.
+    """Check the evidence in FILE, without a database and without the network.
 
-    Exits 1 when it does not prove what it says, or --replay comes to another result.
+    Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
     """
     public = read_public_key(key, ED25519)
     wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]

@@ -41,7 +41,7 @@ _WRITTEN = (
     is_flag=False,
     flag_value=_LIST,
     metavar="NAME",
-    help="What to write. Without a name: list what there is.",
+    help="What to export. Without a name, list the shapes.",
 )
 @click.option(
     "-o",
@@ -54,7 +54,7 @@ _WRITTEN = (
 def export(
     runs: tuple[str, ...], shape: str | None, output: Path | None, output_format: Format
 ) -> None:
-    """Write everything of every RUN into FOLDER, for another system to take in.
+    """Export all data of each RUN into FOLDER, for another system.
 
     All files are of one moment, and each appears whole or not at all, under a name of its
     own: YYYY-MM-DD_HH-MM-SS_COLLECTION.jsonl, by the time of the export.

@@ -47,8 +47,7 @@ def junit_option(command: F) -> F:
         "--junit",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Also write the run's results there as JUnit XML: failures, and apart from them "
-        "errors.",
+        help="Also write the results to FILE as JUnit XML. Failures and errors are told apart.",
     )(command)
 
 

@@ -46,7 +46,7 @@ _LARGEST_CHECKPOINT = 1 << 20
 
 @click.group(cls=Group)
 def ledger() -> None:
-    """Sign the log, have it cosigned, and hold it to checkpoints kept elsewhere."""
+    """Sign the log, have it cosigned, and check it against checkpoints kept elsewhere."""
 
 
 ledger.add_command(repair)
@@ -56,7 +56,7 @@ ledger.add_command(repair)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
 @format_option()
 def key(output: Path | None, output_format: Format) -> None:
-    """Print the log's public key. Whoever verifies evidence needs it, from you directly."""
+    """Print the log's public key. Give it to those who verify your evidence."""
     with session().open_store() as store, store.connect() as connection:
         public = own_key(connection).public
     origin = public.name
@@ -75,16 +75,16 @@ def key(output: Path | None, output_format: Format) -> None:
     "--since",
     type=click.IntRange(min=0),
     metavar="SIZE",
-    help="Add the proof that it continues the tree of SIZE, as a witness wants it.",
+    help="Add the proof that it continues the tree of SIZE. A witness needs it.",
 )
 @click.option(
     "--add",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Record the cosignatures in FILE instead of signing anything.",
+    help="Record the cosignatures in FILE. Sign nothing.",
 )
 def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None:
-    """Put every committed event into the tree, sign it, and print the signed checkpoint."""
+    """Add all committed events to the tree, sign it, and print the checkpoint."""
     with session().open_store() as store, store.connect() as connection:
         if add is not None:
             text = _add_cosignatures(connection, add)
@@ -101,9 +101,9 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option(
     "--key", "key_file", required=True, type=click.Path(path_type=Path),
-    help="Your own key's file; made if there is none.",
+    help="The file of your own key. It is created if it does not exist.",
 )  # fmt: skip
-@click.option("--name", help="Your name in the cosignature, when the key is made.")
+@click.option("--name", help="Your name in the cosignature, for a new key.")
 @click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
 @click.option(
     "--seen", required=True, type=click.Path(path_type=Path),
@@ -113,11 +113,10 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
 def cosign(
     file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
 ) -> None:
-    """Cosign the checkpoint in FILE, as a second party and without the database.
+    """Cosign the checkpoint in FILE as a second party, without the database.
 
-    Refuses unless FILE proves that it continues the last one that you cosigned; that one
-    itself is cosigned again. What is printed goes back to the log's keeper, for `ledger
-    checkpoint --add`.
+    FILE must prove that it continues the last checkpoint that you cosigned, or hold that one
+    itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
     """
     public = read_public_key(log_key, ED25519)
     own = _cosigner(key_file, name)
@@ -145,14 +144,16 @@ def _cosigner(file: Path, name: str | None) -> SigningKey:
 
 @ledger.command()
 @click.argument("place", required=False, metavar="[FILE|DIR|URL]")
-@click.option("--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Go on watching.")
+@click.option(
+    "--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Repeat until stopped."
+)
 @click.option("--log-key", help="The log's public key.  [default: this user's]")
 def watch(place: str | None, every: float | None, log_key: str | None) -> None:
-    """Hold the log to the last checkpoint kept in PLACE, and keep the newest one there.
+    """Check the log against the last checkpoint kept in PLACE, and keep the newest there.
 
-    A file keeps the newest checkpoint, a folder all of them; an URL is somebody else's and
-    only read. Without PLACE, this user's own file. Exits 1 when the log does not continue
-    what is kept.
+    A file keeps the newest checkpoint, a folder keeps all of them. A URL is only read. Without
+    PLACE, the file of this user is taken. Exits 1 when the log does not continue the checkpoint
+    that was kept.
     """
     with session().open_store() as store:
         while True:

@@ -20,21 +20,23 @@ from failproof_es.engine.identity import where, who
 @click.option("--reason", required=True, metavar="TEXT", help="Why, for the record.")
 @click.option(
     "--force", is_flag=True,
-    help="Begin a new tree though nothing is wrong with this one, or though it would not heal "
-    "the log.",
+    help="Begin a new tree even if nothing is wrong with this one, or if a new one would not "
+    "mend the log.",
 )  # fmt: skip
 @click.option(
     "--without-old-key", is_flag=True,
-    help="The old tree's key is lost: nothing signed vouches for the new one.",
+    help="The old tree's key is lost, so it cannot sign for the new tree.",
 )  # fmt: skip
 @format_option()
 def repair(reason: str, force: bool, without_old_key: bool, output_format: Format) -> None:
-    """Replace a tree that was hurt by a new one, made of the log's events.
+    """Replace a damaged tree by a new one, built from the log's events.
 
-    The old tree and its checkpoints are kept, and the log records who replaced it, why, and what
-    was wrong. The new tree has an origin and a key of its own; the old key signs for the new
-    one. `verify` says from then on that the tree was replaced, and holds the log to whatever was
-    signed before. An event that was changed is not repaired: it stops this.
+    The old tree and its checkpoints are kept. The log records who replaced it, why, and what was
+    wrong. The new tree has its own origin and key, and the old key signs for the new one.
+
+    From then on `verify` reports that the tree was replaced. It still checks the log against
+    everything that was signed before. An event that was changed is not repaired: the command
+    stops.
     """
     with session().open_store() as store, store.connect() as connection:
         done = begin_repair(
@@ -51,8 +53,8 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
         }
         if KEY_FILE in os.environ:
             say(
-                f"the new tree is begun and not signed yet: {KEY_FILE} names the old key. Let it "
-                f"name {key_file}, and run `failproof-es ledger checkpoint`."
+                f"the new tree is not signed yet: {KEY_FILE} names the old key. Set it to "
+                f"{key_file} and run `failproof-es ledger checkpoint`."
             )
         else:
             facts["signed"] = checkpoint_and_keep(connection).size
@@ -61,7 +63,7 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
     else:
         print_json(facts, indent=output_format is Format.JSON)
     say(
-        f"Give {public_path(key_file)} to everybody who verifies this log, and a new checkpoint to "
-        "everybody who keeps one; a witness begins anew with an empty --seen. What they hold of "
-        "the old tree stays good: `failproof-es verify --checkpoint` takes both."
+        f"Give {public_path(key_file)} to everyone who verifies this log, and a new checkpoint to "
+        "everyone who keeps one. A witness starts again with an empty --seen. Old checkpoints "
+        "stay valid: `failproof-es verify --checkpoint` takes both."
     )

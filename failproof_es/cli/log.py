@@ -47,7 +47,7 @@ _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "s
     "--until", type=moment_argument, metavar="TIME", help="Recorded at this time or earlier."
 )
 @click.option("--limit", type=click.IntRange(min=1), help="How many events at most.")
-@click.option("--follow", "-f", is_flag=True, help="Go on with new events until interrupted.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new events until interrupted.")
 @format_option(Format.TABLE, Format.JSONL)
 def log(
     run: str | None,
@@ -61,7 +61,7 @@ def log(
     follow: bool,
     output_format: Format,
 ) -> None:
-    """Print the events of the log, or those of RUN, in the order of their commits.
+    """Print the events of the log, or of RUN, in commit order.
 
     Times are the database's own. A line of JSON carries the payload exactly as it is
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).

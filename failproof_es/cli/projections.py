@@ -31,7 +31,7 @@ _COLUMNS = (
 
 @click.group(cls=Group)
 def projections() -> None:
-    """Look at the read models beside the log, or build them anew from it."""
+    """Show the status of the projections, or rebuild them from the log."""
 
 
 @projections.command()
@@ -39,8 +39,8 @@ def projections() -> None:
 def status(output_format: Format) -> None:
     """Show how far each projection has followed the log.
 
-    `behind` counts positions. A run that is going keeps its projections current; they can
-    be queried with SQL at any time (`failproof-es db shell`).
+    `behind` counts positions. A run keeps its projections current while it goes. You can query
+    them with SQL at any time (`failproof-es db shell`).
     """
     with session().open_store() as store, store.connect() as connection:
         theirs, broken = others()
@@ -53,10 +53,10 @@ def status(output_format: Format) -> None:
 @projections.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def rebuild(names: tuple[str, ...]) -> None:
-    """Build projections anew from the log: those named, or all.
+    """Rebuild the named projections from the log, or all of them.
 
-    Each is built beside the live one and takes its place in one transaction, so a reader
-    never sees a hole.
+    Each is built beside the live one and replaces it in one transaction. Readers never see a
+    gap.
     """
     theirs: Sequence[Projection]
     broken: list[Problem]

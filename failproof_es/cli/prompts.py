@@ -37,8 +37,8 @@ def prompts() -> None:
 def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format: Format) -> None:
     """Store the prompts of files, complete, in a collection.
 
-    A configuration runs them with `prompts: {source: database, collection: NAME}`. Of
-    prompts with the same id the one imported last counts. All are imported, or none.
+    A configuration runs them with `prompts: {source: database, collection: NAME}`. If
+    two prompts have the same id, the one imported last counts. All are imported, or none.
     """
     if not collection.strip():
         raise InvalidInput.because("--collection: is empty", remedy="give the collection a name")

@@ -32,7 +32,7 @@ files or the database is shown with its control, bidirectional and invisible cha
 | 1 | the run or the tool failed; `replay` found a difference, `verify` a change |
 | 2 | wrong usage, configuration or suite: nothing was sent |
 | 3 | the run is complete and a gate is not met; or it cannot be proven yet (`verify RUN`) |
-| 130 | interrupted; `failproof-es resume RUN` takes it up again |
+| 130 | interrupted; `failproof-es resume RUN` resumes it |
 
 `start --json` and `resume --json` end with one object on the last line of stdout: `run_id`,
 `run_number`, `name`, `status`, `reason`, `counts` (`planned`, `finished`, `scored`, `abandoned`),

@@ -37,13 +37,13 @@ _COLUMNS = (
 
 @click.command(cls=Command)
 @click.argument("run")
-@as_of_option("Show the run as it stood at a position of the log or at a time, too.")
+@as_of_option("Also show the run as it was at a position of the log or at a time.")
 @format_option()
 def replay(run: str, as_of: str | None, output_format: Format) -> None:
-    """Derive every classification and score of RUN again from its recorded answers.
+    """Score the recorded answers of RUN again, and compare with the record.
 
-    No model is asked and nothing is written. Exits 1 when anything comes out otherwise
-    than it was recorded.
+    Every classification and score is derived again. No model is asked and nothing is written.
+    Exits 1 when a result differs from the recorded one.
     """
     tree = None
     with session().open_store() as store:

@@ -22,8 +22,8 @@ FORMATS = ("html", "md", "json", "csv")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--format", "document", type=click.Choice(FORMATS), default="html", show_default=True,
-    help="html: one file to be read anywhere. md: for a repository. json: all of it, for "
-    "machines. csv: the rates.",
+    help="html: one file for any browser. md: for a repository. json: the whole report, for "
+    "programs. csv: the rates.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path),
@@ -31,10 +31,11 @@ FORMATS = ("html", "md", "json", "csv")
 )  # fmt: skip
 @junit_option
 def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Path | None) -> None:
-    """Write a report of RUN; of several, also how they compare on what all were asked.
+    """Write a report of RUN, or of several runs and how they compare.
 
-    Prints the path of the file. Every rate has its counts, its interval and its method;
-    what models wrote is shown as it is and obeyed nowhere.
+    The comparison covers the cases that all of them were asked. Prints the path of the file.
+    Every rate has its counts, its interval and its method. Text written by models is shown
+    as it is, and never interpreted.
     """
     require("report", "a report")
     from failproof_es.report.documents import document_of, file_name

@@ -48,9 +48,7 @@ _COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COL
 
 @click.command(cls=Command)
 @click.argument("run")
-@click.option(
-    "--shape", metavar="NAME", help="Another shape than the dialect's own, where it has one."
-)
+@click.option("--shape", metavar="NAME", help="Print another shape that the dialect has.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -61,9 +59,9 @@ _COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COL
     "--after",
     type=click.IntRange(min=1),
     metavar="PLACE",
-    help="Start after this place in the plan; its first evaluation is place 1.",
+    help="Start after this place in the plan. The first evaluation has place 1.",
 )
-@as_of_option("Print the results as they stood at a position of the log or at a time.")
+@as_of_option("Print the results as they were at a position of the log or at a time.")
 @junit_option
 @format_option()
 def results(
@@ -77,13 +75,15 @@ def results(
 ) -> None:
     """Print the results of RUN, in plan order.
 
-    As JSON each evaluation is an object in its dialect's own shape, nothing shortened; the
-    table shows the first line of each answer, and the numbers that scorers added. A shape of
-    whole runs, such as evaluation-result of the command dialect, gives one object for each
-    model, or a summary; as JSON a list, or that object where there is one alone.
+    The table shows the first line of each answer, and the numbers that scorers added. As JSON
+    each evaluation is a whole object, in the shape of its dialect.
 
-    With --limit only so many evaluations of the plan are read, however many the run has. As
-    JSON those that have not begun are left out.
+    Some shapes describe a whole run, such as evaluation-result of the command dialect. They give
+    one object for each model, or a summary. As JSON that is a list, or the object itself if there
+    is only one.
+
+    With --limit only that many evaluations of the plan are read, however long the plan is. JSON
+    leaves out those that have not begun.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)

@@ -69,24 +69,25 @@ only_option = click.option(
     type=click.Choice(["all", "failures", "unscored"]),
     default="all",
     show_default=True,
-    help="Scored and not passed, abandoned, or everything that is finished.",
+    help="failures: scored and not passed. unscored: abandoned. all: everything finished.",
 )
 again_option = click.option(
-    "--again", is_flag=True, help="Also what this reviewer has reviewed; the later verdict counts."
+    "--again",
+    is_flag=True,
+    help="Also show what this reviewer has reviewed. The later verdict counts.",
 )
 unblind_option = click.option(
     "--unblind",
     is_flag=True,
-    help="Show what the engine came to, which is recorded with each verdict. So does "
-    "--only failures.",
+    help="Show the engine's result. This is recorded with each verdict. So does --only failures.",
 )
 
 
 @click.group(cls=ReviewGroup, context_settings={"ignore_unknown_options": True})
 def review() -> None:
-    """Judge evaluations yourself: `failproof-es review RUN`.
+    """Review evaluations by hand: `failproof-es review RUN`.
 
-    Verdicts stand on record beside the run, which stays as it is. Nothing is replaced: of
+    Verdicts are recorded beside the run, which does not change. Nothing is replaced: of
     each reviewer the later verdict counts, and the earlier ones stay visible.
     """
 

@@ -67,14 +67,15 @@ _KEYS = (
 def runs(limit: int, before: int | None, everything: bool, output_format: Format) -> None:
     """List the runs, newest first.
 
-    Passed is of the evaluations that passed or failed, of each model; the cost is that of all
-    answers, judges included, and `-` where a price or a count of tokens is unknown; finished is
-    what was scored or abandoned, of what was planned. Attempts are the runs
-    that asked the same of the same models; those that overlap asked much of the same before
-    (`show RUN` names them).
+    \b
+    attempt      which attempt at the same experiment this is: the same cases and models
+    overlapping  how many earlier runs asked much of the same; `show RUN` names them
+    finished     the evaluations scored or abandoned, of those planned
+    passed       the share that passed, of those that passed or failed, for each model
+    cost         of all answers, judges included; `-` if a price or a token count is unknown
 
-    A run whose record cannot be true or be read is listed as unreadable; why is said on
-    stderr and, as JSON, under `problem`, and the exit code is 1.
+    A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
+    printed on stderr; in JSON it is under `problem`.
     """
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:

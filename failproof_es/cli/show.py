@@ -70,18 +70,18 @@ _OTHERS = (
 
 @click.command(cls=Command)
 @click.argument("run")
-@as_of_option("Show the run as it stood at a position of the log or at a time.")
+@as_of_option("Show the run as it was at a position of the log or at a time.")
 @format_option()
 def show(run: str, as_of: str | None, output_format: Format) -> None:
-    """Show the facts of RUN: who, when, what was asked, what came of it.
+    """Show the facts of RUN: who, when, what was asked, and the results.
 
-    An evaluation that is finished was scored, or it was abandoned: it ended without a score. Of
-    those abandoned some were lost, which means that no usable answer came, and some await review
-    by people. What was scored has passed or failed, as its dialect says. Failed attempts are
-    requests that came to nothing; most are repeated.
+    A finished evaluation was scored or abandoned. Its dialect says whether a score passes or
+    fails. An abandoned evaluation ended without a score. It is lost if no usable answer came, or
+    it awaits review by people. Failed attempts are requests without a usable reply. Most of them
+    are sent again.
 
-    Of the runs that asked the same, or much of it, all are counted and the newest 20 named; a
-    report names every one.
+    All runs that asked the same cases, or many of them, are counted. The newest 20 are named
+    here, and all of them in a report.
     """
     with session().open_store() as store, store.connect() as connection:
         if not show_run(read_run(connection, run, as_of), output_format):

@@ -69,7 +69,7 @@ class Drive(Protocol):
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Do what `validate` does, and no more: no case is asked, nothing is stored.",
+    help="Only check, as `validate` does. No case is asked and nothing is stored.",
 )
 @junit_option
 @quiet_option
@@ -82,12 +82,11 @@ def start(
     quiet: bool,
     output_format: Format,
 ) -> None:
-    """Start a run of the configuration CONFIG: a file, or the name of one that ships.
+    """Start a run of the configuration CONFIG, a file or the name of a shipped one.
 
-    Everything that can be wrong with the configuration, the suites and the models is
-    checked before the first case is asked, as `validate` does. With --json the last line of
-    stdout is one object: run_id, run_number, status, counts, gates, exit_code; and progress is
-    one JSON object a line on stderr.
+    Before the first case is asked, the configuration, the suites and the models are checked, as
+    `validate` does. With --json the last line of stdout is one object: run_id, run_number,
+    status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
@@ -108,12 +107,12 @@ def start(
     "position",
     type=click.IntRange(min=1),
     metavar="POSITION",
-    help="Begin a new run that goes on from where RUN stood at this position of the log.",
+    help="Start a new run from the state of RUN at this position of the log.",
 )
 @click.option(
     "--retry-abandoned",
     is_flag=True,
-    help="Begin a new run that asks again what RUN abandoned, and carries over what it scored.",
+    help="Start a new run that asks again what RUN abandoned and carries over what it scored.",
 )
 @connections_option
 @junit_option
@@ -128,16 +127,20 @@ def resume(
     quiet: bool,
     output_format: Format,
 ) -> None:
-    """Take RUN up where its record ends.
+    """Resume RUN.
 
     A request whose answer is on record is never sent again. A request without one is
     recorded as lost and sent again.
 
-    With --at or --retry-abandoned, RUN is left as it is, ended or not, and a new run begins
-    that has its configuration and its plan. --at carries over what was finished at that
-    position; everything else is evaluated anew. --retry-abandoned carries over what was
-    scored, by now or at that position, and asks the evaluations again that were
-    abandoned: that ended without a score. The new run says which run it was branched from, and why.
+    With --at or --retry-abandoned, a new run begins with the configuration and the plan of RUN.
+    RUN itself does not change, whether it has ended or not. The new run records which run it was
+    branched from, and why.
+
+    --at carries over the evaluations that were finished at that position. All others are
+    evaluated again.
+
+    --retry-abandoned carries over the evaluations that were scored, by now or at that position.
+    It asks the abandoned ones again: those that ended without a score.
     """
     branching = position is not None or retry_abandoned
     if settings and not branching:
@@ -347,7 +350,7 @@ def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
 def _say_what_next(counted_up: RunSummary, status: str) -> None:
     number, total = counted_up.run.started.run_number, counted_up.total
     if status in ("paused", "running"):
-        say(f"take it up again with `failproof-es resume {number}`")
+        say(f"resume it with `failproof-es resume {number}`")
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"

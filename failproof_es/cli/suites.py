@@ -43,7 +43,7 @@ _TITLE_WIDTH = 60
 
 @click.group(cls=Group)
 def suites() -> None:
-    """Begin, check and list suites of cases."""
+    """Create, check and list suites of cases."""
 
 
 @suites.command()
@@ -55,11 +55,11 @@ def suites() -> None:
     help="The dialect to write it in.",
 )
 def new(file: Path, dialect: str) -> None:
-    """Write a small valid suite to FILE, with comments on every field, to go on from.
+    """Write a small valid suite to FILE to start from, with a comment on every field.
 
-    The format is that of FILE's suffix: .yaml or .jsonl for redteam, .jsonl for failproof and
-    promptguard, .yaml for benchmark, .toml for command. JSON takes no comments: what they
-    would say goes to stderr. A file that exists is never overwritten.
+    The suffix of FILE chooses the format: .yaml or .jsonl for redteam, .jsonl for failproof and
+    promptguard, .yaml for benchmark, .toml for command. JSON has no comments, so they go to
+    stderr instead. A file that exists is not overwritten.
     """
     begun = new_suite(dialect_named(dialect), file)
     try:
@@ -81,14 +81,18 @@ def new(file: Path, dialect: str) -> None:
 
 @suites.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--dialect", metavar="NAME", help="Read the files as this dialect; else recognised.")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Read the files as this dialect. Without it, the content decides.",
+)
 @format_option()
 def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
-    """Check case files: a file, a folder or a glob each.
+    """Check case files. Each PATH is a file, a folder or a glob.
 
     Lists every defect of every file with its line and field, and exits 2 if there is one.
-    Counts the cases that any answer passes, and those that none can.
-    The files may be of several dialects. Nothing is sent and no database is needed.
+    Counts the cases that any answer passes, and the cases that no answer can pass. The files may
+    be of several dialects. Nothing is sent and no database is needed.
     """
     found = files_of(list(paths), dialect)
     problems = Problems()
@@ -109,13 +113,17 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
 
 @suites.command("list")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--dialect", metavar="NAME", help="Read the files as this dialect; else recognised.")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Read the files as this dialect. Without it, the content decides.",
+)
 @format_option()
 def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
     """List the cases of files: id, title, category, severity and tags of each.
 
-    Where a specification gives cases no title, what is asked stands there. Files with defects
-    are refused as by `suites validate`.
+    If a dialect has no titles, the question is shown instead. Files with defects are refused,
+    as by `suites validate`.
     """
     problems = Problems()
     rows = [_row(case) for _, case in _cases_of(files_of(list(paths), dialect), problems)]

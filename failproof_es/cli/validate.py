@@ -34,22 +34,23 @@ _COLUMNS = (
 @click.option(
     "--offline",
     is_flag=True,
-    help="Open no connection to a model's server and construct no class; look whether each key "
-    "is set, and at everything else.",
+    help="Connect to no model's server and construct no class. Everything else is checked, also "
+    "whether each key is set.",
 )
 @settings_option
 @format_option()
 def validate(config: Path, offline: bool, settings: tuple[str, ...], output_format: Format) -> None:
     """Check the configuration CONFIG, its suites, its models and the database.
 
-    No case is asked and nothing is stored. To see whether the models can be used it sends
-    GET BASE_URL/models to each server, with the key that `api_key_env` names, and constructs
-    the class of each `python` model, with its key: code of yours runs. With --offline it does
-    neither. It says before it begins which variable's value goes to which host, and at the end
-    what it sent and constructed.
+    No case is asked and nothing is stored.
 
-    Prints what a run would ask: requests by model, and the two ends of what they may cost.
-    Exits 2 with everything that is wrong.
+    To check the models, it sends GET BASE_URL/models to each server, with the key that
+    `api_key_env` names. It also constructs the class of each `python` model, with its key: your
+    code runs. With --offline it does neither. First it says which variable's value goes to
+    which host. At the end it says what it sent and constructed.
+
+    Prints what a run would ask: the requests of each model, and the least and the most they may
+    cost. Exits 2 and lists all errors if there are any.
     """
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
@@ -78,7 +79,7 @@ def print_preflight(
         print_json(found, indent=output_format is Format.JSON)
         return
     click.echo(
-        f"nothing stands against it: {counted(found['cases'], 'case')}, "
+        f"Ready to run: {counted(found['cases'], 'case')}, "
         f"{counted(found['evaluations'], 'evaluation')}, "
         f"{counted(found['requests'], 'request')} when each is answered at once"
     )

@@ -53,17 +53,17 @@ _SAID = {
 )
 @click.option(
     "--checkpoint", "places", multiple=True, metavar="FILE|DIR|URL",
-    help="Where a checkpoint is kept outside the database. Can be given again.  "
+    help="Where a checkpoint is kept outside the database. May be repeated. "
     "[default: this user's]",
 )  # fmt: skip
 @click.argument("run", required=False)
 @click.option(
     "--incremental", is_flag=True,
-    help="Read only what came since the last verification that found nothing.",
+    help="Read only the events after the last verification that found no change.",
 )  # fmt: skip
 @click.option(
     "--unsigned", is_flag=True,
-    help="Exit 0 also when nothing was found and no signature could be checked.",
+    help="Exit 0 although no signature could be checked, if no change was found.",
 )  # fmt: skip
 @format_option()
 def verify(
@@ -74,17 +74,20 @@ def verify(
     unsigned: bool,
     output_format: Format,
 ) -> None:
-    """Compare every event of the log with the tree, the tree with its checkpoints.
+    """Verify that nothing in the log was changed, or that RUN is genuine.
 
-    Reads as an auditor and writes nothing to the database. Names the first bad event, and
-    what kind of change fits. Exits 1 when anything was changed; and when the log is unsigned,
-    because there is no public key or no checkpoint: a log that was replaced as a whole looks
-    like that. --unsigned accepts it.
+    Every event is compared with the tree, and the tree with its checkpoints.
 
-    With RUN, prove instead that this run is genuine and whole as of the newest checkpoint, as
-    its evidence would; that takes neither --checkpoint, --incremental nor --unsigned. Exits 1
-    when it is not what was sealed and signed, and 3 when it is not sealed or not signed yet,
-    which is no sign of a change.
+    It reads as an auditor, and writes nothing to the database. It names the first bad event, and
+    what kind of change fits. Exits 1 when anything was changed.
+
+    Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
+    that was replaced as a whole looks the same. --unsigned accepts it.
+
+    With RUN, it proves instead that this run is genuine and whole at the newest checkpoint, as
+    its evidence would. RUN does not go with --checkpoint, --incremental or --unsigned. Exits 1
+    when the run differs from what was sealed and signed. Exits 3 when it is not sealed or not
+    signed yet, which is not a sign of a change.
     """
     if run is not None and (places or incremental or unsigned):
         raise click.UsageError(
@@ -245,7 +248,7 @@ def _print_replaced(replaced: Replaced) -> None:
             "was signed"
         )
     if replaced.vouched_for:
-        click.echo("  its key vouches for the new one")
+        click.echo("  its key signed for the new tree")
     for remark in replaced.remarks:
         click.echo(one_line(f"  {remark}"))
 

@@ -67,7 +67,7 @@ class RecordedConfiguration:
 
     @cached_property
     def judging(self) -> Judging:
-        """How the judges' verdicts are come by."""
+        """How the judges reach their verdicts."""
         return self._section("judging", Judging)
 
     @cached_property

@@ -175,11 +175,11 @@ def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
     """What YAML knows and the record, which is JSON, can't hold."""
     for at, value in _leaves(configuration):
         if isinstance(value, float) and not math.isfinite(value):
-            yield at, "is no number that can be sent or recorded"
+            yield at, "is not a number that can be sent or recorded"
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield at, "is too large a number to be sent or recorded"
         elif any(isinstance(text, str) and _HALF.search(text) for text in (*at, value)):
-            yield at, "holds half a surrogate pair, which is no character"
+            yield at, "holds half a surrogate pair, which is not a character"
 
 
 def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
@@ -232,7 +232,9 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     can = rules.capabilities
     if model.stream and not can.streaming:
         yield EntryProblem(
-            "stream", f"is not spoken to provider `{rules.name}`: it answers whole", "take it out"
+            "stream",
+            f"is not supported by provider `{rules.name}`: it answers whole",
+            "take it out",
         )
     if model.structured_output and not can.schema:
         free = f"{nothing}: it holds no reply to a schema"

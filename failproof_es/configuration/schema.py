@@ -93,9 +93,9 @@ class Model(Section):
         str,
         Field(min_length=1, examples=["openai", "anthropic", "ollama", "local", "python"]),
     ]
-    """What is spoken: `openai` (OpenAI's chat completions; most servers do), `anthropic` (its
-    Messages API), `ollama` (Ollama's own API), `local` (a model on this machine), `python` (a class
-    of your own), or what an installed package offers."""
+    """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
+    `anthropic`: its Messages API. `ollama`: Ollama's own API. `local`: a model on this machine.
+    `python`: a class of your own. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
@@ -137,7 +137,7 @@ class Model(Section):
 
 
 class Filters(Section):
-    """Which of the cases to run: those that have one of the values of every list given."""
+    """Which of the cases to run: OR within a list, AND across lists."""
 
     category: Annotated[list[str] | None, Field(min_length=1)] = None
     """The case's own `category`."""
@@ -169,7 +169,7 @@ class Prompts(Section):
 
 
 class Judging(Section):
-    """How the judges' verdicts are come by, where the dialect asks any."""
+    """How the judges reach their verdicts, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
     """How many of several judges have to agree; one that says nothing counts among them."""
@@ -397,7 +397,7 @@ class Configuration(Section):
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()
-    """How the judges' verdicts are come by."""
+    """How the judges reach their verdicts."""
     prompts: Prompts
     """Which cases are asked."""
     grading: Grading = Grading()

@@ -108,7 +108,7 @@ def read_reviews(
                 break
             event = row.event()
             if not isinstance(event, Reviewed) or event.evaluation_id != streams[stream]:
-                raise ImpossibleHistory("it is no review of its stream's evaluation", event)
+                raise ImpossibleHistory("it is not a review of its stream's evaluation", event)
             reviews.append(event)
     return found
 

@@ -82,7 +82,7 @@ class ValidationStarted(OperationEvent):
 
 
 class ValidationPassed(OperationEvent):
-    """Nothing stands against the run. `estimate` is what it would ask, counted by nobody else."""
+    """The run may start. `estimate` is what it would ask, counted by nobody else."""
 
     says: ClassVar[str] = "evaluations: {estimate[evaluations]}, requests: {estimate[requests]}"
 
@@ -92,7 +92,7 @@ class ValidationPassed(OperationEvent):
 
 
 class ValidationFailed(OperationEvent):
-    """These problems stand against the run: it is not begun, or not taken up again."""
+    """These problems stop the run: it is not started, or not resumed."""
 
     says: ClassVar[str] = "{problems}"
 

@@ -166,10 +166,10 @@ def _reader(stream: Sequence[Told]) -> Callable[[], Plan]:
 def _planned(stream: Sequence[Told], name: str) -> frozenset[str]:
     listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
     if any(type(each) is not list for each in listed):
-        raise ValueError("its plan is no list")
+        raise ValueError("its plan is not a list")
     digests = frozenset(digest for each in listed for digest in each)
     if any(type(digest) is not str for digest in digests):
-        raise ValueError("its plan holds what is no digest")
+        raise ValueError("its plan holds something that is not a digest")
     return digests
 
 
@@ -185,7 +185,7 @@ def _outcome(run: Asking, stream: Sequence[Told]) -> dict[str, Any]:
         if topic in ("RunPaused", "RunCompleted", "RunFailed"):
             counts = {name: payload["counts"][name] for name in _COUNTS}
             if any(type(count) is not int for count in counts.values()):
-                raise ValueError("its counts are no numbers")
+                raise ValueError("its counts are not numbers")
         if topic == "RunCompleted":
             gates = list(payload.get("gates", {}).values())
             gates_met = all(gate["met"] is True for gate in gates) if gates else None

@@ -269,7 +269,7 @@ def _event(line: bytes, number: int) -> ProvenEvent:
     try:
         stream_id = UUID(document["stream"])
     except (ValueError, AttributeError, TypeError):
-        raise EvidenceError(f"line {number}: the stream is no UUID") from None
+        raise EvidenceError(f"line {number}: the stream is not a UUID") from None
     if str(stream_id) != document["stream"]:
         raise EvidenceError(f"line {number}: the stream's id is not in its canonical form")
     return _bounded(ProvenEvent(index, stream_id, version, topic, _decoded(document["state"])))

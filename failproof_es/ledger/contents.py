@@ -177,7 +177,7 @@ def _check_plan(
 def _prompt_id(digest: Any) -> UUID:
     """The stream of a case's prompt."""
     if type(digest) is not str or not _DIGEST.fullmatch(digest):
-        raise EvidenceError("a plan holds what is no digest")
+        raise EvidenceError("a plan holds something that is not a digest")
     return _digest_id(digest)
 
 
@@ -259,7 +259,9 @@ def _check_reviews(
             said = _payload(event)
             reviewed = _text(said, "evaluation_id")
             if event.topic != _REVIEW or said.get("about") != str(run_id) or reviewed not in own:
-                raise EvidenceError(f"stream {stream_id} holds what is no review of this run")
+                raise EvidenceError(
+                    f"stream {stream_id} holds something that is not a review of this run"
+                )
             digest = hashlib.sha256(f"review\n{reviewed}".encode()).hexdigest()
             if _digest_id(digest) != stream_id or event.index < own[reviewed][-1].index:
                 raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")

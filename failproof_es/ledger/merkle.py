@@ -117,7 +117,7 @@ class TileTree:
 def split(hashes: bytes) -> list[bytes]:
     """Hashes that stand side by side, one by one."""
     if len(hashes) % HASH_BYTES:
-        raise ValueError(f"{len(hashes)} bytes are no whole number of hashes")
+        raise ValueError(f"{len(hashes)} bytes are not a whole number of hashes")
     return [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
 
 

@@ -72,7 +72,7 @@ class PublicKey:
         name, key_id, kind, public = _read_key(text.strip())
         y = int.from_bytes(public, "little") & (1 << 255) - 1
         if y >= _FIELD or y in _SMALL_ORDER:
-            raise NoteError(f"the key {_shown(name)} is no point that is anybody's key")
+            raise NoteError(f"the key {_shown(name)} is not a valid point for a key")
         key = cls(name, public, kind)
         if key.key_id.hex() != key_id:
             raise NoteError(f"the key {_shown(name)} does not have the id {key_id}")

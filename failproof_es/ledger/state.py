@@ -21,7 +21,7 @@ def read_state(state: bytes) -> dict[str, Any]:
     _check_depth(text)
     read = _DECODER.decode(text)
     if not isinstance(read, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     return read
 
 

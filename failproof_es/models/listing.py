@@ -37,7 +37,7 @@ def listed_ids(listing: bytes) -> list[str]:
     try:
         return [str(entry["id"]) for entry in read_json(listing)["data"]]
     except (KeyError, TypeError) as error:
-        raise ValueError("this is no list of models") from error
+        raise ValueError("this is not a list of models") from error
 
 
 def is_listed(name: str, listed: Sequence[str]) -> bool:

@@ -98,7 +98,7 @@ class LeafRow(NamedTuple):
     """Why this is no row that the log could have written, or could not be read."""
 
     def leaf(self) -> bytes:
-        """The leaf, computed from the row. Raises `NoLeaf` when the row is no event."""
+        """The leaf, computed from the row. Raises `NoLeaf` when the row is not an event."""
         if self.trouble is not None:
             raise NoLeaf(self.trouble)
         return leaf_hash(self.stream_id, self.version, self.topic, self.state)
@@ -121,7 +121,7 @@ def checked_leaf(row: LeafRow) -> bytes:
     try:
         leaf = row.leaf()
     except NoLeaf as why:
-        raise LedgerBroken(f"the row of the event at {row} is no event: {why}") from None
+        raise LedgerBroken(f"the row of the event at {row} is not an event: {why}") from None
     if row.leaf_hash is not None and row.leaf_hash != leaf:
         raise LedgerBroken(f"the event at {row} is not what its writer recorded")
     return leaf

@@ -103,7 +103,7 @@ class RecordedEvent:
         except ValueError:
             payload = None
         if not isinstance(payload, dict):
-            raise self._unreadable("its state is no JSON object")
+            raise self._unreadable("its state is not a JSON object")
         return payload
 
     def _unreadable(self, why: str) -> UnreadableEvent:

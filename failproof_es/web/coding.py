@@ -80,7 +80,7 @@ class Unpacking:
         """A stream that begins with `piece`: the body, or the next member of a gzip file."""
         if self._coding == "gzip":
             if self._complete and not _GZIP_BEGINS.startswith(piece[:2]):
-                raise Undecodable("bytes that are no gzip follow the reply's gzip")
+                raise Undecodable("bytes that are not gzip follow the reply's gzip")
             return zlib.decompressobj(_GZIP)
         if self._complete:
             raise Undecodable("bytes follow the end of the reply's deflate")

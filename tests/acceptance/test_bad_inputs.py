@@ -78,7 +78,12 @@ SUITES = {
     ),
     "the same case_id twice": (
         case() + b"\n" + case(),
-        ["suite.jsonl:2", "case_id", "'a-1' stands already in suite 'a'", "suite.jsonl:1"],
+        [
+            "suite.jsonl:2",
+            "case_id",
+            "duplicate id 'a-1' in suite 'a', first used at ",
+            "suite.jsonl:1",
+        ],
     ),
     "a key twice": (b'{"case_id": "a", "case_id": "b"}', ["case_id", "stands twice"]),
     "a variable without a value": (
@@ -147,7 +152,7 @@ def test_all_defects_of_all_files_are_told_at_once_before_anything_is_sent(
         "one.jsonl:3: case_id: must be a string, is 1",
         "one.jsonl:3: tags: must be a list of strings",
         "two.jsonl:1: prompt_vars.who: the prompt's variable {{who}} has no value",
-        "two.jsonl:2: case_id: 'a-1' stands already in suite 'a', at ",
+        "two.jsonl:2: case_id: duplicate id 'a-1' in suite 'a', first used at ",
     )
     assert recorded_log.fingerprint() == before
     assert "is this sent?" not in asked(mock_url)

@@ -119,7 +119,7 @@ def test_a_window_that_shrinks_keeps_no_stray_line_and_the_end_state_stays(
                 assert sum("━" in line for line in lines) == 1, lines
             shown.process.send_signal(signal.SIGINT)
             lines = shown.wait_for(
-                lambda lines: any(line.startswith("take it up again") for line in lines)
+                lambda lines: any(line.startswith("resume it") for line in lines)
             )
     (paused, *_) = headings(lines)
     assert paused.startswith("run 1 acceptance: paused, ")

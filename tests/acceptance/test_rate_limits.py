@@ -261,7 +261,7 @@ def test_a_pause_for_a_rate_limit_exits_with_1_and_says_how_to_go_on(
     assert paused.exit_code == 1
     assert "run 1 paused: mock: http://" in paused.stderr
     assert "turned every request away for" in paused.stderr
-    assert "take it up again with `failproof-es resume 1`" in paused.stderr
+    assert "resume it with `failproof-es resume 1`" in paused.stderr
     codes = [invoke(store.url, "resume", 1, "--quiet", cwd=tmp_path).exit_code for _ in range(3)]
     assert codes[-1] == 0, codes
     assert recorded(store, "EvaluationAbandoned") == []

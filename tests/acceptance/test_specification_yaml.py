@@ -89,7 +89,7 @@ def test_the_configuration_of_the_specification_is_accepted_as_it_stands(
     key = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef"}
     done = invoke(store.url, "validate", "run.yaml", "--offline", cwd=folder, **key)
     assert done.exit_code == 0, done.output
-    assert "nothing stands against it: 2 cases, 2 evaluations" in done.stdout
+    assert "Ready to run: 2 cases, 2 evaluations" in done.stdout
     assert "ANTHROPIC_API_KEY -> api.anthropic.com (https)" in done.stderr
 
 

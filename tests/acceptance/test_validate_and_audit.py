@@ -65,7 +65,7 @@ def test_validate_counts_what_a_run_would_ask_and_asks_and_stores_nothing(
     assert asked(mock_url) == before
     assert events(store) == []
     table = validated(store, tmp_path, "validate", "run.yaml")
-    assert "nothing stands against it: 20 cases" in table.stdout
+    assert "Ready to run: 20 cases" in table.stdout
 
 
 def test_an_unknown_price_is_unknown_in_the_estimate_too(

@@ -134,7 +134,7 @@ def test_offline_constructs_no_class_and_opens_no_socket_to_a_server(
     assert f"not looked at (--offline): {server.url}" in done.stderr
     assert "not constructed (--offline): the class" in done.stderr
     assert "sent GET" not in done.stderr
-    assert "nothing stands against it: 2 cases" in done.stdout
+    assert "Ready to run: 2 cases" in done.stdout
 
 
 def test_offline_resolves_no_name_and_reaches_for_no_host(

@@ -157,7 +157,7 @@ class _File:
         place: Location = (*at, "task_id")
         first = taken.claim("", task_id, self.path, self.tree.line_of(place) or 1)
         if first is not None:
-            said = f"{task_id!r} stands already at {first}"
+            said = f"duplicate id {task_id!r}, first used at {first}"
             self._error(place, said, "give each task its own id")
         return not found and first is None and not any(misspelt)
 

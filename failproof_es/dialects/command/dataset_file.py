@@ -147,12 +147,12 @@ def storable(value: Any, at: Location = ()) -> Any:
         case date() | time():
             return value.isoformat()
         case float() if not math.isfinite(value):
-            raise NotStorable("is no finite number", at)
+            raise NotStorable("is not a finite number", at)
         case int() if not -(2**63) <= value < 2**64:
             raise NotStorable("does not fit in 64 bits", at)
         case str():
             try:
                 value.encode("utf-8")
             except UnicodeEncodeError:
-                raise NotStorable("holds a lone surrogate, which is no character", at) from None
+                raise NotStorable("holds a lone surrogate, which is not a character", at) from None
     return value

@@ -123,7 +123,7 @@ class _Dataset:
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
-            said = f"{_shown(version)} is no semantic version"
+            said = f"{_shown(version)} is not a semantic version"
             self.problems.warning(said, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
@@ -159,7 +159,7 @@ class _Dataset:
         if path == self.path:
             place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
         self.problems.error(
-            f"duplicate test id {_shown(case_id)}: it stands already at {place}",
+            f"duplicate id {_shown(case_id)}, first used at {place}",
             **self._place(index, ("id",)),
             remedy="give each test case its own id",
         )

@@ -82,7 +82,7 @@ def defect(expected: str) -> Defect | None:
     except PatternTimeout as error:
         return Defect(str(error).removeprefix("expected_response "), "write a cheaper expression")
     except _NO_EXPRESSION as error:
-        return Defect(f"is no valid regular expression: {error}", _as_text(expected))
+        return Defect(f"is not a valid regular expression: {error}", _as_text(expected))
     if matches_only_nothing(expected):
         return Defect(
             "matches nothing but the empty text, and a match of no characters is no match",

@@ -72,7 +72,8 @@ class _Reader:
         if first is None:
             return True
         self.problems.error(
-            f"{test_case.case_id!r} stands already in suite {test_case.suite_id!r}, at {first}",
+            f"duplicate id {test_case.case_id!r} in suite {test_case.suite_id!r}, "
+            f"first used at {first}",
             path=path,
             line=line,
             field="case_id",

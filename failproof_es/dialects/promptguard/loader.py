@@ -93,7 +93,7 @@ class _Reader:
         if first is None:
             return True
         self.problems.error(
-            f"{prompt_id!r} stands already at {first}",
+            f"duplicate id {prompt_id!r}, first used at {first}",
             path=path,
             line=line,
             field="prompt_id",

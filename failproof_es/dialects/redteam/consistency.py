@@ -45,7 +45,7 @@ def remarks(case: RedTeamCase) -> Iterator[Defect]:
     for index, tag in _twice(case.tags):
         yield ("tags", index), f"{tag!r} stands twice", "keep one"
     if not _LANGUAGE.fullmatch(case.language):
-        said = f"{case.language!r} is no language code: the language of replies is not checked"
+        said = f"{case.language!r} is not a language code: the language of replies is not checked"
         yield ("language",), said, "write it like en or pt-BR"
 
 

@@ -116,7 +116,7 @@ class _Reader:
         line = self.written.line_of(("id",))
         first = taken.claim("", case_id, self.path, line)
         if first is not None:
-            said = f"{case_id!r} stands already at {first}"
+            said = f"duplicate id {case_id!r}, first used at {first}"
             self._error(("id",), said, "give each case its own id")
         return first is None
 

@@ -87,7 +87,7 @@ class OllamaProvider(HttpProvider):
         try:
             return [str(entry["name"]) for entry in read_json(listing)["models"]]
         except (KeyError, TypeError) as error:
-            raise ValueError("this is no list of models") from error
+            raise ValueError("this is not a list of models") from error
 
 
 class StreamedLines:

@@ -156,7 +156,7 @@ def test_a_tree_that_holds_the_log_twice_is_replaced_and_everything_goes_on(hurt
     assert f"the tree of {hurt.origin} (" in told
     assert "was replaced at" in told and "integrated twice by an old version" in told
     assert "stands in the log as it was signed" in told
-    assert "its key vouches for the new one" in told
+    assert "its key signed for the new tree" in told
     assert "genuine" in told
     for run, name in (("1", "the first try"), ("2", "the second try")):
         hurt.does("evidence", "export", run, "-o", "run.evidence")
@@ -302,7 +302,7 @@ def test_without_the_old_key_a_repair_must_be_wanted_and_the_new_key_is_given_by
     assert "history forked" in {each["kind"] for each in found["findings"]}
     found = hurt.verified("--key", hurt.new_pub, "--checkpoint", hurt.kept)
     assert (found["genuine"], found["replaced"][0]["vouched_for"]) == (True, False)
-    assert "does not vouch" in found["replaced"][0]["remarks"][0]
+    assert "did not sign for" in found["replaced"][0]["remarks"][0]
 
 
 def test_where_the_environment_names_the_key_file_the_new_key_stands_beside_it_unused(
@@ -502,7 +502,7 @@ def test_a_row_that_no_event_has_is_named_behind_a_repair_and_stops_the_next_one
         with within_seconds(60):
             said = repaired.does(*arguments, code=1)
         assert ROW_IMPOSSIBLE in said and "error:" not in said and "NOT as it was recorded" in said
-    assert "is no event" in repaired.does(*REPAIR, code=1)
+    assert "is not an event" in repaired.does(*REPAIR, code=1)
 
 
 @pytest.mark.parametrize("before", [0, 1], ids=["first tree", "repaired before"])

@@ -84,7 +84,7 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
         ("9.yaml", 1, "[0].task_id"),
     ]
     assert "move it out" in skipped[0].why
-    assert "stands already at" in skipped[1].why
+    assert "duplicate id" in skipped[1].why
     assert not any("Another question" in asked for asked in server.asked())
     assert replay(store, outcome.run_id).agree == 8
     with store.connect() as connection:

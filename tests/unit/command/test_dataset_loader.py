@@ -73,7 +73,7 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
     "an empty id": (with_line(4, 'id = ""'), 4, "test_cases[0].id", "cannot be empty"),
     "a blank id": (with_line(4, 'id = "  "'), 4, "test_cases[0].id", "cannot be empty"),
     "an id that is a number": (with_line(4, "id = 1"), 4, "test_cases[0].id", "must be a string"),
-    "an id twice": (GOOD + CASE, 11, "test_cases[1].id", "duplicate test id 'list'"),
+    "an id twice": (GOOD + CASE, 11, "test_cases[1].id", "duplicate id 'list'"),
     "no prompt": (with_line(5, ""), 3, "test_cases[0].prompt", "required"),
     "an empty prompt": (with_line(5, 'prompt = ""'), 5, "test_cases[0].prompt", "cannot be empty"),
     "no expected command": (with_line(6, ""), 3, "test_cases[0].expected_command", "required"),

@@ -123,7 +123,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "known: anthropic, local, ollama, openai, python;",
         ),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "means nothing to provider `anthropic`"),
-        (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not spoken"),
+        (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not supported by"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
         (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),
@@ -162,7 +162,7 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
     judge = f"judge: {{provider: openai, model: m, base_url: 'http://x', parameters: {parameters}}}"
     (problem,) = problems_of(tmp_path, GOOD + judge + "\n")
     assert problem.field is not None and problem.field.startswith("judge.parameters")
-    assert problem.message.startswith(("holds half a surrogate pair", "is no number"))
+    assert problem.message.startswith(("holds half a surrogate pair", "is not a number"))
 
 
 @pytest.mark.parametrize(

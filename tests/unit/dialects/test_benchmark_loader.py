@@ -157,7 +157,7 @@ def test_an_id_that_stands_twice_names_the_place_where_it_stands_first(tmp_path:
     assert [case.source for case in cases] == ["a.yaml"]
     (problem,) = problems.errors
     assert (problem.path, problem.line, problem.field) == (tmp_path / "b.yaml", 1, "task_id")
-    assert problem.message == f"'colour' stands already at {tmp_path / 'a.yaml'}:1"
+    assert problem.message == f"duplicate id 'colour', first used at {tmp_path / 'a.yaml'}:1"
 
 
 def test_every_defect_of_a_folder_is_reported_at_once(tmp_path: Path) -> None:

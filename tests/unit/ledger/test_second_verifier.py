@@ -246,7 +246,7 @@ WRONG = {
         ["run.evidence", "--key", "log.pub", "--cosigner", "log.pub"], 2, "is not a cosigner's"),
     "a key of small order": (
         ["run.evidence", "--key", str(PublicKey(LOG.name, bytes([1, *bytes(31)])))], 2,
-        "is no point that is anybody's key"),
+        "is not a valid point for a key"),
     "another key": (
         ["run.evidence", "--key", str(SigningKey.generate(LOG.name).public)], 1, "NOT genuine"),
     "an empty file": (["empty", "--key", "log.pub"], 1, "NOT genuine: the file is cut short"),

@@ -215,9 +215,9 @@ def test_a_defect_is_named_by_its_line_and_field_and_in_words(
          f"no server takes '{'x' * 65}' as a name: the tool is not offered to the model"),
         ("tools_expected", ["search", "search"], "tools_expected[1]", "'search' stands twice"),
         ("language", "english!", "language",
-         "'english!' is no language code: the language of replies is not checked"),
+         "'english!' is not a language code: the language of replies is not checked"),
         ("language", "", "language",
-         "'' is no language code: the language of replies is not checked"),
+         "'' is not a language code: the language of replies is not checked"),
     ],
 )  # fmt: skip
 def test_what_somebody_may_have_meant_runs_as_it_stands_and_is_remarked_on(
