@@ -2,29 +2,25 @@
 
 The engine's login may take on the projector's role, and so put code where others read: a view
 that calls a function runs it as whoever reads the view. What is expected is in
-`definitions.json`, made by `python -m projections.definitions > projections/definitions.json`.
+`definitions.json`, made by `python -m tools.projection_definitions > projections/definitions.json`.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from functools import cache
 from importlib import resources
 
 from failproof_es.store.definitions import (
     Connection,
     Difference,
-    as_file,
     compare,
-    fresh,
     installed,
     looking,
 )
 from projections.installed import usable_of_others
 from projections.protocol import sql_file
 from projections.relations import BUILDING, LIVE
-from projections.runner import prepare
 
 
 def read_model_differences(connection: Connection) -> list[Difference]:
@@ -60,7 +56,3 @@ def expected() -> dict[str, str]:
     file = resources.files("projections").joinpath("definitions.json")
     read: dict[str, str] = json.loads(file.read_text("utf-8"))
     return read
-
-
-if __name__ == "__main__":
-    sys.stdout.write(as_file(fresh([LIVE], prepare)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from failproof_es.report.json_schema import schema
+from tools.report_schema import schema
 from tools.schema_tables import prose, table
 
 _INTRODUCTION = """\

@@ -2,7 +2,7 @@
 
 What is expected is in `definitions.json`, the digests of a fresh installation's definitions: a
 database that lies about itself is not asked what it should be. The file is made by
-`python -m failproof_es.store.definitions > failproof_es/store/definitions.json`.
+`python -m tools.store_definitions > failproof_es/store/definitions.json`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,7 +126,3 @@ def fresh(
 def as_file(definitions: Mapping[str, str]) -> str:
     """The text of `definitions.json`: an object a line, so that a change shows as one."""
     return json.dumps(definitions, indent=0, sort_keys=True) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(as_file(fresh()))

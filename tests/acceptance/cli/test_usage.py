@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from failproof_es.cli import main
-from failproof_es.cli.reference import reference
 from tests.acceptance.cli.conftest import Program
+from tools.command_reference import reference
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "command-line.md"
 
@@ -50,7 +50,7 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
 
 def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
     assert REFERENCE.read_text() == reference(), (
-        "write it anew: python -m failproof_es.cli.reference > docs/reference/command-line.md"
+        "write it anew: python -m tools.command_reference > docs/reference/command-line.md"
     )
 
 

@@ -28,7 +28,7 @@ from projections.runner import prepare
 
 HOW = (
     "the SQL in failproof_es/store changed: run "
-    "`python -m failproof_es.store.definitions > failproof_es/store/definitions.json`"
+    "`python -m tools.store_definitions > failproof_es/store/definitions.json`"
 )
 
 
@@ -115,7 +115,7 @@ def test_the_read_models_in_the_package_are_those_that_this_version_makes(
         assert read_model_differences(connection) == []  # they come with the first run
         prepare(connection)
         how = HOW.replace("failproof_es/store/", "projections/").replace(
-            "failproof_es.store", "projections"
+            "store_definitions", "projection_definitions"
         )
         assert installed(connection, [LIVE]) == read_models(), how
         assert read_model_differences(connection) == []

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter, ValidationError
 
-from failproof_es.dialects.command.json_schema import schema_json
 from failproof_es.dialects.command.models import (
     BackendError,
     Category,
@@ -29,6 +28,7 @@ from failproof_es.dialects.command.models import (
     TestCase,
     TestDataset,
 )
+from tools.command_result_schema import schema_json
 
 CASE = {
     "id": "list_all_files_01",

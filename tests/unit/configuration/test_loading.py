@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 
 from failproof_es.case import run_id
-from failproof_es.configuration.json_schema import schema_json
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
-from failproof_es.configuration.reference import reference
 from failproof_es.configuration.schema import Configuration
 from failproof_es.problems import InvalidInput, Problem
+from tools.configuration_reference import reference
+from tools.configuration_schema import schema_json
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 REFERENCE = CONFIGS.parent / "docs" / "reference" / "configuration.md"
@@ -44,8 +44,7 @@ def test_the_committed_schema_is_up_to_date() -> None:
 
 def test_the_reference_in_the_docs_is_that_of_the_schema_and_has_every_key() -> None:
     assert REFERENCE.read_text() == reference(), (
-        "write it anew: "
-        "python -m failproof_es.configuration.reference > docs/reference/configuration.md"
+        "write it anew: python -m tools.configuration_reference > docs/reference/configuration.md"
     )
     schema = Configuration.model_json_schema(by_alias=True)
     for part in (schema, *schema["$defs"].values()):

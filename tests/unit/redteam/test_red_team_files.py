@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 from failproof_es.case import Case
 from failproof_es.dialects import dialect_named, names, recognise
 from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.json_schema import schema_json
 from failproof_es.problems import InvalidInput, Problem, Problems
+from tools.red_team_case_schema import schema_json
 
 CASE: dict[str, Any] = {
     "id": "GT-GROUND-0001",

@@ -12,14 +12,14 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from failproof_es.events import Finding
 from failproof_es.report.json_csv import json_pieces
-from failproof_es.report.json_schema import text
 from tests.unit.report.test_page import full_report
+from tools.report_schema import text
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "report.schema.json"
 
 
 def test_the_committed_schema_is_that_of_the_report() -> None:
-    """Renew: `python -m failproof_es.report.json_schema > docs/reference/report.schema.json`."""
+    """Renew: `python -m tools.report_schema > docs/reference/report.schema.json`."""
     assert SCHEMA.read_text() == text() + "\n"
 
 

@@ -26,8 +26,8 @@ from failproof_es.shell_analysis.equivalence.words import (
     literal,
 )
 from failproof_es.shell_analysis.parse import option_table
-from failproof_es.shell_analysis.parse.generate_option_table import parse_help
 from failproof_es.shell_analysis.parse.option_table import Utility
+from tools.shell_option_table import parse_help
 
 HELP = """
 Usage: frob [OPTION]... [FILE]...

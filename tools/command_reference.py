@@ -1,6 +1,6 @@
 """The command reference, `docs/reference/command-line.md`, generated from the commands themselves.
 
-python -m failproof_es.cli.reference > docs/reference/command-line.md
+python -m tools.command_reference > docs/reference/command-line.md
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WIDTH = 100
 _INTRODUCTION = """\
 # Command line
 
-<!-- Generated: python -m failproof_es.cli.reference > docs/reference/command-line.md -->
+<!-- Generated: python -m tools.command_reference > docs/reference/command-line.md -->
 
 `RUN` is a run number, a run id, or `latest`. Data goes to stdout; progress, remarks and errors go
 to stderr. Progress is a live table where stderr is a terminal, a plain line every ten seconds

@@ -1,4 +1,4 @@
-"""The JSON Schema of a report as JSON: `python -m failproof_es.report.json_schema` prints it."""
+"""The JSON Schema of a report as JSON: `python -m tools.report_schema` prints it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The page `docs/reference/configuration.md`, generated from the schema of a run configuration.
 
-python -m failproof_es.configuration.reference > docs/reference/configuration.md
+python -m tools.configuration_reference > docs/reference/configuration.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from failproof_es.configuration.schema import Configuration
 _INTRODUCTION = """\
 # The configuration of a run
 
-<!-- Generated: python -m failproof_es.configuration.reference > docs/reference/configuration.md -->
+<!-- Generated: python -m tools.configuration_reference > docs/reference/configuration.md -->
 
 A YAML file, for `validate`, `start` and `open_benchmark`; [configs/](../../configs/) has one for
 each dialect, and [a JSON Schema](../../configs/failproof-es.schema.json) with which editors

@@ -1,6 +1,6 @@
 """Write `option_table.json`: the option names of programs, as their `--help` lists them.
 
-    python -m failproof_es.shell_analysis.parse.generate_option_table
+    python -m tools.shell_option_table
 
 It asks the programs that are installed where it runs; what is known of others is kept. The
 table is committed, so that verdicts don't depend on the machine that gives them. Only the
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-TABLE = Path(__file__).with_name("option_table.json")
+TABLE = Path(__file__).parents[1] / "failproof_es/shell_analysis/parse/option_table.json"
 
 _COREUTILS = (
     "b2sum base32 base64 basename cat chgrp chmod chown cksum comm cp csplit cut date dd df dir "

@@ -1,7 +1,6 @@
-"""The JSON Schema of `EvaluationResult`, which the specification's next step 1 asks for.
+"""The JSON Schema of a case, for editors that complete and check it.
 
-`python -m failproof_es.dialects.command.json_schema` prints what stands in
-`evaluation_result.schema.json`.
+`python -m tools.red_team_case_schema` prints what stands in `case.schema.json`.
 """
 
 from __future__ import annotations
@@ -9,13 +8,14 @@ from __future__ import annotations
 import json
 import sys
 
-from failproof_es.dialects.command.models import EvaluationResult
+from failproof_es.dialects.redteam.red_team_case import RedTeamCase
 
 
 def schema_json() -> str:
     """The schema as indented JSON with a closing newline; the same text every time."""
-    schema = EvaluationResult.model_json_schema(mode="serialization")
+    schema = RedTeamCase.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Red-team case (specification 002)"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 

@@ -1,7 +1,7 @@
-"""The JSON Schema of a configuration, for editors that complete and check it.
+"""The JSON Schema of `EvaluationResult`, which the specification's next step 1 asks for.
 
-`python -m failproof_es.configuration.json_schema` prints what stands in
-`configs/failproof-es.schema.json`.
+`python -m tools.command_result_schema` prints what stands in
+`evaluation_result.schema.json`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import sys
 
-from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects.command.models import EvaluationResult
 
 
 def schema_json() -> str:
     """The schema as indented JSON with a closing newline; the same text every time."""
-    schema = Configuration.model_json_schema(by_alias=True)
+    schema = EvaluationResult.model_json_schema(mode="serialization")
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "failproof-es run configuration"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 

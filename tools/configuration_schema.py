@@ -1,6 +1,7 @@
-"""The JSON Schema of a case, for editors that complete and check it.
+"""The JSON Schema of a configuration, for editors that complete and check it.
 
-`python -m failproof_es.dialects.redteam.json_schema` prints what stands in `case.schema.json`.
+`python -m tools.configuration_schema` prints what stands in
+`configs/failproof-es.schema.json`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import json
 import sys
 
-from failproof_es.dialects.redteam.red_team_case import RedTeamCase
+from failproof_es.configuration.schema import Configuration
 
 
 def schema_json() -> str:
     """The schema as indented JSON with a closing newline; the same text every time."""
-    schema = RedTeamCase.model_json_schema()
+    schema = Configuration.model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "Red-team case (specification 002)"
+    schema["title"] = "failproof-es run configuration"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
