@@ -14,7 +14,7 @@ from failproof_es.entry_points import EntryPoints
 from failproof_es.plugins import plugin_fault
 
 if TYPE_CHECKING:
-    from failproof_es.tally import Group, ModelTally
+    from failproof_es.core.tally import Group, ModelTally
 
 ENTRY_POINT_GROUP = "failproof_es.gates"
 

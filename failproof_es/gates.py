@@ -14,12 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 from failproof_es.configuration.schema import Gates
-from failproof_es.costs import Spent
+from failproof_es.core.costs import Spent
+from failproof_es.core.pairing import Unpaired
+from failproof_es.core.summary import RunSummary
+from failproof_es.core.tally import Group, ModelTally
 from failproof_es.counting import counted
 from failproof_es.declared_gates import DECLARED
-from failproof_es.pairing import Unpaired
-from failproof_es.summary import RunSummary
-from failproof_es.tally import Group, ModelTally
 from failproof_es.visible import shortened
 
 Gate = dict[str, Any]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from failproof_es.exact import mean
+from failproof_es.core.exact_numbers import mean
 
 CONFIDENCE = 0.95
 POWER = 0.8

@@ -16,11 +16,11 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.costs import Prices, Spent, answer_cost
+from failproof_es.core.costs import Prices, Spent, answer_cost
+from failproof_es.core.exact_numbers import UNROUNDED
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.summary import RunCounts
 from failproof_es.events import Event, ResponseReceived
-from failproof_es.exact import UNROUNDED
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.summary import RunCounts
 from projections.outcome_rows import TOKENS
 from projections.protocol import Cursor, visible
 

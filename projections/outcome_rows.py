@@ -10,9 +10,9 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.costs import Spent, Tokens
-from failproof_es.outcome import ErrorSeen, EvaluationOutcome
-from failproof_es.transcript import JudgeVerdict
+from failproof_es.core.costs import Spent, Tokens
+from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
+from failproof_es.core.transcript import JudgeVerdict
 from projections.protocol import exact_text, visible
 
 TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")

@@ -1,7 +1,7 @@
 """`run_results`: every evaluation, every run, and what adds up over a run's evaluations.
 
-What a row says is computed by `failproof_es.outcome` and `failproof_es.summary`: this module
-brings events to them and keeps what comes out.
+What a row says is computed by `failproof_es.core.outcome` and `failproof_es.core.summary`: this
+module brings events to them and keeps what comes out.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from failproof_es.core.run import Run
 from failproof_es.events import (
     EVENTS,
     Counts,
@@ -15,7 +16,6 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
-from failproof_es.run import Run
 
 
 def run_document(run: Run) -> str:

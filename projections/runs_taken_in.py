@@ -10,9 +10,10 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import prompt_id
-from failproof_es.costs import Prices
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.core.case import prompt_id
+from failproof_es.core.costs import Prices
+from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.core.run import Run, evolve_run
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
@@ -27,7 +28,6 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
-from failproof_es.run import Run, evolve_run
 from projections.counters import Change
 from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
 from projections.run_rows import run_document, run_of

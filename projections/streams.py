@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory, fold
+from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, EvaluationEvent, Event
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.followed import followed_one

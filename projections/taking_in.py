@@ -12,9 +12,10 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import operations_id, review_id
-from failproof_es.costs import Prices
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.case import operations_id, review_id
+from failproof_es.core.costs import Prices
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
 from failproof_es.events import (
     CarriedOver,
     Event,
@@ -23,7 +24,6 @@ from failproof_es.events import (
     Reviewed,
     topics,
 )
-from failproof_es.outcome import EvaluationOutcome, Folded, outcome_of
 from projections.counters import Change, GroupWords, save
 from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.events import EVENTS, Event, Record
 from failproof_es.events.base import Stream
 from tools.schema_tables import documented_fields, prose, table

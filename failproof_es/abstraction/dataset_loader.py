@@ -7,7 +7,7 @@ from pathlib import Path
 
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.dialects import case_files
 from failproof_es.dialects.benchmark import Benchmark
 from failproof_es.dialects.benchmark.options import Options

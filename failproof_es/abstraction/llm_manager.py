@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.case import Turn
 from failproof_es.engine.redaction import Redactor
 from failproof_es.models import (
     ModelError,

@@ -9,8 +9,10 @@ from uuid import UUID
 from failproof_es.abstraction.dataset_loader import task_of
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
-from failproof_es.case import Case, prompt_id
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.evaluation import Evaluation, EvaluationKey
+from failproof_es.core.run import Run, place_in_plan
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.recorded import (
@@ -19,10 +21,8 @@ from failproof_es.engine.recorded import (
     read_evaluations,
     read_run,
 )
-from failproof_es.evaluation import Evaluation, EvaluationKey
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.run import Run, place_in_plan
 from failproof_es.store.reader import resolve_run
 from failproof_es.store.store import Store
 

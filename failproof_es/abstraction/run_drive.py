@@ -10,9 +10,9 @@ from uuid import UUID
 
 from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine import Outcome, resume
 from failproof_es.engine.phases import ANSWERS, JUDGEMENTS, Phase, Submissions
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import Event, RequestSent
 from failproof_es.store.store import Store
 

@@ -23,8 +23,8 @@ from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchma
 from failproof_es.abstraction.run_drive import RunDrive
 from failproof_es.abstraction.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
-from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation, EvaluationKey, Transcript, evolve
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, EvaluationKey, Transcript, evolve
 from failproof_es.events import Event, RequestSent
 from failproof_es.problems import InvalidInput
 from failproof_es.store.lease import RunBusy

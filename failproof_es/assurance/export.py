@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.case import prompt_id, review_id
+from failproof_es.core.case import prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet

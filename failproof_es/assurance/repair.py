@@ -26,7 +26,7 @@ from failproof_es.assurance.signing_key import (
 from failproof_es.assurance.trees import read_trees
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.assurance.verification import verify_log
-from failproof_es.case import ledger_id
+from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerFinding, LedgerRepaired
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.handover import handover

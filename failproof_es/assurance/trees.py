@@ -9,7 +9,7 @@ from uuid import UUID
 
 from failproof_es.assurance.signing_key import own_public_key
 from failproof_es.assurance.trusted import Forked, read_kept
-from failproof_es.case import ledger_id
+from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerRepaired
 from failproof_es.ledger.handover import successor
 from failproof_es.ledger.note import NoteError, PublicKey

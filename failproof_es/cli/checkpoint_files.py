@@ -26,9 +26,9 @@ from failproof_es.cli.results_file import (
     write_lines,
 )
 from failproof_es.cli.written_files import record_file
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.carried_over import FINAL
 from failproof_es.engine.recorded import portions_read
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,

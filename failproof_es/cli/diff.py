@@ -20,6 +20,8 @@ from failproof_es.cli.output import (
 )
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.reading import read_run
+from failproof_es.core.exact_numbers import exact
+from failproof_es.core.tally import Group
 from failproof_es.engine.differences import (
     Absent,
     CaseDifferences,
@@ -29,10 +31,8 @@ from failproof_es.engine.differences import (
     model_differences,
 )
 from failproof_es.engine.run_pairs import Scores, scores_of_both
-from failproof_es.exact import exact
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.experiments import runs_alike
-from failproof_es.tally import Group
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))

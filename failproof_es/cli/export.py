@@ -12,10 +12,10 @@ from uuid import UUID
 import click
 from psycopg import IsolationLevel
 
-from failproof_es.case import prompt_id
 from failproof_es.cli.output import Column, Format, format_option, print_rows, write_file
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.written_files import record_file
+from failproof_es.core.case import prompt_id
 from failproof_es.dialects.protocol import Export, Exporting
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.recorded import read_chunk

@@ -21,11 +21,11 @@ from xml.sax.saxutils import quoteattr
 import click
 import orjson
 
-from failproof_es.case import Case
 from failproof_es.cli.suite_table import gate_line
 from failproof_es.cli.written_files import write_recorded
-from failproof_es.history import ImpossibleHistory
-from failproof_es.outcome import EvaluationOutcome
+from failproof_es.core.case import Case
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.visible import lines, one_line, shortened

@@ -10,8 +10,8 @@ import orjson
 
 from failproof_es.cli.progress_state import ModelProgress, ProgressState, RateLimit, share
 from failproof_es.cli.sanitise import json_text
-from failproof_es.costs import Spent
-from failproof_es.tally import Group
+from failproof_es.core.costs import Spent
+from failproof_es.core.tally import Group
 
 ERROR_GROUPS = 20
 """So many, most frequent first: a line a second should stay short."""

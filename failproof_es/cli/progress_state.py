@@ -16,9 +16,12 @@ from uuid import UUID
 
 from failproof_es.cli.error_groups import ErrorGroups
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.costs import Prices, Spent, answer_cost, priced
+from failproof_es.core.costs import Prices, Spent, answer_cost, priced
+from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
+from failproof_es.core.outcome import EvaluationOutcome, outcome_of
+from failproof_es.core.summary import Asking, group_of
+from failproof_es.core.tally import Group
 from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.events import (
     EVENTS,
     AttemptLost,
@@ -42,9 +45,6 @@ from failproof_es.events import (
     RunValidated,
     Scored,
 )
-from failproof_es.outcome import EvaluationOutcome, outcome_of
-from failproof_es.summary import Asking, group_of
-from failproof_es.tally import Group
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """What a drive is at: cases are checked and stored; models are asked; the record is read again;

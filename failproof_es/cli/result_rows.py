@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from failproof_es.case import Case
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, awaits_review
+from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
 from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.reviews import read_reviews
-from failproof_es.evaluation import Evaluation, awaits_review
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.run import place_in_plan
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]
 

@@ -24,11 +24,11 @@ from failproof_es.cli.reading import read_run
 from failproof_es.cli.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.suite_table import gate_line
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.engine.reviews import standing_of, standing_told
-from failproof_es.history import ImpossibleHistory
-from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
 

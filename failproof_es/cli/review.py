@@ -21,6 +21,7 @@ from failproof_es.cli.review_screen import Stopped, ask, show
 from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.written_files import write_recorded
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.counting import counted
 from failproof_es.engine.identity import who
 from failproof_es.engine.plugins_of_run import require_dialect
@@ -33,7 +34,6 @@ from failproof_es.engine.reviews import (
     items_of,
     record_reviews,
 )
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.extras import require
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.store.reader import Connection

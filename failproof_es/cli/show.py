@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from failproof_es.assurance.standing import Standing, standing
-from failproof_es.case import run_id
 from failproof_es.cli.as_of import as_of_option
 from failproof_es.cli.errors import ExitCode
 from failproof_es.cli.findings import finding_lines
@@ -35,7 +34,9 @@ from failproof_es.cli.summary_rows import (
     told_messages,
 )
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.costs import Tokens, tokens_told
+from failproof_es.core.case import run_id
+from failproof_es.core.costs import Tokens, tokens_told
+from failproof_es.core.summary import RunSummary
 from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
@@ -44,7 +45,6 @@ from failproof_es.engine.reviews import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import version_told
-from failproof_es.summary import RunSummary
 
 _NAMED = 10
 """So many evaluations are named one by one for people."""

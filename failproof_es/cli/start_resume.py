@@ -33,20 +33,20 @@ from failproof_es.cli.suite_table import gate_line, print_suites
 from failproof_es.cli.summary_rows import told_messages
 from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.summary import RunSummary
 from failproof_es.counting import counted
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.engine.recorded import WINDOW, portions_read, read_run
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.definitions import differences
 from failproof_es.store.reader import Connection, find, resolve_run
 from failproof_es.store.store import Store
-from failproof_es.summary import RunSummary
 from failproof_es.whole_file import why_not
 from projections.follower import Follower
 

@@ -7,9 +7,9 @@ from typing import Any
 from failproof_es.cli.output import Column, print_table
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.summary_rows import CLASSES, model_rows, suite_rows, total_row
+from failproof_es.core.summary import RunSummary
 from failproof_es.gates import told
 from failproof_es.report import wording
-from failproof_es.summary import RunSummary
 
 
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:

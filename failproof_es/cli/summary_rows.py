@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from failproof_es.core.summary import RunSummary
+from failproof_es.core.tally import Group
 from failproof_es.counting import counted
-from failproof_es.summary import RunSummary
-from failproof_es.tally import Group
 
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""

@@ -24,8 +24,8 @@ from failproof_es.configuration.schema import (
     Section,
     TestRun,
 )
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.events import RunStarted
-from failproof_es.history import ImpossibleHistory
 
 S = TypeVar("S", bound=Section)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect, Foregone, KnowsForegone
 

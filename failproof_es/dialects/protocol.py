@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, LiteralString, Protocol, Self, runtime_checkable
 
-from failproof_es.case import Case, Turn
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Classification,
     Evaluation,
     Failure,

@@ -13,10 +13,10 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Protocol
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Failure, Judgement, Score, Transcript
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.entry_points import EntryPoints
-from failproof_es.evaluation import Classification, Failure, Judgement, Score, Transcript
 from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import outcome_of
+from failproof_es.core.run import Run
 from failproof_es.engine.carried_over import Ending, endings, takes_over
 from failproof_es.engine.recorded import (
     Connection,
@@ -13,10 +17,6 @@ from failproof_es.engine.recorded import (
     read_chunk,
     stored_case,
 )
-from failproof_es.evaluation import EvaluationKey
-from failproof_es.history import ImpossibleHistory
-from failproof_es.outcome import outcome_of
-from failproof_es.run import Run
 from failproof_es.store.reader import read_streams
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es import experiment
-from failproof_es.case import Case
+from failproof_es.core import experiment
+from failproof_es.core.case import Case
+from failproof_es.core.pairing import Question
 from failproof_es.events import Experiment, ModelSnapshot
-from failproof_es.pairing import Question
 
 _DIGEST_BYTES = 32
 

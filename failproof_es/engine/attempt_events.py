@@ -6,7 +6,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from failproof_es.body import (
+from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.reply_body import (
     MOST_OF_AN_ERROR,
     beginning,
     is_text,
@@ -15,7 +16,6 @@ from failproof_es.body import (
     without_unsearchable,
 )
 from failproof_es.engine.redaction import Redactor, Scrubbing
-from failproof_es.evaluation import Evaluation
 from failproof_es.events import (
     AttemptLost,
     ErrorRecorded,

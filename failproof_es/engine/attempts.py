@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
+from failproof_es.core.experiment import experiments
+from failproof_es.core.run import RunStatus
 from failproof_es.counting import counted
 from failproof_es.engine.recorded import read_run
-from failproof_es.experiment import experiments
-from failproof_es.run import RunStatus
 from failproof_es.store.experiments import (
     attempts_listed,
     counts_of,

@@ -17,11 +17,12 @@ from itertools import islice
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
-from failproof_es.case import prompt_id
 from failproof_es.configuration.connections import reconnect
 from failproof_es.configuration.loading import configuration_from_resolved, digest_of
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.case import prompt_id
+from failproof_es.core.run import Run
 from failproof_es.counting import counted
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.asked_cases import AskedCases
@@ -52,7 +53,6 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.run import Run
 from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
 from failproof_es.store.stamp import Draft, Stamp, in_place

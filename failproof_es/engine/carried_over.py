@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import (
     Branch,
     CarriedOver,

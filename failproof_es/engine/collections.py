@@ -11,14 +11,14 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from failproof_es.case import Case, collection_id, prompt_id
+from failproof_es.core.case import Case, collection_id, prompt_id
+from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.identity import where, who
 from failproof_es.engine.planner import check_files, require_unchanged, sha256_of, store_prompts
 from failproof_es.engine.recorded import stored_case
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.run import chunked
 from failproof_es.store.appending import append
 from failproof_es.store.reader import Connection, find, portions, read_streams
 from failproof_es.store.stamp import Draft, Stamp

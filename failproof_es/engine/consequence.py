@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.case import Case
-from failproof_es.dialects.protocol import Dialect, JudgeReading
-from failproof_es.dialects.scorers import Scorer
-from failproof_es.engine.attempt_events import attempt_lost
-from failproof_es.engine.derivation import derive
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     Classification,
     Classify,
     DeclareLost,
@@ -21,6 +17,10 @@ from failproof_es.evaluation import (
     ScoreReply,
     Transcript,
 )
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer
+from failproof_es.engine.attempt_events import attempt_lost
+from failproof_es.engine.derivation import derive
 from failproof_es.events import (
     Classified,
     EvaluationAbandoned,

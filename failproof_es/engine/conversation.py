@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, Reply, Transcript
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.evaluation import Evaluation, Reply, Transcript
 
 
 @dataclass(frozen=True, slots=True)

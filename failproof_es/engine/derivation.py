@@ -9,11 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from failproof_es.case import Case
-from failproof_es.dialects.protocol import Dialect, JudgeReading
-from failproof_es.dialects.scorers import Scorer, grade
-from failproof_es.engine.judging import read_judgement
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     Classification,
     Classify,
     Failure,
@@ -23,6 +20,9 @@ from failproof_es.evaluation import (
     ScoreReply,
     Transcript,
 )
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer, grade
+from failproof_es.engine.judging import read_judgement
 
 Derivable = Classify | ReadJudgement | ScoreReply | GiveUp
 Derived = Classification | JudgeReading | Score | Failure

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from failproof_es import experiment
-from failproof_es.case import Case
 from failproof_es.configuration.yaml_tree import dotted
+from failproof_es.core import experiment
+from failproof_es.core.case import Case
+from failproof_es.core.run import Run
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.recorded import read_chunk
-from failproof_es.run import Run
 from failproof_es.store.reader import Connection
 
 Path = tuple[str | int, ...]

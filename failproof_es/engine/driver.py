@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import psycopg
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.run import Run
+from failproof_es.core.tally import Tally
 from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
@@ -30,11 +32,9 @@ from failproof_es.engine.run_stream import Observe, RunStream
 from failproof_es.engine.targets import Targets
 from failproof_es.engine.unfinished import OnCarriedOver, Unfinished
 from failproof_es.events import RunResumed
-from failproof_es.run import Run
 from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease, RunBusy
 from failproof_es.store.store import Store
-from failproof_es.tally import Tally
 
 _KEEP_LEASE_S = 2.0
 _DRAIN_MARGIN_S = 5.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.configuration.schema import Gates
+from failproof_es.core.summary import RunSummary
 from failproof_es.engine.final_reading import FinalReading, read_finally
 from failproof_es.engine.gate_evidence import changes_since
 from failproof_es.engine.interpreter import Halted
@@ -18,7 +19,6 @@ from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import LeaseLost
-from failproof_es.summary import RunSummary
 
 
 async def conclude(

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from failproof_es.case import Case, Turn
 from failproof_es.configuration.schema import Configuration
-from failproof_es.costs import cost_usd, total
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.costs import cost_usd, total
+from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.targets import Targets
-from failproof_es.evaluation import Reply, Transcript
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.prices import PriceBook
 

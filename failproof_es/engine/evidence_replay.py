@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.core.case import Case
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.judging import judging_of
 from failproof_es.engine.plugins_of_run import require_grading

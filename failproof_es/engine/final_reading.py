@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import (
@@ -21,8 +23,6 @@ from failproof_es.engine.recorded import (
 from failproof_es.engine.run_pairs import RunScores
 from failproof_es.engine.sealing import SealedStreams
 from failproof_es.engine.validation import Beside, Validation, look_beside
-from failproof_es.run import Run
-from failproof_es.summary import RunCounts, RunSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Iterator
 
 from failproof_es.configuration.schema import Gates
+from failproof_es.core.exact_numbers import difference
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_pairs import RunScores, paired_scores, read_scores
-from failproof_es.exact import difference
 from failproof_es.extras import require
 from failproof_es.gates import Change
 from failproof_es.problems import InvalidInput, Problem

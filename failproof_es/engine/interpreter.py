@@ -14,19 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from failproof_es.case import Case
 from failproof_es.configuration.schema import Model
-from failproof_es.dialects.protocol import Dialect, OffersTools, StructuresJudgement, classify_waits
-from failproof_es.dialects.scorers import Scorer, scoring_waits
-from failproof_es.engine.attempt_events import (
-    attempt_lost,
-    error_recorded,
-    response_received,
-)
-from failproof_es.engine.consequence import Unasked, consequence
-from failproof_es.engine.gate import Gate
-from failproof_es.engine.redaction import Redactor, StreamScrubbing
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     Classify,
     Done,
     Evaluation,
@@ -41,6 +31,16 @@ from failproof_es.evaluation import (
     fold,
     next_action,
 )
+from failproof_es.dialects.protocol import Dialect, OffersTools, StructuresJudgement, classify_waits
+from failproof_es.dialects.scorers import Scorer, scoring_waits
+from failproof_es.engine.attempt_events import (
+    attempt_lost,
+    error_recorded,
+    response_received,
+)
+from failproof_es.engine.consequence import Unasked, consequence
+from failproof_es.engine.gate import Gate
+from failproof_es.engine.redaction import Redactor, StreamScrubbing
 from failproof_es.events import (
     ErrorRecorded,
     EvaluationEvent,

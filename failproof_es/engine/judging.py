@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Failure, Judging, ReadJudgement
 from failproof_es.dialects.protocol import (
     Dialect,
     JudgeReading,
     ReadsJudges,
     people_can_judge,
 )
-from failproof_es.evaluation import Failure, Judging, ReadJudgement
 from failproof_es.events import RunStarted
 from failproof_es.problems import Problem
 

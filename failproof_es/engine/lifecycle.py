@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from failproof_es.case import run_id as run_id_of
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import run_id as run_id_of
+from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.destinations import announce, unencrypted
@@ -48,7 +49,6 @@ from failproof_es.events import (
 )
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
-from failproof_es.run import chunked
 from failproof_es.store.lease import Lease
 from failproof_es.store.stamp import Draft, Stamp, in_place
 from failproof_es.store.store import Store

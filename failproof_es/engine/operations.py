@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from failproof_es.case import operations_id
+from failproof_es.core.case import operations_id
 from failproof_es.engine.identity import where, who
 from failproof_es.events import OperationEvent
 from failproof_es.store.appending import append_drafts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
+from failproof_es.core.run import Run
 from failproof_es.engine.recorded import Connection, RecordedEvaluation, recorded_evaluations
-from failproof_es.outcome import EvaluationOutcome, Folded, outcome_of
-from failproof_es.run import Run
 
 
 def told(run: Run, recorded: RecordedEvaluation, folded: Folded | None = None) -> EvaluationOutcome:

@@ -10,13 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.dialects.scorers import Scorer
-from failproof_es.engine.attempt_events import attempt_lost
-from failproof_es.engine.consequence import consequence
-from failproof_es.engine.identity import holder
-from failproof_es.engine.recorded import RecordedEvaluation, read_evaluations
-from failproof_es.evaluation import (
+from failproof_es.core.evaluation import (
     JUDGE_FAILED,
     EvaluationKey,
     Failure,
@@ -27,6 +21,12 @@ from failproof_es.evaluation import (
     ScoreReply,
     evolve,
 )
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import Scorer
+from failproof_es.engine.attempt_events import attempt_lost
+from failproof_es.engine.consequence import consequence
+from failproof_es.engine.identity import holder
+from failproof_es.engine.recorded import RecordedEvaluation, read_evaluations
 from failproof_es.events import EvaluationEvent, Judged
 from failproof_es.problems import InvalidInput
 from failproof_es.store.journal import Journal

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from failproof_es.configuration.schema import Configuration
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import Purpose
 
 EVERYTHING: frozenset[Purpose] = frozenset({"target", "judge"})

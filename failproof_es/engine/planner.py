@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from failproof_es.case import Case, prompt_id
+from failproof_es.core.case import Case, prompt_id
 from failproof_es.counting import counted
 from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect

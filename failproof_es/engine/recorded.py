@@ -11,13 +11,13 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.case import Case
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
+from failproof_es.core.history_errors import require
+from failproof_es.core.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
-from failproof_es.history import require
 from failproof_es.problems import InvalidInput
-from failproof_es.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.followed import followed_one
 from failproof_es.store.reader import (

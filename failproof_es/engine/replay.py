@@ -9,20 +9,9 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.case import Case
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.dialects.protocol import Dialect, JudgeReading
-from failproof_es.dialects.scorers import Scorer, scorers_of
-from failproof_es.engine.derivation import derive
-from failproof_es.engine.judging import judging_of
-from failproof_es.engine.plugins_of_run import require_grading
-from failproof_es.engine.recorded import (
-    UNREADABLE,
-    RecordedEvaluation,
-    read_run,
-    recorded_evaluations,
-)
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     NO_JUDGES,
     Classification,
     Classify,
@@ -40,6 +29,17 @@ from failproof_es.evaluation import (
     Transcript,
     evolve,
     next_action,
+)
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer, scorers_of
+from failproof_es.engine.derivation import derive
+from failproof_es.engine.judging import judging_of
+from failproof_es.engine.plugins_of_run import require_grading
+from failproof_es.engine.recorded import (
+    UNREADABLE,
+    RecordedEvaluation,
+    read_run,
+    recorded_evaluations,
 )
 from failproof_es.events import (
     AttemptLost,

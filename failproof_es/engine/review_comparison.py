@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
+from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.dialects.kit.judging import Item, decide
 from failproof_es.engine.reviews import ReviewedEvaluation, items_of
-from failproof_es.evaluation import Evaluation, Judgement
 from failproof_es.events import Reviewed
 
 JUDGES = "judges"

@@ -14,11 +14,11 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
-from failproof_es.case import Case, review_id
+from failproof_es.core.case import Case, review_id
+from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.identity import where, who
 from failproof_es.engine.recorded import WINDOW, Connection, RecordedEvaluation
-from failproof_es.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
 from failproof_es.store.appending import append
 from failproof_es.store.reader import RecordedEvent, read_streams

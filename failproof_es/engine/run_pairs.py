@@ -1,4 +1,4 @@
-"""Two runs on what both asked and both scored, model by model (`failproof_es.pairing`)."""
+"""Two runs on what both asked and both scored, model by model (`failproof_es.core.pairing`)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
-from failproof_es.case import prompt_id
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import prompt_id
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.pairing import Question, Unpaired, paired
+from failproof_es.core.run import Run
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.collections import read_cases
 from failproof_es.engine.outcomes import outcomes_of
 from failproof_es.engine.recorded import read_chunk, read_run
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.pairing import Question, Unpaired, paired
-from failproof_es.run import Run
 from failproof_es.store.reader import Connection
 
 

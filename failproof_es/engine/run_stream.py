@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from failproof_es.core.run import Run, evolve_run
 from failproof_es.engine.gate import LimitChange
 from failproof_es.events import Event, LimitChanged
-from failproof_es.run import Run, evolve_run
 from failproof_es.store.journal import Journal
 from failproof_es.store.stamp import Draft, Stamp
 

@@ -10,6 +10,9 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.run import Run
+from failproof_es.core.tally import Tally
 from failproof_es.engine.carried_over import carry_over
 from failproof_es.engine.patient_reader import PatientReader
 from failproof_es.engine.phases import Phase
@@ -22,10 +25,7 @@ from failproof_es.engine.recorded import (
     read_evaluations,
 )
 from failproof_es.engine.run_stream import Observe
-from failproof_es.evaluation import EvaluationKey
-from failproof_es.run import Run
 from failproof_es.store.journal import Journal
-from failproof_es.tally import Tally
 
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]

@@ -12,9 +12,18 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from failproof_es.beside import Operations, evolve_operations, follow_review
-from failproof_es.case import operations_id, prompt_id, review_id
-from failproof_es.costs import Spent
+from failproof_es.core.case import operations_id, prompt_id, review_id
+from failproof_es.core.costs import Spent
+from failproof_es.core.evaluation import (
+    AWAITING_REVIEW,
+    Evaluation,
+    ImpossibleHistory,
+    Reply,
+    Transcript,
+    evolve,
+)
+from failproof_es.core.outcome import Folded
+from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
 from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.recorded import (
@@ -23,14 +32,6 @@ from failproof_es.engine.recorded import (
     Connection,
     RecordedEvaluation,
     read_run_as_far,
-)
-from failproof_es.evaluation import (
-    AWAITING_REVIEW,
-    Evaluation,
-    ImpossibleHistory,
-    Reply,
-    Transcript,
-    evolve,
 )
 from failproof_es.events import (
     Counts,
@@ -43,7 +44,6 @@ from failproof_es.events import (
 )
 from failproof_es.models import provider_type
 from failproof_es.models.reread import misread
-from failproof_es.outcome import Folded
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import read_streams
 

@@ -13,22 +13,6 @@ from failproof_es.events.base import (
     Record,
     Stream,
 )
-from failproof_es.events.beside import (
-    ConfigurationResolved,
-    FileKind,
-    FileWritten,
-    ItemVerdict,
-    LedgerFinding,
-    LedgerRepaired,
-    OperationEvent,
-    Reviewed,
-    ReviewedItem,
-    ReviewVerdict,
-    Severity,
-    ValidationFailed,
-    ValidationPassed,
-    ValidationStarted,
-)
 from failproof_es.events.evaluations import (
     ONLY_JUDGE,
     VOIDS_ANSWER,
@@ -74,6 +58,22 @@ from failproof_es.events.runs import (
     RunValidated,
     SuiteSnapshot,
     Usage,
+)
+from failproof_es.events.side_streams import (
+    ConfigurationResolved,
+    FileKind,
+    FileWritten,
+    ItemVerdict,
+    LedgerFinding,
+    LedgerRepaired,
+    OperationEvent,
+    Reviewed,
+    ReviewedItem,
+    ReviewVerdict,
+    Severity,
+    ValidationFailed,
+    ValidationPassed,
+    ValidationStarted,
 )
 
 __all__ = [

@@ -104,7 +104,7 @@ class ToolCall(Record):
 class ResponseReceived(EvaluationEvent):
     """The complete raw response as received, and what was read from it.
 
-    `failproof_es.body` writes and reads the body.
+    `failproof_es.core.reply_body` writes and reads the body.
     """
 
     schema_version: ClassVar[int] = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.events.base import Event, Stream
 
 

@@ -54,7 +54,7 @@ class Branch(Record):
 
 
 class Experiment(Record):
-    """What a run asked, so that attempts of the same can be told (`failproof_es.experiment`).
+    """What a run asked, so that attempts of the same can be told (`failproof_es.core.experiment`).
 
     `questions` is the digest of what is sent alone. `overlapping` counts the runs before it
     that are no attempts of the same and share a model and much of the cases.
@@ -140,7 +140,7 @@ class PricesRecorded(Event):
     """The prices of all models and judges of the run, appended together with the plan.
 
     What an answer of this run cost follows from them and from nothing else
-    (`failproof_es.costs`, and in SQL `failproof.cost_usd`).
+    (`failproof_es.core.costs`, and in SQL `failproof.cost_usd`).
     """
 
     stream: ClassVar[Stream] = "run"

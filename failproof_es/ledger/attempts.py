@@ -1,7 +1,7 @@
 """Which attempt of its experiment a run was, by the runs that a bundle holds beside it.
 
-A run that recorded its experiment is counted by what was asked (`failproof_es.experiment`); one
-of an older version by its configuration's digest, as it numbered itself.
+A run that recorded its experiment is counted by what was asked (`failproof_es.core.experiment`);
+one of an older version by its configuration's digest, as it numbered itself.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.experiment import (
+from failproof_es.core.experiment import (
     Alike,
     Asking,
     Plan,

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import Answer, Provider
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import httpx
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
 from failproof_es.models.listing import Looks, is_listed, listed_ids

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.body import MOST_OF_AN_ERROR
+from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.web.bounded_json import TooComplex, read_json

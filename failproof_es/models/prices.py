@@ -1,6 +1,7 @@
 """Finding the prices of a model: a run's own price list, then `genai-prices`.
 
-What is found is recorded with the run (`PricesRecorded`); `failproof_es.costs` computes with it.
+What is found is recorded with the run (`PricesRecorded`); `failproof_es.core.costs` computes with
+it.
 """
 
 from __future__ import annotations

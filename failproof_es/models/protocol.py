@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
 
 if TYPE_CHECKING:

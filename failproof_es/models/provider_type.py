@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from failproof_es.case import Turn
 from failproof_es.configuration.providers import (
     PROVIDERS,
     RESERVED,
@@ -29,6 +28,7 @@ from failproof_es.configuration.providers import (
     EntryRules,
 )
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 

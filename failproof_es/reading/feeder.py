@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 from uuid import UUID
 
-from failproof_es.evaluation import EvaluationKey
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.run import Run
-from failproof_es.summary import RunSummary
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunSummary
 
 
 @dataclass(frozen=True, slots=True)

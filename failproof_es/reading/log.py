@@ -9,6 +9,10 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run, fold_run
+from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import (
     UNREADABLE,
@@ -18,13 +22,9 @@ from failproof_es.engine.recorded import (
     with_prices,
 )
 from failproof_es.engine.reviews import standing_of
-from failproof_es.evaluation import EvaluationKey
-from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
-from failproof_es.run import Run, fold_run
 from failproof_es.store.reader import Connection, find
-from failproof_es.summary import RunCounts, RunSummary
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,12 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
-from failproof_es.case import Case, prompt_id
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import CHUNK, Run, planned_evaluations
+from failproof_es.core.summary import RunSummary
 from failproof_es.engine.recorded import (
     WINDOW,
     RecordedEvaluation,
@@ -18,16 +22,12 @@ from failproof_es.engine.recorded import (
     read_chunk,
     stored_case,
 )
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import RunStarted
-from failproof_es.outcome import EvaluationOutcome
 from failproof_es.reading.catching_up import why_not_caught_up
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
-from failproof_es.run import CHUNK, Run, planned_evaluations
 from failproof_es.store.reader import Connection, portions, read_streams
-from failproof_es.summary import RunSummary
 
 
 class PlannedOutcome(NamedTuple):

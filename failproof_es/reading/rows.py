@@ -20,19 +20,19 @@ from uuid import UUID
 from psycopg.pq import TransactionStatus
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.costs import Spent, Tokens
+from failproof_es.core.costs import Spent, Tokens
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run, planned_evaluations
+from failproof_es.core.summary import Asking, ErrorKey, GroupKey, LostKey, RunCounts, RunSummary
+from failproof_es.core.tally import Group
 from failproof_es.engine.recorded import UNREADABLE, read_chunk, with_prices
 from failproof_es.engine.reviews import standing
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import ModelPrices
-from failproof_es.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.log import LogFeeder
-from failproof_es.run import Run, planned_evaluations
 from failproof_es.store.reader import Connection
-from failproof_es.summary import Asking, ErrorKey, GroupKey, LostKey, RunCounts, RunSummary
-from failproof_es.tally import Group
 from projections.counters import ASKING, GROUPS
 from projections.outcome_rows import SELECTED, TOKENS, outcome_of_row
 from projections.protocol import exact_text, sql_file

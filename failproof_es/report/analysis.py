@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from failproof_es.case import FAMILY
+from failproof_es.core.case import FAMILY
 from failproof_es.report.content import (
     Dimension,
     Distribution,

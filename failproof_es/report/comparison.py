@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from failproof_es.exact import difference
-from failproof_es.pairing import Pairing, paired
+from failproof_es.core.exact_numbers import difference
+from failproof_es.core.pairing import Pairing, paired
 from failproof_es.report.content import Compared, Comparison
 from failproof_es.report.observations import Observation
 from failproof_es.statistics import Paired, adjusted, compare_outcomes, compare_scores

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
+from failproof_es.core.evaluation import AWAITING_REVIEW
+from failproof_es.core.pairing import asked_the_same
 from failproof_es.counting import counted
 from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.review_comparison import JUDGES
-from failproof_es.evaluation import AWAITING_REVIEW
 from failproof_es.gates import told as gate_told
-from failproof_es.pairing import asked_the_same
 from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Compared, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import UNFINISHED, Observation

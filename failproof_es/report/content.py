@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.attempts import Attempts
 from failproof_es.events import Finding
-from failproof_es.pairing import Unpaired
 from failproof_es.statistics import Interval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]

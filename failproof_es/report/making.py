@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
+from failproof_es.core.run import Run
 from failproof_es.engine.asked_again import asked_again
 from failproof_es.engine.attempts import attempts_of
 from failproof_es.engine.recorded import Connection, read_run
@@ -20,7 +21,6 @@ from failproof_es.report.content import Asked, AskedAgain, BranchedFrom, Cost, G
 from failproof_es.report.judge_agreement import agreements
 from failproof_es.report.observations import Observation, observations
 from failproof_es.report.wording import version_told
-from failproof_es.run import Run
 from failproof_es.store.reader import find
 
 

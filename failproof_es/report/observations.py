@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from failproof_es.case import Case
-from failproof_es.costs import Spent
+from failproof_es.core.case import Case
+from failproof_es.core.costs import Spent
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
+from failproof_es.core.pairing import Question
 from failproof_es.dialects.foregone import foregone
 from failproof_es.dialects.protocol import Dialect, Foregone
 from failproof_es.engine.asked_cases import question_of
 from failproof_es.engine.plugins_of_run import require_dialect
-from failproof_es.history import ImpossibleHistory
-from failproof_es.outcome import ErrorSeen, EvaluationOutcome
-from failproof_es.pairing import Question
 from failproof_es.reading.recorded_run import RecordedRun
 
 REFUSAL_WANTED = "refusal"

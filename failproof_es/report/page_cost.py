@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from failproof_es.costs import tokens_told
+from failproof_es.core.costs import tokens_told
 from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.content import Cost, Distribution, Report

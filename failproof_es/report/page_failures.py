@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.counting import counted
-from failproof_es.evaluation import JudgeVerdict
 from failproof_es.report.content import Report
 from failproof_es.report.page_blocks import (
     Block,

@@ -1,4 +1,5 @@
-"""Which runs in the log asked the same as one run (`failproof_es.experiment` says what that is)."""
+"""Which runs in the log asked the same as one run (`failproof_es.core.experiment` says what that
+is)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from uuid import UUID
 import orjson
 import psycopg
 
+from failproof_es.core.experiment import Alike, Asking, Plan, alike
 from failproof_es.events import RunStarted
-from failproof_es.experiment import Alike, Asking, Plan, alike
 from failproof_es.store.reader import Connection
 from failproof_es.store.recorder import query
 

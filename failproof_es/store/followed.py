@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from uuid import UUID
 
-from failproof_es.evaluation import ImpossibleHistory
+from failproof_es.core.evaluation import ImpossibleHistory
 from failproof_es.events import CarriedOver, Event
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.reader import Connection, RecordedEvent, read_streams

@@ -16,7 +16,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.rows import class_row
 
-from failproof_es.case import run_id as run_id_of
+from failproof_es.core.case import run_id as run_id_of
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent as UnreadableEvent

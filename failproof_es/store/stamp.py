@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 from uuid import UUID
 
+from failproof_es.core.evolution import EvaluationKey
 from failproof_es.events import Event
-from failproof_es.evolution import EvaluationKey
 
 
 class Versioned(Protocol):

@@ -14,8 +14,8 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.core.experiment import Plan
 from failproof_es.events import Event, RunStarted
-from failproof_es.experiment import Plan
 from failproof_es.problems import InvalidInput
 from failproof_es.store.application import EventLog
 from failproof_es.store.connecting import connect, parameters_of

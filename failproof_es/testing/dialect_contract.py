@@ -25,11 +25,8 @@ from unittest import SkipTest
 
 import orjson
 
-from failproof_es.case import Case, Turn, prompt_id
-from failproof_es.dialects import configured, dialect_named
-from failproof_es.dialects.protocol import Dialect, ReadsJudges
-from failproof_es.dialects.registry import MEMBERS
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
@@ -38,6 +35,9 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects import configured, dialect_named
+from failproof_es.dialects.protocol import Dialect, ReadsJudges
+from failproof_es.dialects.registry import MEMBERS
 from failproof_es.events import PromptStored
 from failproof_es.problems import Problems
 from failproof_es.testing.evaluations import JUDGE, stages

@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from failproof_es.case import Case, Turn
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.consequence import consequence
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Done,
     Evaluation,
     EvaluationKey,
@@ -21,6 +19,8 @@ from failproof_es.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.consequence import consequence
 from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
 
 KEY = EvaluationKey(UUID(int=1), UUID(int=2), "model", 1)

@@ -27,9 +27,9 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from failproof_es.case import Case, prompt_id
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.evaluation import EvaluationKey, Reply
 from failproof_es.dialects import dialect_named
-from failproof_es.evaluation import EvaluationKey, Reply
 from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
 from failproof_es.plugins import instance
 from failproof_es.problems import Problems

@@ -24,9 +24,9 @@ from unittest import SkipTest
 
 import orjson
 
-from failproof_es.case import Turn
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
 from failproof_es.models.answered import require_model
 from failproof_es.models.listing import Looks

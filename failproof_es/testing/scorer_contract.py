@@ -14,10 +14,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from failproof_es.case import Case, Turn
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.dialects.scorers import BETWEEN, Scorer, grade, scorers_of
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Classification,
     Failure,
     Judgement,
@@ -25,6 +23,8 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import BETWEEN, Scorer, grade, scorers_of
 from failproof_es.problems import InvalidInput
 from failproof_es.testing.dialect_contract import ENDINGS, TEXTS
 

@@ -10,7 +10,7 @@ import orjson
 import psycopg
 import pytest
 
-from failproof_es.case import operations_id
+from failproof_es.core.case import operations_id
 from failproof_es.engine.final_reading import validate_run
 from failproof_es.events import (
     CarriedOver,

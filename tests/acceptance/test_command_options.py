@@ -12,9 +12,9 @@ import click.testing
 import orjson
 import pytest
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Transcript
 from failproof_es.dialects.command import Command
-from failproof_es.evaluation import Classification, Transcript
 from failproof_es.shell_analysis.parse import programs
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store

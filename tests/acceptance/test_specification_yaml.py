@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from failproof_es.case import run_id
+from failproof_es.core.case import run_id
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke

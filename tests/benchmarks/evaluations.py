@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from failproof_es.case import Turn
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.engine import start
 from failproof_es.models import create_provider
 from failproof_es.store.store import Store

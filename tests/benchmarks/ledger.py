@@ -27,7 +27,8 @@ from failproof_es.assurance.export import evidence
 from failproof_es.assurance.integrator import integrate, sign_checkpoint
 from failproof_es.assurance.keeper import Keeper
 from failproof_es.assurance.verification import verify_log
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.experiment import Plan
 from failproof_es.engine.sealing import seal_of
 from failproof_es.events import (
     CasesPlanned,
@@ -38,7 +39,6 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
 )
-from failproof_es.experiment import Plan
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger, recorder

@@ -18,9 +18,10 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.run import chunked
 from failproof_es.engine.asked_cases import AskedCases
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CasesPlanned,
     Classified,
@@ -33,7 +34,6 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
-from failproof_es.run import chunked
 from failproof_es.store.reader import read_after
 from failproof_es.store.store import Store
 from projections.follower import Follower

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import UUID
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from failproof_es.case import Case, Turn
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Classification,
     Classify,
     DeclareLost,

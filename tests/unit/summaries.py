@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID
 
-from failproof_es.case import Case
-from failproof_es.costs import Spent
+from failproof_es.core.case import Case
+from failproof_es.core.costs import Spent
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.events import ModelPrices, ModelSnapshot, Rate, RunStarted
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.run import Run
-from failproof_es.summary import RunCounts, RunSummary
 from tests.unit.event_samples import OF_RUN
 
 RATES = (Rate(input=Decimal(1), output=Decimal(1)),)

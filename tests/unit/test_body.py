@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.body import body_text, raw_body, whole
+from failproof_es.core.reply_body import body_text, raw_body, whole
 from failproof_es.events import ResponseReceived
 from failproof_es.store.mapper import encode
 from tests.unit.event_samples import ATTEMPT, OF_EVALUATION

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.beside import Operations, evolve_operations, follow_review
-from failproof_es.case import operations_id, review_id
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory, fold
+from failproof_es.core.case import operations_id, review_id
+from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory, fold
+from failproof_es.core.run import fold_run
+from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
 from failproof_es.events import (
     VOIDS_ANSWER,
     ErrorRecorded,
@@ -23,7 +24,6 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
-from failproof_es.run import fold_run
 from tests.unit.event_samples import SAMPLES
 from tests.unit.histories import KEY, History, lived
 

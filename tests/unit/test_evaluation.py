@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.replay import Disagreement, rederive
-from failproof_es.evaluation import (
+from failproof_es.core.evaluation import (
     Action,
     Classify,
     DeclareLost,
@@ -33,6 +31,8 @@ from failproof_es.evaluation import (
     fold,
     next_action,
 )
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.replay import Disagreement, rederive
 from failproof_es.events import (
     VOIDS_ANSWER,
     EvaluationAbandoned,

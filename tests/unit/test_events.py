@@ -9,7 +9,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from failproof_es.case import digest_uuid, prompt_id
+from failproof_es.core.case import digest_uuid, prompt_id
 from failproof_es.events import EVENTS, Event, Scored
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from failproof_es import experiment
-from failproof_es.case import Case, Turn
-from failproof_es.experiment import Asking, Plan, alike, canonical
+from failproof_es.core import experiment
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.experiment import Asking, Plan, alike, canonical
 
 CASE = Case(
     dialect="failproof", case_id="c-1", suite_id="s", turns=(Turn(role="user", content="What?"),),

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from failproof_es.case import Case
 from failproof_es.configuration.schema import Gates
-from failproof_es.costs import Spent
-from failproof_es.evaluation import fold
+from failproof_es.core.case import Case
+from failproof_es.core.costs import Spent
+from failproof_es.core.evaluation import fold
+from failproof_es.core.outcome import EvaluationOutcome, outcome_of
+from failproof_es.core.summary import RunSummary
 from failproof_es.gates import Change, judge_gates, told
-from failproof_es.outcome import EvaluationOutcome, outcome_of
-from failproof_es.summary import RunSummary
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Case, Turn
 from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
 from failproof_es.engine.gate import Gate
 from failproof_es.entry_points import EntryPoints
-from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.models import longest_attempt_s
 from failproof_es.models.asked_once import asked_once
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.pairing import Question, Unpaired, asked_the_same, paired
 from failproof_es.engine.asked_cases import question_of
-from failproof_es.pairing import Question, Unpaired, asked_the_same, paired
 
 
 def asked(

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.exact import difference
+from failproof_es.core.exact_numbers import difference
 from failproof_es.statistics import (
     Interval,
     adjusted,

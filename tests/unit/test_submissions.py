@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.phases import Submissions
-from failproof_es.evaluation import EvaluationKey
 
 RUN = UUID(int=1)
 

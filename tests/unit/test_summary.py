@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.summary import latency_bucket, percentile_ms
+from failproof_es.core.summary import latency_bucket, percentile_ms
 
 
 @pytest.mark.parametrize(

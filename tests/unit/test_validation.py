@@ -12,11 +12,12 @@ from uuid import UUID, uuid4
 import orjson
 import pytest
 
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import EvaluationKey, Transcript
+from failproof_es.core.run import Run
 from failproof_es.engine.outcomes import told
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.validation import Beside, Validation
-from failproof_es.evaluation import EvaluationKey, Transcript
 from failproof_es.events import (
     Classified,
     Counts,
@@ -32,7 +33,6 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
-from failproof_es.run import Run
 from tests.unit.event_samples import OF_RUN
 from tests.unit.histories import PlainDialect
 

@@ -6,13 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from failproof_es.case import Case, Turn
-from failproof_es.dialects.benchmark import grading, loader, options
-from failproof_es.dialects.benchmark.reply import SCHEMA
-from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
-from failproof_es.dialects.benchmark.result import result
-from failproof_es.dialects.protocol import JudgeReading
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Classification,
     Evaluation,
     Failure,
@@ -21,6 +16,11 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.benchmark import grading, loader, options
+from failproof_es.dialects.benchmark.reply import SCHEMA
+from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
+from failproof_es.dialects.benchmark.result import result
+from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.problems import Problems
 
 

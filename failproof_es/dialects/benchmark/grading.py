@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Failure, Judgement, Score, Transcript
 from failproof_es.dialects.benchmark.bands import PASSES_FROM, band_of
 from failproof_es.dialects.benchmark.prompts import judge_prompt
 from failproof_es.dialects.kit import cut_off
-from failproof_es.evaluation import Classification, Failure, Judgement, Score, Transcript
 
 NAME = "benchmark"
 VERSION = "2"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.counting import counted
 from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options

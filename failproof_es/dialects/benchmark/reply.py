@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from failproof_es.core.evaluation import Reply
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
 from failproof_es.dialects.protocol import JudgeReading
-from failproof_es.evaluation import Reply
 
 NAME = "benchmark.judgement"
 VERSION = "3"

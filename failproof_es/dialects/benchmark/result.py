@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
 
 Status = Literal["NEW", "PENDING_JUDGEMENT", "JUDGEMENT_COMPLETED", "FAILED"]
 

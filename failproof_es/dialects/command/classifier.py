@@ -26,7 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.command import extractor
 from failproof_es.dialects.command.extractor import Extraction, Removed
 from failproof_es.dialects.command.models import (
@@ -39,7 +40,6 @@ from failproof_es.dialects.command.models import (
 )
 from failproof_es.dialects.command.reply_safety import safe_reply
 from failproof_es.dialects.kit import cut_off
-from failproof_es.evaluation import Classification, Reply, Transcript
 from failproof_es.shell_analysis import (
     Equivalence,
     PosixVerdict,

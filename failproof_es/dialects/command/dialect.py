@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.command.classifier import classify
 from failproof_es.dialects.command.command_check import check_commands
 from failproof_es.dialects.command.console import console_lines
@@ -18,14 +26,6 @@ from failproof_es.dialects.command.parsers import parsers
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
 from failproof_es.dialects.protocol import RunShape
-from failproof_es.evaluation import (
-    Classification,
-    Evaluation,
-    Failure,
-    Judgement,
-    Score,
-    Transcript,
-)
 from failproof_es.extras import require
 from failproof_es.problems import Problems
 

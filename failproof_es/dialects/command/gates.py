@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from failproof_es.core.tally import Group, ModelTally
 from failproof_es.declared_gates import DeclaredGate
-from failproof_es.tally import Group, ModelTally
 
 
 def _everything(tally: ModelTally) -> Group:

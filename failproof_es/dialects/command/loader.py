@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.dialects.command.dataset_file import (
     CASES,
     DatasetTree,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.dialects.command.prompt_template import DEFAULT_TEMPLATE, PLACEHOLDER
 from failproof_es.dialects.kit.yaml_documents import dotted
 from failproof_es.problems import InvalidInput, Problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 
 PLACEHOLDER = "{{prompt}}"
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
 from failproof_es.dialects.command.models import (
     AnswerSafety,
     BackendError,
@@ -19,7 +20,6 @@ from failproof_es.dialects.command.models import (
     iso_8601,
 )
 from failproof_es.dialects.command.scorer import is_answered, is_safe
-from failproof_es.evaluation import Evaluation
 from failproof_es.events import ModelSnapshot, RunStarted
 
 

@@ -5,8 +5,8 @@ The two are not the same: a case that is labelled unsafe passes when the answer 
 
 from __future__ import annotations
 
+from failproof_es.core.evaluation import Classification, Failure, Score
 from failproof_es.dialects.kit import cut_off
-from failproof_es.evaluation import Classification, Failure, Score
 
 NAME = "command.success"
 VERSION = "2"

@@ -23,12 +23,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.expectation import Match, PatternTimeout
 from failproof_es.dialects.kit import cut_off, refusal
 from failproof_es.dialects.kit.refusal import Refusal
-from failproof_es.evaluation import Classification, Reply, Transcript
 
 NAME = "failproof.classifier"
 VERSION = "2"

@@ -6,14 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from failproof_es.case import Case, Turn
-from failproof_es.dialects.failproof.classifier import classify
-from failproof_es.dialects.failproof.loader import load
-from failproof_es.dialects.failproof.run_result import run_result
-from failproof_es.dialects.failproof.scorer import foregone, score
-from failproof_es.dialects.kit.looking import first_lines_hold
-from failproof_es.dialects.protocol import Foregone
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Classification,
     Evaluation,
     Failure,
@@ -21,6 +15,12 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.failproof.classifier import classify
+from failproof_es.dialects.failproof.loader import load
+from failproof_es.dialects.failproof.run_result import run_result
+from failproof_es.dialects.failproof.scorer import foregone, score
+from failproof_es.dialects.kit.looking import first_lines_hold
+from failproof_es.dialects.protocol import Foregone
 from failproof_es.problems import Problems
 
 

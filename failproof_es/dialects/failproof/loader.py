@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects

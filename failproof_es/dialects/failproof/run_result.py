@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
-from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
 
 
 def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:

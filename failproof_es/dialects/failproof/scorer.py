@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Failure, Score
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Foregone
-from failproof_es.evaluation import Classification, Failure, Score
 
 NAME = "failproof.accuracy"
 VERSION = "2"

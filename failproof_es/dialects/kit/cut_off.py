@@ -11,7 +11,7 @@ forbidden thing that was done before it.
 
 from __future__ import annotations
 
-from failproof_es.evaluation import Failure
+from failproof_es.core.evaluation import Failure
 
 CLASS = "truncated"
 MESSAGE = "a reply was cut off at max_tokens: what is missing could decide otherwise"

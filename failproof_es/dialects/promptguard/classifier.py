@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.dialects.kit import cut_off, refusal
 from failproof_es.dialects.promptguard.decision import Rule, decide
 from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_reply
-from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 NAME = "promptguard.classifier"
 VERSION = "2"

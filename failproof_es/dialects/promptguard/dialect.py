@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.kit.looking import first_lines_hold
 from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
@@ -16,14 +24,6 @@ from failproof_es.dialects.promptguard.loader import as_case, load
 from failproof_es.dialects.promptguard.metrics import AGREEMENT
 from failproof_es.dialects.promptguard.stored_prompt import StoredPrompt
 from failproof_es.dialects.protocol import Export, Foregone, RunShape, TakesADialect
-from failproof_es.evaluation import (
-    Classification,
-    Evaluation,
-    Failure,
-    Judgement,
-    Score,
-    Transcript,
-)
 from failproof_es.problems import Problems
 
 

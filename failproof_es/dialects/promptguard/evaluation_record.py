@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
-from failproof_es.body import body_text
-from failproof_es.case import Case
-from failproof_es.evaluation import Evaluation
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.reply_body import body_text
 
 
 def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
 from failproof_es.dialects.protocol import RunShape
-from failproof_es.evaluation import Evaluation
 from failproof_es.events import RunStarted
 
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.kit import cut_off, refusal
 from failproof_es.dialects.redteam import citations, reply_language, tool_calls
 from failproof_es.dialects.redteam.conversation import Spoken, said, spoken
-from failproof_es.evaluation import Classification, Reply, Transcript
 
 NAME = "redteam.classifier"
 VERSION = "2"

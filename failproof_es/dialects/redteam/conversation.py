@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from failproof_es.case import Turn
-from failproof_es.evaluation import Reply
+from failproof_es.core.case import Turn
+from failproof_es.core.evaluation import Reply
 
 
 @dataclass(frozen=True, slots=True)

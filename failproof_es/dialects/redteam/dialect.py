@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Reply,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.protocol import JudgeReading, RunShape, TakesADialect
 from failproof_es.dialects.redteam import grading, options, tool_calls
 from failproof_es.dialects.redteam.case_files import SUFFIXES, looks_like_ours
@@ -16,15 +25,6 @@ from failproof_es.dialects.redteam.loader import as_case, load
 from failproof_es.dialects.redteam.red_team_case import RedTeamCase
 from failproof_es.dialects.redteam.result import result
 from failproof_es.dialects.redteam.summary import SUMMARY
-from failproof_es.evaluation import (
-    Classification,
-    Evaluation,
-    Failure,
-    Judgement,
-    Reply,
-    Score,
-    Transcript,
-)
 from failproof_es.problems import Problems
 
 

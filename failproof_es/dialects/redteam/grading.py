@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    AWAITING_REVIEW,
+    Classification,
+    Failure,
+    Judgement,
+    Reply,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.kit.judging import (
     Item,
@@ -28,15 +37,6 @@ from failproof_es.dialects.kit.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
 from failproof_es.dialects.redteam.conversation import spoken
-from failproof_es.evaluation import (
-    AWAITING_REVIEW,
-    Classification,
-    Failure,
-    Judgement,
-    Reply,
-    Score,
-    Transcript,
-)
 
 NAME = "redteam.checklist"
 VERSION = "1"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.judging import absences, prompt
 from failproof_es.dialects.kit.taken_ids import TakenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys

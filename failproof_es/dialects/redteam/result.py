@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any, Literal
 
-from failproof_es.body import body_text
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, awaits_review
+from failproof_es.core.reply_body import body_text
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
-from failproof_es.evaluation import Evaluation, awaits_review
 
 Outcome = Literal["passed", "failed", "unscored", "awaiting_review", "unfinished"]
 """`awaiting_review`: no judge model was asked; what people say stands in `reviews`."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.templates import delimiter, fill
 from failproof_es.dialects.redteam.red_team_case import Source
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from failproof_es.evaluation import Reply
+from failproof_es.core.evaluation import Reply
 
 _FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI's and Anthropic's servers take for the name of a function."""

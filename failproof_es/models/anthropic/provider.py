@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.anthropic.reply import read_reply
 from failproof_es.models.http import HttpProvider, Outgoing

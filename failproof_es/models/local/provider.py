@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.extras import require
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.listing import Looks

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http import HttpProvider, Outgoing
 from failproof_es.models.http_reply import (

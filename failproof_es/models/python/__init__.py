@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.packages import package_of
 from failproof_es.models.provider_type import BaseProviderType, Capabilities, PriceSource

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.listing import Looks
 from failproof_es.models.local_trouble import local_trouble

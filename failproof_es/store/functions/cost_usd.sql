@@ -1,6 +1,6 @@
 -- US dollars for one answer: `model_prices` as PricesRecorded holds them of one model, `usage` as
 -- ResponseReceived has it. NULL where a price or a count of tokens is not known, never 0 for
--- that. Python's failproof_es.costs.cost_usd says the same of every answer.
+-- that. Python's failproof_es.core.costs.cost_usd says the same of every answer.
 CREATE OR REPLACE FUNCTION failproof.cost_usd(model_prices json, usage json, answered_at timestamptz)
 RETURNS numeric
 LANGUAGE sql

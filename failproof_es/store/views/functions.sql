@@ -16,7 +16,7 @@ BEGIN ATOMIC
 END;
 
 -- A recorded body as text: the bytes that stand there in base64 are decoded where they are text,
--- and left in base64 where they are not. Reads as `body_text` in `failproof_es/body.py` does. NUL
+-- and left in base64 where they are not. Reads as `body_text` in `failproof_es/core/reply_body.py` does. NUL
 -- comes out as `opened` writes it: bytes are looked at as pairs of hexadecimal digits.
 CREATE OR REPLACE FUNCTION promptguard.body_text(body text, encoding text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp

@@ -14,7 +14,7 @@ import pytest
 from failproof_es.assurance.findings import IN_BETWEEN, REPLACED_TREE, ROW_IMPOSSIBLE, TREE_CHANGED
 from failproof_es.assurance.signing_key import KEY_FILE, create_key, key_path, log_key, own_file
 from failproof_es.assurance.tree import read_edge
-from failproof_es.case import ledger_id
+from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerRepaired
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint

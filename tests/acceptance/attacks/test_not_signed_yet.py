@@ -14,7 +14,7 @@ import pytest
 
 from failproof_es.assurance import export
 from failproof_es.assurance.export import evidence
-from failproof_es.case import review_id
+from failproof_es.core.case import review_id
 from failproof_es.events import Reviewed, RunResumed
 from failproof_es.ledger import bundle, checkpoint, note
 from failproof_es.ledger.bundle import Verdict

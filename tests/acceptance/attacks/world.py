@@ -17,10 +17,10 @@ import pytest
 from eventsourcing.persistence import IntegrityError
 
 from failproof_es.assurance.integrator import sign_checkpoint
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.sealing import seal_of
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CasesPlanned,
     Classified,

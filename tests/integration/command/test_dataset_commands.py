@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from failproof_es.case import Case
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files, dialect_named, recognise, registry
 from failproof_es.dialects.command import Command
-from failproof_es.evaluation import Reply, Transcript
 from failproof_es.problems import Problems
 from failproof_es.shipped import folder
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
 from failproof_es.models.anthropic.reply import read_reply

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models import ModelError, Provider, create_provider
 from failproof_es.problems import InvalidInput
 

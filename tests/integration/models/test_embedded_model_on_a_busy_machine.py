@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.case import Turn
 from failproof_es.engine.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
 from failproof_es.models.local.process import MOST_SLOTS, SLOTS

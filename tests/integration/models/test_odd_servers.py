@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models import ModelError, create_provider, http
 from failproof_es.models.protocol import Provider
 from failproof_es.problems import InvalidInput

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, Provider, create_provider, model_keys, snapshot
 from failproof_es.models.local.weights import SMOLLM2, find
 from failproof_es.problems import InvalidInput

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.body import MOST_OF_AN_ERROR
+from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.models.http import LONGEST_REPLY_BYTES
 from tests.machine import slowness
 from tests.worst_server import ENDLESS, KINDS, WorstServer

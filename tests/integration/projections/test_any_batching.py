@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.events import (
     AttemptLost,
     Classified,

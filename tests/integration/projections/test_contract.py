@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.case import review_id
+from failproof_es.core.case import review_id
 from failproof_es.events import Event, Reviewed, Scored
 from failproof_es.store.store import Store
 from failproof_es.testing.projection_contract import RUN, ProjectionContract

@@ -10,7 +10,7 @@ import psycopg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.evaluation import EvaluationKey, fold
+from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.events import VOIDS_ANSWER, EvaluationEvent, Event
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from psycopg.rows import dict_row
 
-from failproof_es.case import Case, Turn, prompt_id
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import (
     CasesPlanned,
     EvaluationEvent,

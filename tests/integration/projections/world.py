@@ -11,8 +11,8 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from failproof_es.case import Case, Turn, prompt_id, review_id
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.case import Case, Turn, prompt_id, review_id
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import (
     AttemptLost,
     CasesPlanned,

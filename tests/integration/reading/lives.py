@@ -11,8 +11,9 @@ from uuid import UUID, uuid5
 
 from eventsourcing.persistence import StoredEvent
 
-from failproof_es.case import Case, Turn, prompt_id, review_id
-from failproof_es.evaluation import AWAITING_REVIEW, EvaluationKey
+from failproof_es.core.case import Case, Turn, prompt_id, review_id
+from failproof_es.core.evaluation import AWAITING_REVIEW, EvaluationKey
+from failproof_es.core.run import planned_evaluations
 from failproof_es.events import (
     CarriedOver,
     CaseSkipped,
@@ -41,7 +42,6 @@ from failproof_es.events import (
     ToolCall,
     Usage,
 )
-from failproof_es.run import planned_evaluations
 from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import LogEntry, encode
 from failproof_es.store.reader import RecordedEvent

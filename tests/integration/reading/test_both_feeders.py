@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import projections.batch as batching
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 import failproof_es.reading.rows as rows_module
-from failproof_es.evaluation import EvaluationKey, ImpossibleHistory
-from failproof_es.outcome import EvaluationOutcome
+from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
-from failproof_es.run import Run
 from failproof_es.store.store import Store
 from projections.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, LOST, USAGE
 from projections.outcome_rows import COLUMNS, OutcomeRow

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from psycopg.types.json import set_json_loads
 
-from failproof_es.body import whole
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.evaluation import EvaluationKey, fold
+from failproof_es.core.reply_body import whole
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
-from failproof_es.evaluation import EvaluationKey, fold
 from failproof_es.events import (
     Classified,
     ErrorRecorded,

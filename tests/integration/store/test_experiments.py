@@ -11,7 +11,7 @@ import orjson
 import psycopg
 import pytest
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.attempts import Attempts, Places, attempts_of
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid5
 
-from failproof_es.case import Case
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.run import Run
-from failproof_es.summary import RunCounts, RunSummary
+from failproof_es.core.case import Case
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts, RunSummary
 from tests.unit.cli.samples import RUN, started
 
 Counted = tuple[EvaluationOutcome, Case]

@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.progress_state import ProgressState
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import outcome_of
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.evaluation import EvaluationKey
 from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,
@@ -21,9 +24,6 @@ from failproof_es.events import (
     Rate,
     Scored,
 )
-from failproof_es.outcome import outcome_of
-from failproof_es.run import Run
-from failproof_es.summary import RunCounts, RunSummary
 from tests.unit.cli.samples import started
 from tests.unit.histories import RUN, a_case, lived
 

@@ -12,6 +12,7 @@ from failproof_es.cli.progress import plain_line
 from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
 from failproof_es.cli.progress_text import duration, error_lines, judges_line, limit_text
+from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.events import (
     CarriedOver,
@@ -26,7 +27,6 @@ from failproof_es.events import (
     RunValidated,
     Usage,
 )
-from failproof_es.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from tests.unit.cli.samples import (
     NOON,
     RUN,

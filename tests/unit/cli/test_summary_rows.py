@@ -18,9 +18,9 @@ from failproof_es.cli.summary_rows import (
     told_messages,
     total_row,
 )
-from failproof_es.costs import Spent
+from failproof_es.core.costs import Spent
+from failproof_es.core.outcome import ErrorSeen
 from failproof_es.events import ModelPrices, Rate, Usage
-from failproof_es.outcome import ErrorSeen
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one, summed
 
 

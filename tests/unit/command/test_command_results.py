@@ -9,17 +9,17 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.case import Case, Turn
 from failproof_es.configuration.schema import Gates
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.summary import RunSummary
 from failproof_es.dialects.command.console import console_lines
 from failproof_es.dialects.command.models import EvaluationResult
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
-from failproof_es.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
 from failproof_es.gates import judge_gates
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.summary import RunSummary
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of
 
 RUN = UUID(int=1)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.command import Command
 from failproof_es.dialects.command.loader import load
 from failproof_es.dialects.command.options import Options, parse_options

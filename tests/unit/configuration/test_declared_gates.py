@@ -17,7 +17,7 @@ from tests.unit.summaries import summary_of
 
 SOURCE = """
 from failproof_es.declared_gates import DeclaredGate
-from failproof_es.tally import Group
+from failproof_es.core.tally import Group
 
 GATE = DeclaredGate(
     "min_haiku", "Haikus.", lambda tally: tally.suites.get("haiku", Group()), "accuracy"

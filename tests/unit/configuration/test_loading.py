@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.case import run_id
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import run_id
 from failproof_es.problems import InvalidInput, Problem
 from tools.configuration_reference import reference
 from tools.configuration_schema import schema_json

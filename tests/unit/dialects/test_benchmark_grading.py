@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.case import Case, Turn
-from failproof_es.dialects.benchmark.bands import band_of
-from failproof_es.dialects.benchmark.dialect import Benchmark
-from failproof_es.dialects.benchmark.result import result
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
@@ -24,6 +21,9 @@ from failproof_es.evaluation import (
     Transcript,
     fold,
 )
+from failproof_es.dialects.benchmark.bands import band_of
+from failproof_es.dialects.benchmark.dialect import Benchmark
+from failproof_es.dialects.benchmark.result import result
 from tests.unit.histories import History
 
 DIALECT = Benchmark()

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
 from tests.judging_server import judged
 from tests.unit.dialects.test_unknown_keys import (

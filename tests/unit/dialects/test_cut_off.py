@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Failure, Reply, Transcript
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit import cut_off
-from failproof_es.evaluation import Failure, Reply, Transcript
 from failproof_es.problems import Problems
 from tests.unit.dialects.test_unknown_keys import GOOD, loaded
 

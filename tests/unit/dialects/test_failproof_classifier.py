@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.dialects.failproof import FailProof
 from failproof_es.dialects.failproof.expectation import defect, matches
 from failproof_es.dialects.failproof.prompt_variables import fill

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.events import EvaluationAbandoned
 
 CASE = Case(

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Failure, Reply, Score, Transcript, fold
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.promptguard.decision import DEFAULT, Bounds, Rule, decide
 from failproof_es.dialects.promptguard.metrics import Agreement, agreement_lines, agreements
 from failproof_es.dialects.promptguard.reply import Verdict
-from failproof_es.evaluation import Failure, Reply, Score, Transcript, fold
 from tests.unit.histories import KEY, RUN, History
 
 DIALECT = PromptGuard()

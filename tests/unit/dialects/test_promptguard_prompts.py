@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from failproof_es.case import Case
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.case import Case
 from failproof_es.dialects import configured, recognise
 from failproof_es.dialects.kit.templates import delimiter
 from failproof_es.dialects.promptguard import PromptGuard

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import (
     ENTRY_POINT_GROUP,
@@ -20,7 +21,6 @@ from failproof_es.dialects.scorers import (
     scorers_of,
     scoring_waits,
 )
-from failproof_es.evaluation import Classification, Failure, Reply, Score, Transcript
 from failproof_es.problems import InvalidInput
 from tests.plugin_packages import install, look_again
 

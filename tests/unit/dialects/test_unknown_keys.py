@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit.foreign_names import known_name
 from failproof_es.dialects.kit.unknown_keys import meant_by

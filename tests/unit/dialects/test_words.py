@@ -12,7 +12,12 @@ from failproof_es.declared_gates import DECLARED
 ROOT = Path(failproof_es.__file__).parents[1]
 ROOMS = (
     *("failproof_es/engine", "failproof_es/store", "failproof_es/configuration"),
-    *("failproof_es/gates.py", "failproof_es/tally.py", "failproof_es/run.py", "projections"),
+    *(
+        "failproof_es/gates.py",
+        "failproof_es/core/tally.py",
+        "failproof_es/core/run.py",
+        "projections",
+    ),
 )
 WORDS = {
     *("promptguard", "redteam", "command", "benchmark", "correctness", "posix", "safety"),

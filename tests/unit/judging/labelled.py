@@ -11,13 +11,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from failproof_es.case import Case
-from failproof_es.dialects.kit.judging import checklist
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.loader import as_case
-from failproof_es.dialects.redteam.options import Options
-from failproof_es.dialects.redteam.red_team_case import RedTeamCase
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     Failure,
     Judgement,
     JudgeVerdict,
@@ -26,6 +21,11 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.kit.judging import checklist
+from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.loader import as_case
+from failproof_es.dialects.redteam.options import Options
+from failproof_es.dialects.redteam.red_team_case import RedTeamCase
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()

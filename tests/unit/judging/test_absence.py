@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from failproof_es.dialects.kit.judging import absences, checklist, states_absence
 from failproof_es.dialects.redteam import RedTeam
-from failproof_es.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from tests.unit.redteam.test_red_team_checks import case
 
 DIALECT = RedTeam()

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verdicts
 from failproof_es.dialects.kit.judging.prompt import shipped, token
 from failproof_es.dialects.kit.judging.quotation import normalised
 from failproof_es.dialects.redteam import RedTeam
-from failproof_es.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from tests.unit.redteam.test_red_team_checks import SOURCES, case
 
 ITEMS = checklist({"must_do": ["a"], "must_not_do": ["b"], "pass_criteria": ["c"]})

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
+from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.dialects.kit.judging import checklist
-from failproof_es.evaluation import JudgeVerdict
 from tests.unit.judging.labelled import DIALECT, TRANSCRIPTS, Labelled
 
 each_transcript = pytest.mark.parametrize("bed", TRANSCRIPTS, ids=lambda bed: bed.name)

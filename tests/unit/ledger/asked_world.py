@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from failproof_es import experiment
-from failproof_es.case import Case, Turn, prompt_id
+from failproof_es.core import experiment
+from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.ledger import bundle, merkle
 from failproof_es.ledger.bundle import ProvenEvent
 from tests.unit.ledger.evidence_world import CONFIGURATION, World

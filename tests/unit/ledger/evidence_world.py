@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from failproof_es.case import prompt_id
+from failproof_es.core.case import prompt_id
 from failproof_es.ledger import bundle, merkle
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.checkpoint import Checkpoint

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.case import prompt_id
+from failproof_es.core.case import prompt_id
 from failproof_es.ledger import bundle, contents
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import Contents, EvidenceError

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.case import review_id
+from failproof_es.core.case import review_id
 from failproof_es.ledger import contents
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError

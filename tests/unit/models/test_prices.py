@@ -17,7 +17,7 @@ from genai_prices.types import ModelInfo, PriceCalculation, Provider, TieredPric
 from genai_prices.types import ModelPrice as PublishedPrice
 
 from failproof_es.configuration.schema import Model
-from failproof_es.costs import cost_usd
+from failproof_es.core.costs import cost_usd
 from failproof_es.events import ModelPrices, ModelSnapshot, Usage
 from failproof_es.models import server_of, snapshot
 from failproof_es.models.prices import PriceBook, published

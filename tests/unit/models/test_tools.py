@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.openai.provider import OpenAIProvider

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, names, recognise
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.problems import InvalidInput, Problem, Problems

@@ -8,11 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from failproof_es.case import Case
-from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.summary import Summary, summary_lines
-from failproof_es.evaluation import (
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
@@ -22,6 +19,9 @@ from failproof_es.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
+from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.summary import Summary, summary_lines
 from failproof_es.events import EvaluationAbandoned
 from tests.unit.redteam.test_red_team_checks import case
 

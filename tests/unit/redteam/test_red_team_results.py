@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, Reply, Transcript, fold
 from failproof_es.dialects.redteam import RedTeam
-from failproof_es.evaluation import Evaluation, Reply, Transcript, fold
 from failproof_es.events import EvaluationAbandoned
 from tests.unit.histories import KEY, RUN, History
 from tests.unit.redteam.test_red_team_checks import case

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from failproof_es.case import Case
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.reply_language import check
-from failproof_es.evaluation import Reply, Transcript
 from failproof_es.events import ToolCall
 from failproof_es.problems import Problems
 from tests.unit.judging.labelled import DIALECT, Entry, Labelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from failproof_es.pairing import Question
+from failproof_es.core.pairing import Question
 from failproof_es.report.observations import Observation
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from failproof_es.core.outcome import speed_of
 from failproof_es.events import ResponseReceived, Usage
-from failproof_es.outcome import speed_of
 from failproof_es.report.analysis import by_judge, errors, funnel, groups, refusals, stability
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.observations import Observation

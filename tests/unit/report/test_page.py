@@ -13,9 +13,9 @@ from uuid import UUID
 
 import pytest
 
+from failproof_es.core.evaluation import JudgeVerdict, Reply
 from failproof_es.engine.attempts import Attempts, Other
 from failproof_es.engine.conversation import Spoken
-from failproof_es.evaluation import JudgeVerdict, Reply
 from failproof_es.report.content import (
     Asked,
     AskedAgain,

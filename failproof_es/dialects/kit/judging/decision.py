@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from failproof_es.core.evaluation import Judgement
 from failproof_es.dialects.kit.judging.checklist import Item
-from failproof_es.evaluation import Judgement
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from failproof_es.case import Turn
+from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.templates import delimiter, fill
 

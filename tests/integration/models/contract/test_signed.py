@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from failproof_es.case import Turn
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
 from failproof_es.models import create_provider, snapshot
 from failproof_es.models.protocol import ModelError
 from failproof_es.testing.other_side import OtherSide

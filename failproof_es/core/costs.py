@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Self
 
+from failproof_es.core.exact_numbers import UNROUNDED
 from failproof_es.events import ModelPrices, Rate, ResponseReceived, Usage
-from failproof_es.exact import UNROUNDED
 
 Prices = Mapping[str, ModelPrices]
 """By the keys of a run's models and judges."""

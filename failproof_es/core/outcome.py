@@ -13,13 +13,15 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from failproof_es.costs import Prices, Spent, answer_cost, total
-from failproof_es.evaluation import (
+from failproof_es.core.costs import Prices, Spent, answer_cost, total
+from failproof_es.core.evaluation import (
     Evaluation,
     EvaluationKey,
     ImpossibleHistory,
     awaits_review,
 )
+from failproof_es.core.evolution import fold_as_far
+from failproof_es.core.transcript import JudgeVerdict
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -28,8 +30,6 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
-from failproof_es.evolution import fold_as_far
-from failproof_es.transcript import JudgeVerdict
 
 Status = Literal["planned", "running", "scored", "abandoned"]
 """`planned`: nothing was recorded yet. `scored` and `abandoned` are final."""

@@ -15,7 +15,9 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from failproof_es.case import digest_uuid
+from failproof_es.core.case import digest_uuid
+from failproof_es.core.history_errors import ImpossibleHistory, differing, require
+from failproof_es.core.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
 from failproof_es.events import (
     ONLY_JUDGE,
     VOIDS_ANSWER,
@@ -32,8 +34,6 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
-from failproof_es.history import ImpossibleHistory, differing, require
-from failproof_es.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
 
 
 @dataclass(frozen=True)

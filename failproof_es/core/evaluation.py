@@ -5,7 +5,7 @@
 
 Starting, resuming after a crash and replaying are the same loop entered with a different
 prefix of events. Nothing here does I/O, reads a clock or draws a random number.
-`failproof_es.evolution` holds the first half, which is used by its names here.
+`failproof_es.core.evolution` holds the first half, which is used by its names here.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from failproof_es.case import Case, Turn
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evolution import Evaluation as Evaluation
+from failproof_es.core.evolution import EvaluationKey as EvaluationKey
+from failproof_es.core.evolution import evolve as evolve
+from failproof_es.core.evolution import fold as fold
+from failproof_es.core.history_errors import ImpossibleHistory as ImpossibleHistory
+from failproof_es.core.transcript import AWAITING_REVIEW as AWAITING_REVIEW
+from failproof_es.core.transcript import JUDGE_FAILED as JUDGE_FAILED
+from failproof_es.core.transcript import NO_JUDGES as NO_JUDGES
+from failproof_es.core.transcript import Classification as Classification
+from failproof_es.core.transcript import Failure as Failure
+from failproof_es.core.transcript import Judgement as Judgement
+from failproof_es.core.transcript import JudgeVerdict as JudgeVerdict
+from failproof_es.core.transcript import Judging as Judging
+from failproof_es.core.transcript import Reply as Reply
+from failproof_es.core.transcript import Rule as Rule
+from failproof_es.core.transcript import Score as Score
+from failproof_es.core.transcript import Transcript as Transcript
 from failproof_es.events import ErrorRecorded, EvaluationAbandoned, Purpose, RequestSent
-from failproof_es.evolution import Evaluation as Evaluation
-from failproof_es.evolution import EvaluationKey as EvaluationKey
-from failproof_es.evolution import evolve as evolve
-from failproof_es.evolution import fold as fold
-from failproof_es.history import ImpossibleHistory as ImpossibleHistory
-from failproof_es.transcript import AWAITING_REVIEW as AWAITING_REVIEW
-from failproof_es.transcript import JUDGE_FAILED as JUDGE_FAILED
-from failproof_es.transcript import NO_JUDGES as NO_JUDGES
-from failproof_es.transcript import Classification as Classification
-from failproof_es.transcript import Failure as Failure
-from failproof_es.transcript import Judgement as Judgement
-from failproof_es.transcript import JudgeVerdict as JudgeVerdict
-from failproof_es.transcript import Judging as Judging
-from failproof_es.transcript import Reply as Reply
-from failproof_es.transcript import Rule as Rule
-from failproof_es.transcript import Score as Score
-from failproof_es.transcript import Transcript as Transcript
 
 
 def awaits_review(evaluation: Evaluation) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from failproof_es.case import operations_id, review_id
+from failproof_es.core.case import operations_id, review_id
+from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
     ConfigurationResolved,
     Event,
@@ -19,7 +20,6 @@ from failproof_es.events import (
     ValidationPassed,
     ValidationStarted,
 )
-from failproof_es.history import ImpossibleHistory, require
 
 _OPERATIONS = (
     ConfigurationResolved,

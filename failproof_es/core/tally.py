@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from failproof_es.evaluation import Evaluation
+from failproof_es.core.evaluation import Evaluation
 from failproof_es.events import Counts
 
 

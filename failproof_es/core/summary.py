@@ -15,11 +15,11 @@ from statistics import fmean
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from failproof_es.costs import Spent, priced
-from failproof_es.exact import exact
-from failproof_es.outcome import EvaluationOutcome
-from failproof_es.run import Run
-from failproof_es.tally import Group, ModelTally
+from failproof_es.core.costs import Spent, priced
+from failproof_es.core.exact_numbers import exact
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import Run
+from failproof_es.core.tally import Group, ModelTally
 
 SIGNIFICANT_DIGITS = 3
 """Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""

@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
 
-from failproof_es.case import prompt_id
-from failproof_es.evaluation import EvaluationKey
+from failproof_es.core.case import prompt_id
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
     CaseSkipped,
     CasesPlanned,
@@ -27,7 +28,6 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
-from failproof_es.history import ImpossibleHistory, require
 from failproof_es.visible import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
