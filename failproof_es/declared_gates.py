@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from failproof_es.entry_points import EntryPoints
-from failproof_es.plugins import plugin_fault
+from failproof_es.support.entry_points import EntryPoints
+from failproof_es.support.plugins import plugin_fault
 
 if TYPE_CHECKING:
     from failproof_es.core.tally import Group, ModelTally

@@ -18,9 +18,9 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
-from failproof_es.counting import counted
 from failproof_es.declared_gates import DECLARED
-from failproof_es.visible import shortened
+from failproof_es.support.plurals import counted
+from failproof_es.support.untrusted_text import shortened
 
 Gate = dict[str, Any]
 """`limit`, `measured`, `of`, `met`, and what else there is to say of it; `model`, if of one."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from failproof_es.entry_points import EntryPoints
-from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.entry_points import EntryPoints
+from failproof_es.support.plugins import instance, plugin_fault
 from projections.protocol import Projection
 
 ENTRY_POINT_GROUP = "failproof_es.projections"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from failproof_es.visible import lines
+from failproof_es.support.untrusted_text import lines
 
 GLOBAL = {"class", "id", "role", "aria-label", "aria-labelledby", "tabindex"}
 ATTRIBUTES = {

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import platformdirs
 
-from failproof_es.file_lock import lock_beside, locked
 from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
-from failproof_es.regular_file import open_regular, read_regular
-from failproof_es.whole_file import why_not, write_new, write_whole
+from failproof_es.support.atomic_file import why_not, write_new, write_whole
+from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.regular_file import open_regular, read_regular
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 HOME = "FAILPROOF_ES_HOME"

@@ -14,16 +14,16 @@ from pathlib import Path
 
 from failproof_es.assurance.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.file_lock import lock_beside, locked
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
-from failproof_es.regular_file import read_regular
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
-from failproof_es.whole_file import why_not, write_whole
+from failproof_es.support.atomic_file import why_not, write_whole
+from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.regular_file import read_regular
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20

@@ -49,7 +49,7 @@ from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
 from failproof_es.store.definitions import differences
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, StoredCheckpoint
-from failproof_es.visible import shortened
+from failproof_es.support.untrusted_text import shortened
 
 _CLOCK_TOLERANCE_US = 1_000_000
 """How far the database's clock may go back between two events without a word."""

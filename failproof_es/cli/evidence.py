@@ -15,7 +15,6 @@ from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.written_files import write_recorded
-from failproof_es.counting import counted
 from failproof_es.engine.evidence_replay import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
@@ -23,6 +22,7 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.reader import resolve_run
+from failproof_es.support.plurals import counted
 
 NEXT_STEP = {
     Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",

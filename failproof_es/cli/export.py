@@ -23,7 +23,7 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.collections import documents
 from failproof_es.store.reader import Connection, resolve_run
-from failproof_es.whole_file import Written
+from failproof_es.support.atomic_file import Written
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("writes", "writes"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.cli.sanitise import one_line
-from failproof_es.counting import counted
 from failproof_es.events import RunValidated
+from failproof_es.support.plurals import counted
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from failproof_es.problems import InvalidInput
-from failproof_es.regular_file import read_regular
+from failproof_es.support.regular_file import read_regular
 
 
 def read_file(path: Path, most: int | None = None) -> bytes:

@@ -28,7 +28,7 @@ from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.store.store import Store
-from failproof_es.visible import lines, one_line, shortened
+from failproof_es.support.untrusted_text import lines, one_line, shortened
 
 LONGEST_TEXT = 4_000
 """How many characters of one answer the file shows; the log holds all of it."""

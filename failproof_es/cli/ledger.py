@@ -32,7 +32,6 @@ from failproof_es.cli.input_files import read_file
 from failproof_es.cli.ledger_repair import repair
 from failproof_es.cli.output import Format, format_option, print_facts, print_json, say, write_file
 from failproof_es.cli.program import Group, session
-from failproof_es.counting import counted
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
@@ -40,6 +39,7 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, Publ
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
+from failproof_es.support.plurals import counted
 
 _LARGEST_CHECKPOINT = 1 << 20
 

@@ -27,7 +27,7 @@ from rich.text import Text
 
 from failproof_es.cli.sanitise import json_text, lines, one_line, shortened
 from failproof_es.problems import InvalidInput
-from failproof_es.whole_file import Written, why_not, write_whole
+from failproof_es.support.atomic_file import Written, why_not, write_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 

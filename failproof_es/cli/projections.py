@@ -10,10 +10,10 @@ import psycopg
 
 from failproof_es.cli.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.program import Group, session
-from failproof_es.counting import counted
-from failproof_es.plugins import instance
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reader import Connection
+from failproof_es.support.plugins import instance
+from failproof_es.support.plurals import counted
 from projections.installed import OFFERED, others, ours
 from projections.protocol import Projection
 from projections.runner import names_known

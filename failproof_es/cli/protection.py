@@ -10,12 +10,12 @@ import psycopg
 
 from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
-from failproof_es.counting import counted
 from failproof_es.store.definitions import differences
 from failproof_es.store.installation import SchemaState
 from failproof_es.store.layers import Layer, missing_layers
 from failproof_es.store.store import Store
-from failproof_es.visible import one_line
+from failproof_es.support.plurals import counted
+from failproof_es.support.untrusted_text import one_line
 from projections.definitions import read_model_differences
 
 

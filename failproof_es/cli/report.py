@@ -10,10 +10,10 @@ from failproof_es.cli.junit import junit_option, write_junit
 from failproof_es.cli.output import say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.written_files import write_recorded
-from failproof_es.counting import counted
-from failproof_es.extras import require
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
+from failproof_es.support.extras import require
+from failproof_es.support.plurals import counted
 
 FORMATS = ("html", "md", "json", "csv")
 

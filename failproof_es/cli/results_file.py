@@ -19,7 +19,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
-from failproof_es.whole_file import Written, write_whole
+from failproof_es.support.atomic_file import Written, write_whole
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000

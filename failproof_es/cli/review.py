@@ -22,7 +22,6 @@ from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.counting import counted
 from failproof_es.engine.identity import who
 from failproof_es.engine.plugins_of_run import require_dialect
 from failproof_es.engine.recorded import read_evaluations
@@ -34,10 +33,11 @@ from failproof_es.engine.reviews import (
     items_of,
     record_reviews,
 )
-from failproof_es.extras import require
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.store.reader import Connection
 from failproof_es.store.store import Store
+from failproof_es.support.extras import require
+from failproof_es.support.plurals import counted
 from projections.follower import Follower
 
 _DEFAULT = "run"

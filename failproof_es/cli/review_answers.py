@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeVar
 
 from failproof_es.events import ItemVerdict, ReviewVerdict, Severity
-from failproof_es.visible import one_line
+from failproof_es.support.untrusted_text import one_line
 
 W = TypeVar("W", bound=str)
 

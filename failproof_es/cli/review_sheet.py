@@ -32,7 +32,7 @@ from failproof_es.engine.conversation import conversation
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.problems import Problems
-from failproof_es.spreadsheet import escaped, unescaped
+from failproof_es.support.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"

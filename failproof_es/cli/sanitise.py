@@ -1,13 +1,14 @@
 """Make untrusted text safe to show in a terminal, which obeys what it is sent.
 
-`failproof_es.visible` says what is unsafe and how it is shown; here it also serves JSON.
+`failproof_es.support.untrusted_text` says what is unsafe and how it is shown; here it also serves
+JSON.
 """
 
 from __future__ import annotations
 
 import re
 
-from failproof_es.visible import UNSAFE_IN_LINES, lines, one_line, shortened
+from failproof_es.support.untrusted_text import UNSAFE_IN_LINES, lines, one_line, shortened
 
 __all__ = ["json_text", "lines", "one_line", "shortened"]
 

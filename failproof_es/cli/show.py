@@ -37,7 +37,6 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, tokens_told
 from failproof_es.core.summary import RunSummary
-from failproof_es.counting import counted
 from failproof_es.engine.asked_again import AskedAgain, asked_again
 from failproof_es.engine.attempts import GATES, Other, attempts_of
 from failproof_es.engine.plugins_of_run import told_packages
@@ -45,6 +44,7 @@ from failproof_es.engine.reviews import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import version_told
+from failproof_es.support.plurals import counted
 
 _NAMED = 10
 """So many evaluations are named one by one for people."""

@@ -35,7 +35,6 @@ from failproof_es.cli.validate import print_preflight
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.summary import RunSummary
-from failproof_es.counting import counted
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
@@ -47,7 +46,8 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.definitions import differences
 from failproof_es.store.reader import Connection, find, resolve_run
 from failproof_es.store.store import Store
-from failproof_es.whole_file import why_not
+from failproof_es.support.atomic_file import why_not
+from failproof_es.support.plurals import counted
 from projections.follower import Follower
 
 

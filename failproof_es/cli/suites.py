@@ -10,19 +10,19 @@ from typing import Any
 
 import click
 
-from failproof_es import shipped
 from failproof_es.cli.options import DialectOption
 from failproof_es.cli.output import Column, Format, format_option, print_rows, print_table, say
 from failproof_es.cli.program import Group
 from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.core.case import Case
-from failproof_es.counting import counted
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
 from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
-from failproof_es.whole_file import why_not
+from failproof_es.support import shipped
+from failproof_es.support.atomic_file import why_not
+from failproof_es.support.plurals import counted
 
 _SUITES = (
     Column("dialect", "dialect"),

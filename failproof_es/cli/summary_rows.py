@@ -7,7 +7,7 @@ from typing import Any
 
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group
-from failproof_es.counting import counted
+from failproof_es.support.plurals import counted
 
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""

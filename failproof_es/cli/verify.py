@@ -29,7 +29,6 @@ from failproof_es.cli.output import Format, format_option, print_json, say
 from failproof_es.cli.program import Command, session
 from failproof_es.cli.protection import say_missing
 from failproof_es.cli.sanitise import one_line
-from failproof_es.counting import counted
 from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet
@@ -39,6 +38,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reader import resolve_run
+from failproof_es.support.plurals import counted
 
 _SAID = {
     Verdict.GENUINE: "genuine",

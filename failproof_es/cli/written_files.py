@@ -11,7 +11,7 @@ from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileKind, FileWritten
 from failproof_es.store.errors import ReadOnlyLog
 from failproof_es.store.store import Store
-from failproof_es.whole_file import Written
+from failproof_es.support.atomic_file import Written
 
 
 def write_recorded(

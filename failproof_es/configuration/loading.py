@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from failproof_es import shipped
 from failproof_es.configuration.explain import explain
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.recorded import LIMITS
@@ -19,6 +18,7 @@ from failproof_es.configuration.rules import check_price_tiers, check_providers,
 from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.support import shipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from failproof_es.configuration.yaml_tree import (
     located,
     parse_yaml,
 )
-from failproof_es.counting import counted
 from failproof_es.problems import Problems
+from failproof_es.support.plurals import counted
 
 _FROM = Path("--set")
 _REMEDY = "write it like --set execution.parallel_workers=8 or --set models.0.temperature=0.5"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from failproof_es.entry_points import EntryPoints
+from failproof_es.support.entry_points import EntryPoints
 
 if TYPE_CHECKING:
     from failproof_es.configuration.schema import Model

@@ -28,7 +28,7 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
-from failproof_es.visible import shortened
+from failproof_es.support.untrusted_text import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from failproof_es.core.case import Case
-from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect, Foregone, KnowsForegone
+from failproof_es.support.plurals import counted
 
 
 def foregone(dialect: Dialect, case: Case) -> Foregone | None:

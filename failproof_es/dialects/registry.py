@@ -15,9 +15,9 @@ from failproof_es.dialects.protocol import (
     TakesADialect,
     taken_by_default,
 )
-from failproof_es.entry_points import EntryPoints
-from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.support.entry_points import EntryPoints
+from failproof_es.support.plugins import instance, plugin_fault
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Judgement, Score, Transcript
 from failproof_es.dialects.protocol import Configurable, Dialect
-from failproof_es.entry_points import EntryPoints
-from failproof_es.plugins import instance, plugin_fault
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.entry_points import EntryPoints
+from failproof_es.support.plugins import instance, plugin_fault
 
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"

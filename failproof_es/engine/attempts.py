@@ -10,7 +10,6 @@ from uuid import UUID
 
 from failproof_es.core.experiment import experiments
 from failproof_es.core.run import RunStatus
-from failproof_es.counting import counted
 from failproof_es.engine.recorded import read_run
 from failproof_es.store.experiments import (
     attempts_listed,
@@ -22,6 +21,7 @@ from failproof_es.store.experiments import (
     runs_that_ask,
 )
 from failproof_es.store.reader import Connection
+from failproof_es.support.plurals import counted
 
 T = TypeVar("T")
 

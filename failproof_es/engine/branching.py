@@ -23,7 +23,6 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import prompt_id
 from failproof_es.core.run import Run
-from failproof_es.counting import counted
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.asked_cases import AskedCases
 from failproof_es.engine.carried_over import endings, takes_over
@@ -57,6 +56,7 @@ from failproof_es.store.lease import Lease
 from failproof_es.store.reader import Connection, find
 from failproof_es.store.stamp import Draft, Stamp, in_place
 from failproof_es.store.store import Store
+from failproof_es.support.plurals import counted
 
 
 async def branch(

@@ -13,7 +13,6 @@ import psycopg
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
-from failproof_es.counting import counted
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.calm_collector import calm_collector
@@ -35,6 +34,7 @@ from failproof_es.events import RunResumed
 from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease, RunBusy
 from failproof_es.store.store import Store
+from failproof_es.support.plurals import counted
 
 _KEEP_LEASE_S = 2.0
 _DRAIN_MARGIN_S = 5.0

@@ -9,10 +9,10 @@ from failproof_es.configuration.schema import Gates
 from failproof_es.core.exact_numbers import difference
 from failproof_es.engine.recorded import read_run
 from failproof_es.engine.run_pairs import RunScores, paired_scores, read_scores
-from failproof_es.extras import require
 from failproof_es.gates import Change
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.support.extras import require
 
 
 def check_gates(connection: Connection, limits: Gates) -> None:
@@ -42,7 +42,7 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
     """
     if limits.no_regression_against is None:
         return
-    from failproof_es.statistics import compare_scores  # scipy takes a third of a second
+    from failproof_es.support.statistics import compare_scores  # scipy takes a third of a second
 
     against = resolve_run(connection, str(limits.no_regression_against))
     for each in paired_scores(connection, now, read_scores(connection, against)):

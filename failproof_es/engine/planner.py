@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 from failproof_es.core.case import Case, prompt_id
-from failproof_es.counting import counted
 from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.asked_cases import AskedCases
@@ -23,6 +22,7 @@ from failproof_es.store.appending import append
 from failproof_es.store.reader import Connection, existing_streams
 from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
+from failproof_es.support.plurals import counted
 
 _BATCH = 500
 

@@ -14,9 +14,9 @@ from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, names_of_scorers
 from failproof_es.engine.identity import OUR_PACKAGES
 from failproof_es.engine.usable_dialect import usable_dialect
-from failproof_es.entry_points import EntryPoints
 from failproof_es.events import RunStarted
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.entry_points import EntryPoints
 
 
 def packages_beside_ours(packages: Mapping[str, str]) -> dict[str, str]:

@@ -20,9 +20,9 @@ from failproof_es.engine.judging import judge_problems
 from failproof_es.engine.planner import Source
 from failproof_es.engine.sources import source_of
 from failproof_es.engine.targets import Targets
-from failproof_es.extras import require_for
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
+from failproof_es.support.extras import require_for
 
 
 @dataclass(frozen=True, slots=True)

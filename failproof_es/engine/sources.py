@@ -10,13 +10,13 @@ from pathlib import Path
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
-from failproof_es.counting import counted
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, Reasking
 from failproof_es.engine.collections import collected_digests, collection_dialect, read_cases
 from failproof_es.engine.planner import Part, Source, check_files, require_unchanged, sha256_of
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.store import Store
+from failproof_es.support.plurals import counted
 
 
 def source_of(loaded: LoadedConfiguration, store: Store) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.extras import require_for
+from failproof_es.support.extras import require_for
 
 
 def usable_dialect(name: str) -> Dialect:

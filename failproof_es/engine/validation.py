@@ -24,7 +24,6 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.core.outcome import Folded
 from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
-from failproof_es.counting import counted
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.recorded import (
     UNREADABLE,
@@ -46,6 +45,7 @@ from failproof_es.models import provider_type
 from failproof_es.models.reread import misread
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import read_streams
+from failproof_es.support.plurals import counted
 
 _NAMED = 100
 """So many findings of one kind are named one by one; the rest are counted."""

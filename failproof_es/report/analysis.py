@@ -23,7 +23,7 @@ from failproof_es.report.content import (
     Stability,
 )
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import mean_interval, percentile_interval, rate
+from failproof_es.support.statistics import mean_interval, percentile_interval, rate
 
 REFUSAL = "refusal"
 EMPTY = "empty"

@@ -9,7 +9,7 @@ import altair as alt
 from markupsafe import Markup
 
 from failproof_es.report.charts_svg import RAMP, SERIES, colour, drawn
-from failproof_es.visible import one_line, shortened
+from failproof_es.support.untrusted_text import one_line, shortened
 
 WIDTH = 420
 ROW = 24

@@ -15,7 +15,7 @@ import altair as alt
 import vl_convert
 from markupsafe import Markup
 
-from failproof_es.visible import one_line
+from failproof_es.support.untrusted_text import one_line
 
 SERIES = 8
 """How many series have a colour of their own; shapes and dashes tell the rest apart."""

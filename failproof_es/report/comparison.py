@@ -11,7 +11,7 @@ from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, paired
 from failproof_es.report.content import Compared, Comparison
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import Paired, adjusted, compare_outcomes, compare_scores
+from failproof_es.support.statistics import Paired, adjusted, compare_outcomes, compare_scores
 
 OVERALL = "pass rate"
 BY_CATEGORY = "pass rate in "

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import asked_the_same
-from failproof_es.counting import counted
 from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.review_comparison import JUDGES
@@ -16,7 +15,8 @@ from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Compared, Gate, Report, Tone, Verdict
 from failproof_es.report.observations import UNFINISHED, Observation
 from failproof_es.report.wording import judge_named, percent, points, told
-from failproof_es.statistics import Rate, rate
+from failproof_es.support.plurals import counted
+from failproof_es.support.statistics import Rate, rate
 
 _NAMED_GATES = 3
 """So many are named in the sentence; the table below it has all of them."""

@@ -1,7 +1,7 @@
 """The report as data: what every format shows, in the order in which it is read.
 
 Nothing here is a bare percentage: a rate has its counts, its interval, the method and the
-clusters it stands on (`failproof_es.statistics`).
+clusters it stands on (`failproof_es.support.statistics`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.attempts import Attempts
 from failproof_es.events import Finding
-from failproof_es.statistics import Interval, Paired, Rate
+from failproof_es.support.statistics import Interval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
 

@@ -12,8 +12,8 @@ import orjson
 
 from failproof_es.events import Record
 from failproof_es.report.content import Report
-from failproof_es.spreadsheet import escaped
-from failproof_es.statistics import Rate
+from failproof_es.support.spreadsheet import escaped
+from failproof_es.support.statistics import Rate
 
 _HEADINGS = (
     *("dimension", "name", "model", "passed", "total", "clusters", "rate"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.comparison import BY_CATEGORY, OVERALL
 from failproof_es.report.content import Compared, Comparison, Report
@@ -21,7 +20,8 @@ from failproof_es.report.page_blocks import (
 )
 from failproof_es.report.page_tables import INTERVAL, MOST_ROWS_DRAWN, folded_if_long
 from failproof_es.report.wording import points
-from failproof_es.statistics import Interval
+from failproof_es.support.plurals import counted
+from failproof_es.support.statistics import Interval
 
 ALPHA = 0.05
 NAMED_CASES = 200

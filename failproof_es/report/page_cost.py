@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from math import fsum
 
 from failproof_es.core.costs import tokens_told
-from failproof_es.counting import counted
 from failproof_es.report import charts
 from failproof_es.report.content import Cost, Distribution, Report
 from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
 from failproof_es.report.page_tables import measures_table
 from failproof_es.report.wording import judge_named, usd
+from failproof_es.support.plurals import counted
 
 
 def cost_and_latency(report: Report) -> Iterator[Block]:

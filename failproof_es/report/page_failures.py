@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from failproof_es.core.evaluation import JudgeVerdict
-from failproof_es.counting import counted
 from failproof_es.report.content import Report
 from failproof_es.report.page_blocks import (
     Block,
@@ -22,7 +21,8 @@ from failproof_es.report.page_blocks import (
 from failproof_es.report.page_tables import without_empty_columns
 from failproof_es.report.transcripts import ToldFailure
 from failproof_es.report.wording import judge_named
-from failproof_es.visible import shortened
+from failproof_es.support.plurals import counted
+from failproof_es.support.untrusted_text import shortened
 
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000

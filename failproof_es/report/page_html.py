@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from failproof_es.report.page_blocks import Page
-from failproof_es.visible import marked_lines, one_line
+from failproof_es.support.untrusted_text import marked_lines, one_line
 
 
 def pieces(page: Page) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from failproof_es.report.page_blocks import (
     Quotation,
     Table,
 )
-from failproof_es.visible import lines, one_line
+from failproof_es.support.untrusted_text import lines, one_line
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~&$])")
 _OPENING = re.compile(r"^(\s*\d*)([-+=#.)!])")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.counting import counted
 from failproof_es.report.content import Measure
 from failproof_es.report.page_blocks import Block, Cell, Column, Fold, Table
 from failproof_es.report.wording import percent
-from failproof_es.statistics import CONFIDENCE, Interval, Rate
+from failproof_es.support.plurals import counted
+from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
 MOST_ROWS_DRAWN = 60
 MOST_ROWS_OPEN = 40

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from failproof_es.counting import counted
 from failproof_es.events import ModelSnapshot
+from failproof_es.support.plurals import counted
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
-    from failproof_es.statistics import Interval, Rate
+    from failproof_es.support.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
 

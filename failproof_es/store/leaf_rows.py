@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from failproof_es.ledger.leaf import NoLeaf, leaf_hash
-from failproof_es.visible import shortened
+from failproof_es.support.untrusted_text import shortened
 
 Connection = psycopg.Connection[Any]
 

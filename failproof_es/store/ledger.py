@@ -20,7 +20,7 @@ from failproof_es.store.leaf_rows import checked_leaf as checked_leaf
 from failproof_es.store.leaf_rows import leaf_rows as leaf_rows
 from failproof_es.store.leaf_rows import run_rows as run_rows
 from failproof_es.store.leaf_rows import stream_rows as stream_rows
-from failproof_es.visible import shortened
+from failproof_es.support.untrusted_text import shortened
 
 REFUSED = "FP006"
 """What the database says to a tile or a checkpoint that does not fit the log."""

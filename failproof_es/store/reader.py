@@ -21,7 +21,7 @@ from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent as UnreadableEvent
 from failproof_es.store.mapper import decode, upcast
-from failproof_es.visible import shortened
+from failproof_es.support.untrusted_text import shortened
 
 Connection = psycopg.Connection[Any]
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from failproof_es.events import RunResumed
 from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
-from failproof_es.whole_file import Written
+from failproof_es.support.atomic_file import Written
 from projections.runner import prepare, rebuild
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 

@@ -15,8 +15,8 @@ from jsonschema import Draft202012Validator
 from failproof_es.dialects.command.models import EvaluationResult
 from failproof_es.models.local.weights import find
 from failproof_es.problems import InvalidInput
-from failproof_es.shipped import folder
 from failproof_es.store.store import Store
+from failproof_es.support.shipped import folder
 from tests.acceptance.commands import begin, invoke, kill_group, run
 from tests.acceptance.test_crash import events, wait_for_a_run
 from tools.command_result_schema import schema_json

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.extras import EXTRAS
 from failproof_es.store.store import Store
+from failproof_es.support.extras import EXTRAS
 from tests.acceptance.commands import environment, invoke, write_configuration, write_suite
 
 SUITES = Path(__file__).parents[2] / "suites"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.counting import counted
+from failproof_es.support.plurals import counted
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,11 @@ from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
 from failproof_es.engine.gate import Gate
-from failproof_es.entry_points import EntryPoints
 from failproof_es.models import longest_attempt_s
 from failproof_es.models.asked_once import asked_once
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
 from failproof_es.problems import InvalidInput
+from failproof_es.support.entry_points import EntryPoints
 from projections.installed import OFFERED
 from tests.plugin_packages import install, look_again
 from tests.unit.test_evaluating_at_a_gate import Recorded, TwoTurns, Wire, at_a_gate, evaluating

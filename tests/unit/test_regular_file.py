@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.file_lock import lock_beside, locked
-from failproof_es.regular_file import read_regular
+from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.regular_file import read_regular
 
 
 def test_a_pipe_a_device_and_a_folder_are_errors_and_never_waited_for(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failproof_es.core.exact_numbers import difference
-from failproof_es.statistics import (
+from failproof_es.support.statistics import (
     Interval,
     adjusted,
     at_the_edge,

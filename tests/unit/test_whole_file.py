@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es import whole_file
-from failproof_es.whole_file import Written, write_new, write_whole
+from failproof_es.support import atomic_file as whole_file
+from failproof_es.support.atomic_file import Written, write_new, write_whole
 
 WRITES = 400
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.counting import counted
 from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
@@ -23,6 +22,7 @@ from failproof_es.dialects.kit.taken_ids import TakenIds
 from failproof_es.dialects.kit.unknown_keys import refuse
 from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
 from failproof_es.problems import Problems
+from failproof_es.support.plurals import counted
 
 SUFFIXES = (".yaml", ".yml")
 _LOOKED_AT = 65_536

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from failproof_es.counting import counted
 from failproof_es.dialects.command.models import (
     BASELINE_CSR,
     WARNING_CSR,
     CategoryResult,
     ModelResult,
 )
+from failproof_es.support.plurals import counted
 
 _SHOWN_FAILURES = 20
 _LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}

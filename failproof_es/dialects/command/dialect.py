@@ -26,8 +26,8 @@ from failproof_es.dialects.command.parsers import parsers
 from failproof_es.dialects.command.results import case_result, evaluation_results
 from failproof_es.dialects.command.scorer import score
 from failproof_es.dialects.protocol import RunShape
-from failproof_es.extras import require
 from failproof_es.problems import Problems
+from failproof_es.support.extras import require
 
 
 class Command:

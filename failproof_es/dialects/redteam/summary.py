@@ -14,11 +14,11 @@ from typing import Any
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Judgement
-from failproof_es.counting import counted
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
 from failproof_es.events import RunStarted
+from failproof_es.support.plurals import counted
 
 PARAPHRASE = "paraphrase:"
 """A tag that begins so names a group of cases that ask the same in other words."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.extras import require
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.listing import Looks
 from failproof_es.models.local.process import LocalProcess
@@ -25,6 +24,7 @@ from failproof_es.models.protocol import (
     OnText,
     PreparedRequest,
 )
+from failproof_es.support.extras import require
 from failproof_es.web.client import UNUSABLE, fetch, open_client
 
 _LONGEST_MS = 7 * 24 * 60 * 60 * 1000

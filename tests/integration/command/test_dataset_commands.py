@@ -11,7 +11,7 @@ from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files, dialect_named, recognise, registry
 from failproof_es.dialects.command import Command
 from failproof_es.problems import Problems
-from failproof_es.shipped import folder
+from failproof_es.support.shipped import folder
 
 SHIPPED = folder() / "suites" / "commands"
 CASE = """

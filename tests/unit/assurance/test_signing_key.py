@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es import whole_file
 from failproof_es.assurance.signing_key import (
     create_key,
     has_key,
@@ -21,6 +20,7 @@ from failproof_es.assurance.signing_key import (
 )
 from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, SigningKey
 from failproof_es.problems import InvalidInput
+from failproof_es.support import atomic_file as whole_file
 
 ORIGIN = "failproof-es/0199"
 

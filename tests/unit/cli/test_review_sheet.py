@@ -26,7 +26,7 @@ from failproof_es.engine.recorded import RecordedEvaluation
 from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
 from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
-from failproof_es.spreadsheet import escaped, unescaped
+from failproof_es.support.spreadsheet import escaped, unescaped
 from tests.unit.test_review_comparison import CASE, KEY, review
 
 FILE = Path("r.csv")

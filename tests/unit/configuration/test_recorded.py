@@ -16,8 +16,8 @@ from failproof_es.configuration.schema import Judging
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.judging import judging_of
 from failproof_es.events import RunStarted
-from failproof_es.shipped import configuration_names
 from failproof_es.store.mapper import upcast
+from failproof_es.support.shipped import configuration_names
 from tests.released.record import FOLDER
 from tests.unit.event_samples import RUN, SAMPLES
 

@@ -12,9 +12,9 @@ import pytest
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.entry_points import EntryPoints
 from failproof_es.models import model_keys, provider_type
 from failproof_es.problems import InvalidInput
+from failproof_es.support.entry_points import EntryPoints
 from tests.integration.models.contract.signed_plugin import install
 
 GOOD = "tests.integration.models.contract.signed_plugin:PROVIDER"

@@ -9,7 +9,7 @@ from failproof_es.events import ResponseReceived, Usage
 from failproof_es.report.analysis import by_judge, errors, funnel, groups, refusals, stability
 from failproof_es.report.comparison import comparisons
 from failproof_es.report.observations import Observation
-from failproof_es.statistics import rate
+from failproof_es.support.statistics import rate
 from tests.unit.cli.samples import answered
 from tests.unit.report.observed import observed, tries
 

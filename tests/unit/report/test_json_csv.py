@@ -10,7 +10,7 @@ import pytest
 
 from failproof_es.report.content import Group
 from failproof_es.report.json_csv import csv_pieces
-from failproof_es.statistics import rate
+from failproof_es.support.statistics import rate
 from tests.unit.report.test_page import empty_report
 
 

@@ -41,7 +41,7 @@ from failproof_es.report.content import (
 from failproof_es.report.page import page_of
 from failproof_es.report.page_html import pieces
 from failproof_es.report.transcripts import ToldFailure
-from failproof_es.statistics import compare_outcomes, rate
+from failproof_es.support.statistics import compare_outcomes, rate
 from tests.harmless_html import hostile, objections
 
 MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -11,7 +11,7 @@ from failproof_es.report import charts
 from failproof_es.report.content import Comparison, Funnel, Report
 from failproof_es.report.page_blocks import Figure, Fold, Heading, Paragraph, Table
 from failproof_es.report.page_comparison import MOST_PAIRS_DRAWN, comparison
-from failproof_es.statistics import Paired, compare_outcomes, compare_scores
+from failproof_es.support.statistics import Paired, compare_outcomes, compare_scores
 from tests.unit.report.test_page import empty_report
 
 PAIRED = compare_outcomes([(True, False)] * 9 + [(False, True)] * 2 + [(True, True)] * 29)

@@ -20,7 +20,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, NamedTuple
 
-from failproof_es.regular_file import check_replaceable, open_regular
+from failproof_es.support.regular_file import check_replaceable, open_regular
 
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
 """In the name of a temporary file: on a shared folder another host's lock may not be seen."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 def folder() -> Path:
     """The folder that holds `suites/` and `configs/`: in the package, or in its checkout."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     installed = package / "data"
     return installed if installed.is_dir() else package.parent
 

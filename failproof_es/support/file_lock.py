@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from failproof_es.regular_file import open_regular
+from failproof_es.support.regular_file import open_regular
 
 _PATIENCE_S = 30.0
 
