@@ -18,8 +18,8 @@ import orjson
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, evolve
-from failproof_es.engine.attempt_events import error_recorded, response_received
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.drive.attempt_events import error_recorded, response_received
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived
 from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.store.mapper import decode, encode

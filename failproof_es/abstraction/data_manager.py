@@ -24,8 +24,8 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine import create
-from failproof_es.engine.judging import judging_of
-from failproof_es.engine.outside_verdict import record_outside_verdict
+from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.reviews.program_verdict import record_outside_verdict
 from failproof_es.models import provider_type
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store

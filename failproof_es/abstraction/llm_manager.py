@@ -14,7 +14,7 @@ from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.models import (
     ModelError,
     Provider,

@@ -14,13 +14,13 @@ from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run, place_in_plan
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.collections import read_cases
-from failproof_es.engine.recorded import (
+from failproof_es.engine.history import (
     RecordedEvaluation,
     read_chunk,
     read_evaluations,
     read_run,
 )
+from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run

@@ -12,7 +12,7 @@ from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine import Outcome, resume
-from failproof_es.engine.phases import ANSWERS, JUDGEMENTS, Phase, Submissions
+from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions
 from failproof_es.events import Event, RequestSent
 from failproof_es.store.store import Store
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.cli.sanitise import one_line, shortened
-from failproof_es.engine.recorded import UNREADABLE, stored_case
+from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events.line import line_of
 from failproof_es.store.reader import Connection, read_event, read_streams
 

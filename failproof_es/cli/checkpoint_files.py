@@ -27,8 +27,8 @@ from failproof_es.cli.results_file import (
 )
 from failproof_es.cli.written_files import record_file
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.carried_over import FINAL
-from failproof_es.engine.recorded import portions_read
+from failproof_es.engine.history import portions_read
+from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,

@@ -22,7 +22,7 @@ from failproof_es.cli.program import Command, session
 from failproof_es.cli.reading import read_run
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.tally import Group
-from failproof_es.engine.differences import (
+from failproof_es.engine.related_runs.differences import (
     Absent,
     CaseDifferences,
     Value,
@@ -30,7 +30,7 @@ from failproof_es.engine.differences import (
     differing,
     model_differences,
 )
-from failproof_es.engine.run_pairs import Scores, scores_of_both
+from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.experiments import runs_alike
 

@@ -17,7 +17,7 @@ from failproof_es.cli.database_url import masked
 from failproof_es.cli.output import say
 from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.engine.outcome import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState

@@ -15,7 +15,7 @@ from failproof_es.cli.output import say
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.written_files import write_recorded
-from failproof_es.engine.evidence_replay import replay_bundle
+from failproof_es.engine.replays.evidence import replay_bundle
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.note import COSIGNATURE, ED25519

@@ -18,7 +18,7 @@ from failproof_es.cli.written_files import record_file
 from failproof_es.core.case import prompt_id
 from failproof_es.dialects.protocol import Export, Exporting
 from failproof_es.dialects.registry import dialect_named, names
-from failproof_es.engine.recorded import read_chunk
+from failproof_es.engine.history import read_chunk
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.collections import documents

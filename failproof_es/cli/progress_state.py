@@ -21,7 +21,7 @@ from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.summary import Asking, group_of
 from failproof_es.core.tally import Group
-from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     EVENTS,
     AttemptLost,

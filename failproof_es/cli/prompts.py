@@ -9,7 +9,7 @@ from failproof_es.cli.output import Column, Format, format_option, print_rows, s
 from failproof_es.cli.program import Group, session
 from failproof_es.cli.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
-from failproof_es.engine.collections import collection_names, import_prompts
+from failproof_es.engine.planning.prompt_collections import collection_names, import_prompts
 from failproof_es.problems import InvalidInput
 
 _COLUMNS = (

@@ -17,8 +17,8 @@ from failproof_es.cli.sanitise import one_line, shortened
 from failproof_es.cli.show import show_run
 from failproof_es.engine import Difference, ReplayReport
 from failproof_es.engine import replay as replay_run
-from failproof_es.engine.plugins_of_run import other_versions
-from failproof_es.engine.recorded import read_run
+from failproof_es.engine.history import read_run
+from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reader import resolve_run
 

@@ -12,9 +12,9 @@ from failproof_es.core.evaluation import Evaluation, awaits_review
 from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import RunShape, Summarising
-from failproof_es.engine.outcomes import told
-from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.engine.reviews import read_reviews
+from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.reviews.people import read_reviews
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 

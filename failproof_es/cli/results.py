@@ -27,8 +27,8 @@ from failproof_es.cli.suite_table import gate_line
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
-from failproof_es.engine.plugins_of_run import require_dialect
-from failproof_es.engine.reviews import standing_of, standing_told
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.people import standing_of, standing_told
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
 

@@ -22,10 +22,10 @@ from failproof_es.cli.review_sheet import opinions, read_sheet, sheet
 from failproof_es.cli.signing import say_trouble
 from failproof_es.cli.written_files import write_recorded
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import who
-from failproof_es.engine.plugins_of_run import require_dialect
-from failproof_es.engine.recorded import read_evaluations
-from failproof_es.engine.reviews import (
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.people import (
     Only,
     ReviewedEvaluation,
     Reviewing,

@@ -27,8 +27,8 @@ from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.conversation import Spoken, conversation
-from failproof_es.engine.reviews import Opinion, ReviewedEvaluation
+from failproof_es.engine.reviews.conversation import Spoken, conversation
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
 from failproof_es.events import ReviewedItem
 
 T = TypeVar("T")

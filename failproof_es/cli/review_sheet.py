@@ -28,8 +28,8 @@ from failproof_es.cli.review_screen import engine_said
 from failproof_es.cli.sanitise import lines, one_line
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.conversation import conversation
-from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
+from failproof_es.engine.reviews.conversation import conversation
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, items_of
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from failproof_es.cli.output import Column, print_table
-from failproof_es.engine.review_comparison import Comparison
-from failproof_es.engine.reviews import ReviewedEvaluation
+from failproof_es.engine.reviews.comparison import Comparison
+from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.judge_agreement import agreements_in
 

@@ -15,7 +15,7 @@ from failproof_es.cli.reading import say_warning
 from failproof_es.cli.sanitise import one_line
 from failproof_es.cli.suite_table import passed_of, percent
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.attempts import GATES, Places
+from failproof_es.engine.related_runs.attempts import GATES, Places
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.wording import usd

@@ -37,10 +37,10 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, tokens_told
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.asked_again import AskedAgain, asked_again
-from failproof_es.engine.attempts import GATES, Other, attempts_of
-from failproof_es.engine.plugins_of_run import told_packages
-from failproof_es.engine.reviews import STANDINGS, standing_told
+from failproof_es.engine.related_runs.attempts import GATES, Other, attempts_of
+from failproof_es.engine.related_runs.retried_evaluations import AskedAgain, asked_again
+from failproof_es.engine.required_plugins import told_packages
+from failproof_es.engine.reviews.people import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.wording import version_told

@@ -39,7 +39,7 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.recorded import WINDOW, portions_read, read_run
+from failproof_es.engine.history import WINDOW, portions_read, read_run
 from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun

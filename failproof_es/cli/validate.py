@@ -12,11 +12,11 @@ from failproof_es.cli.options import settings_option
 from failproof_es.cli.output import Column, Format, format_option, print_json, print_table, say
 from failproof_es.cli.program import Command, session
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
-from failproof_es.engine.destinations import announce, looked_at
-from failproof_es.engine.estimates import Estimates
-from failproof_es.engine.planner import skipped_lines
-from failproof_es.engine.preflight import Preflight, check, estimate
-from failproof_es.engine.targets import Targets
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.planning.planner import skipped_lines
+from failproof_es.engine.preflight.checks import Preflight, check, estimate
+from failproof_es.engine.preflight.destinations import announce, looked_at
+from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import counted
 

@@ -6,12 +6,12 @@ What drives a run is loaded when it is asked for: most commands only read.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from failproof_es.engine.replay import Difference, ReplayReport, replay
+from failproof_es.engine.replays.replay import Difference, ReplayReport, replay
 
 if TYPE_CHECKING:
     from failproof_es.engine.branching import branch
+    from failproof_es.engine.drive_outcome import Outcome
     from failproof_es.engine.lifecycle import create, resume, start
-    from failproof_es.engine.outcome import Outcome
     from failproof_es.store.lease import RunBusy
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Outcome": "failproof_es.engine.outcome",
+    "Outcome": "failproof_es.engine.drive_outcome",
     "RunBusy": "failproof_es.store.lease",
     "branch": "failproof_es.engine.branching",
     "create": "failproof_es.engine.lifecycle",

@@ -24,23 +24,23 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import prompt_id
 from failproof_es.core.run import Run
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.asked_cases import AskedCases
-from failproof_es.engine.carried_over import endings, takes_over
-from failproof_es.engine.collections import read_cases
-from failproof_es.engine.destinations import announce, unencrypted
+from failproof_es.engine.drive.interpreter import OnText
+from failproof_es.engine.drive.pending import OnCarriedOver
+from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.driver import Driver
-from failproof_es.engine.estimates import Estimates
+from failproof_es.engine.history import planned_windows, read_chunk, read_run
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
-from failproof_es.engine.interpreter import OnText
 from failproof_es.engine.lifecycle import prices_of
-from failproof_es.engine.outcome import Outcome
-from failproof_es.engine.plugins_of_run import require_plugins
-from failproof_es.engine.preflight import all_of, require_gates
-from failproof_es.engine.preflight_record import Passed, Resolved, Say, on_record, open_models
-from failproof_es.engine.recorded import planned_windows, read_chunk, read_run
-from failproof_es.engine.run_stream import Observe
-from failproof_es.engine.targets import Targets
-from failproof_es.engine.unfinished import OnCarriedOver
+from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.engine.preflight.checks import all_of, require_gates
+from failproof_es.engine.preflight.destinations import announce, unencrypted
+from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.record import Passed, Resolved, Say, on_record, open_models
+from failproof_es.engine.related_runs.carried_over import endings, takes_over
+from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     Branch,

@@ -15,21 +15,21 @@ from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.calm_collector import calm_collector
-from failproof_es.engine.ending import conclude, seal
-from failproof_es.engine.final_reading import FinalReading
-from failproof_es.engine.gate import LimitChange
+from failproof_es.engine.drive.gc_tuning import calm_collector
+from failproof_es.engine.drive.interpreter import Halted, Interpreter, OnText, TurnedAway
+from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.drive.passes import Phase, phases_of
+from failproof_es.engine.drive.pending import OnCarriedOver, Unfinished
+from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.run_stream import Observe, RunStream
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive.work_queue import Lane
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.finish.final_pass import FinalReading
+from failproof_es.engine.finish.finalize import conclude, seal
+from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, package_versions, where, who
-from failproof_es.engine.interpreter import Halted, Interpreter, OnText, TurnedAway
-from failproof_es.engine.judging import judging_of
-from failproof_es.engine.lane import Lane
-from failproof_es.engine.outcome import Outcome
-from failproof_es.engine.patient_reader import PatientReader
-from failproof_es.engine.phases import Phase, phases_of
-from failproof_es.engine.recorded import read_run
-from failproof_es.engine.run_stream import Observe, RunStream
-from failproof_es.engine.targets import Targets
-from failproof_es.engine.unfinished import OnCarriedOver, Unfinished
+from failproof_es.engine.limits.concurrency_limiter import LimitChange
 from failproof_es.events import RunResumed
 from failproof_es.store.journal import Journal
 from failproof_es.store.lease import Lease, RunBusy

@@ -16,17 +16,20 @@ from failproof_es.core.case import run_id as run_id_of
 from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.destinations import announce, unencrypted
+from failproof_es.engine.drive.interpreter import OnText
+from failproof_es.engine.drive.passes import Phase
+from failproof_es.engine.drive.pending import OnCarriedOver
+from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.driver import Driver
-from failproof_es.engine.estimates import Estimates
+from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, holder, package_versions, where, who
-from failproof_es.engine.interpreter import OnText
-from failproof_es.engine.outcome import Outcome
-from failproof_es.engine.phases import Phase
-from failproof_es.engine.planner import Plan, skipped_lines, store_plan
-from failproof_es.engine.plugins_of_run import other_versions, require_plugins
-from failproof_es.engine.preflight import check
-from failproof_es.engine.preflight_record import (
+from failproof_es.engine.planning.planner import Plan, skipped_lines, store_plan
+from failproof_es.engine.preflight.checks import check
+from failproof_es.engine.preflight.destinations import announce, unencrypted
+from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.record import (
     Passed,
     Resolved,
     Say,
@@ -34,10 +37,7 @@ from failproof_es.engine.preflight_record import (
     open_models,
     record_refusal,
 )
-from failproof_es.engine.recorded import read_run
-from failproof_es.engine.run_stream import Observe
-from failproof_es.engine.targets import Targets
-from failproof_es.engine.unfinished import OnCarriedOver
+from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
     CaseSkipped,

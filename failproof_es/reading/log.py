@@ -13,15 +13,15 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
 from failproof_es.core.summary import RunCounts, RunSummary
-from failproof_es.engine.outcomes import told
-from failproof_es.engine.recorded import (
+from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.history import (
     UNREADABLE,
     WINDOW,
     read_evaluations,
     recorded_evaluations,
     with_prices,
 )
-from failproof_es.engine.reviews import standing_of
+from failproof_es.engine.reviews.people import standing_of
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.store.reader import Connection, find

@@ -15,7 +15,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import CHUNK, Run, planned_evaluations
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.recorded import (
+from failproof_es.engine.history import (
     WINDOW,
     RecordedEvaluation,
     portions_read,

@@ -26,8 +26,8 @@ from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, planned_evaluations
 from failproof_es.core.summary import Asking, ErrorKey, GroupKey, LostKey, RunCounts, RunSummary
 from failproof_es.core.tally import Group
-from failproof_es.engine.recorded import UNREADABLE, read_chunk, with_prices
-from failproof_es.engine.reviews import standing
+from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
+from failproof_es.engine.reviews.people import standing
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun

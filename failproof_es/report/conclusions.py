@@ -9,7 +9,7 @@ from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import asked_the_same
 from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.dialects.kit import cut_off
-from failproof_es.engine.review_comparison import JUDGES
+from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.gates import told as gate_told
 from failproof_es.report.comparison import BY_CATEGORY
 from failproof_es.report.content import Asked, Compared, Gate, Report, Tone, Verdict

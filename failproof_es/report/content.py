@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from failproof_es.core.pairing import Unpaired
-from failproof_es.engine.attempts import Attempts
+from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import Finding
 from failproof_es.support.statistics import Interval, Paired, Rate
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from failproof_es.engine.recorded import Connection
+from failproof_es.engine.history import Connection
 from failproof_es.report import json_csv, page_html, page_markdown
 from failproof_es.report.making import make_report
 from failproof_es.report.page import page_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failproof_es.core.run import Run
-from failproof_es.engine.recorded import Connection, recorded_evaluations
-from failproof_es.engine.review_comparison import Between, Comparison, Found
-from failproof_es.engine.reviews import finished_evaluations
+from failproof_es.engine.history import Connection, recorded_evaluations
+from failproof_es.engine.reviews.comparison import Between, Comparison, Found
+from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.report.content import JudgeAgreement
 from failproof_es.report.kappa import agreement
 from failproof_es.store.reader import find

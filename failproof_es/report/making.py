@@ -9,9 +9,9 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.run import Run
-from failproof_es.engine.asked_again import asked_again
-from failproof_es.engine.attempts import attempts_of
-from failproof_es.engine.recorded import Connection, read_run
+from failproof_es.engine.history import Connection, read_run
+from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.related_runs.retried_evaluations import asked_again
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report import analysis

@@ -13,8 +13,8 @@ from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.core.pairing import Question
 from failproof_es.dialects.foregone import foregone
 from failproof_es.dialects.protocol import Dialect, Foregone
-from failproof_es.engine.asked_cases import question_of
-from failproof_es.engine.plugins_of_run import require_dialect
+from failproof_es.engine.planning.asked_cases import question_of
+from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
 
 REFUSAL_WANTED = "refusal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.engine.attempts import Attempts, Other
+from failproof_es.engine.related_runs.attempts import Attempts, Other
 from failproof_es.report.content import Asked, BranchedFrom, Report
 from failproof_es.report.page_blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
 from failproof_es.report.page_tables import without_empty_columns

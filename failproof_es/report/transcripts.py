@@ -9,8 +9,8 @@ from uuid import UUID
 
 from failproof_es.core.evaluation import EvaluationKey, JudgeVerdict
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.conversation import Spoken, conversation
-from failproof_es.engine.recorded import Connection, RecordedEvaluation, portions_read
+from failproof_es.engine.history import Connection, RecordedEvaluation, portions_read
+from failproof_es.engine.reviews.conversation import Spoken, conversation
 from failproof_es.events import EvaluationEvent
 from failproof_es.report.content import Failed
 from failproof_es.store.reader import read_event

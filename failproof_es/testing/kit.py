@@ -10,8 +10,8 @@ from uuid import UUID
 
 from failproof_es.core.case import Turn
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, evolve
-from failproof_es.engine.attempt_events import response_received
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.drive.attempt_events import response_received
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import RequestSent, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 from failproof_es.store.stamp import Stamp

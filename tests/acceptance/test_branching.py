@@ -18,9 +18,10 @@ from click.testing import Result
 
 import projections.batch as batching
 from failproof_es.assurance.signing_key import log_key
-from failproof_es.engine import recorded, unfinished
-from failproof_es.engine.carried_over import carry_over
+from failproof_es.engine import history as recorded
+from failproof_es.engine.drive import pending as unfinished
 from failproof_es.engine.driver import Driver
+from failproof_es.engine.related_runs.carried_over import carry_over
 from failproof_es.events import CarriedOver
 from failproof_es.store import ledger
 from failproof_es.store.journal import JournalError

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from failproof_es.core.case import operations_id
-from failproof_es.engine.final_reading import validate_run
+from failproof_es.engine.finish.final_pass import validate_run
 from failproof_es.events import (
     CarriedOver,
     Event,

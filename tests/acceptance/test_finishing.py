@@ -17,10 +17,12 @@ import psycopg
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import ending, recorded, start
-from failproof_es.engine.final_reading import FinalReading, read_finally
-from failproof_es.engine.run_stream import RunStream
-from failproof_es.engine.sealing import seal_of
+from failproof_es.engine import history as recorded
+from failproof_es.engine import start
+from failproof_es.engine.drive.run_stream import RunStream
+from failproof_es.engine.finish import finalize as ending
+from failproof_es.engine.finish.final_pass import FinalReading, read_finally
+from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store import leaf_rows, reader
@@ -32,7 +34,7 @@ from tests.acceptance.test_gates import CASES, PRICE, configured, model
 ENDING = ("RunCompleted", "RunValidated", "RunSealed")
 KILLED_BEFORE = """
 import os, signal, sys
-from failproof_es.engine.run_stream import RunStream
+from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.cli import main
 record, word = RunStream.record, sys.argv[1]
 async def killed(self, kind, **fields):

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from failproof_es.core.pairing import Unpaired
-from failproof_es.engine import ending
+from failproof_es.engine.finish import finalize as ending
 from failproof_es.report.making import make_report
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store

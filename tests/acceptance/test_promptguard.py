@@ -20,9 +20,9 @@ from jsonschema import Draft7Validator
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.promptguard.template import embed, shipped
-from failproof_es.engine import collections
-from failproof_es.engine.collections import import_prompts
-from failproof_es.engine.planner import store_prompts
+from failproof_es.engine.planning import prompt_collections as collections
+from failproof_es.engine.planning.planner import store_prompts
+from failproof_es.engine.planning.prompt_collections import import_prompts
 from failproof_es.events import CasesPlanned, PromptStored, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reader import find

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import Outcome, resume, start
-from failproof_es.engine.replay import replay
+from failproof_es.engine.replays.replay import replay
 from failproof_es.events import Event, RequestSent
 from failproof_es.store.journal import Journal
 from failproof_es.store.reader import find

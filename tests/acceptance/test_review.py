@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.engine.recorded import read_run, recorded_evaluations
-from failproof_es.engine.reviews import Opinion, Reviewing, read_reviews, record_reviews
+from failproof_es.engine.history import read_run, recorded_evaluations
+from failproof_es.engine.reviews.people import Opinion, Reviewing, read_reviews, record_reviews
 from failproof_es.events import Reviewed
 from failproof_es.report.making import make_report
 from failproof_es.store.reader import find, resolve_run

@@ -195,7 +195,9 @@ def test_a_key_that_goes_unencrypted_to_another_machine_is_a_warning_on_record(
 def test_a_run_that_sends_unencrypted_has_the_warning_in_its_trail(
     store: Store, folder: Path, server: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("failproof_es.engine.destinations.is_this_machine", lambda host: False)
+    monkeypatch.setattr(
+        "failproof_es.engine.preflight.destinations.is_this_machine", lambda host: False
+    )
     model = {"provider": "openai", "base_url": server.url, "model": "m", "api_key_env": "MODEL_KEY"}
     write_configuration(folder, "", models=[model], execution={"retry_attempts": 0})
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)

@@ -26,7 +26,7 @@ from psycopg import sql
 
 from failproof_es.core.case import prompt_id
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import Event
 from failproof_es.store.experiments import note
 from failproof_es.store.reader import Connection, max_position

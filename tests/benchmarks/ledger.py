@@ -29,7 +29,7 @@ from failproof_es.assurance.keeper import Keeper
 from failproof_es.assurance.verification import verify_log
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.experiment import Plan
-from failproof_es.engine.sealing import seal_of
+from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import (
     CasesPlanned,
     Counts,

@@ -38,7 +38,7 @@ import psycopg
 from failproof_es.cli.output import Format
 from failproof_es.cli.runs import listed
 from failproof_es.cli.show import show_run
-from failproof_es.engine.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for
 from failproof_es.store.embedded import EmbeddedServer

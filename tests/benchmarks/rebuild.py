@@ -21,7 +21,7 @@ import psycopg
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import chunked
-from failproof_es.engine.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import (
     CasesPlanned,
     Classified,

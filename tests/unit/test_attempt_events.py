@@ -15,8 +15,8 @@ import pytest
 
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, evolve
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR, raw_body
-from failproof_es.engine.attempt_events import error_recorded, response_received
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.drive.attempt_events import error_recorded, response_received
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Withheld
 from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError

@@ -12,10 +12,10 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.gate import Gate
-from failproof_es.engine.interpreter import Interpreter, Target
-from failproof_es.engine.redaction import Redactor
-from failproof_es.engine.slots import Slots
+from failproof_es.engine.drive.interpreter import Interpreter, Target
+from failproof_es.engine.drive.redaction import Redactor
+from failproof_es.engine.limits.concurrency_limiter import Gate
+from failproof_es.engine.limits.fair_semaphore import Slots
 from failproof_es.events import Event
 from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest, Provider
 from failproof_es.store.journal import Journal

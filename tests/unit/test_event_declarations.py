@@ -12,7 +12,7 @@ import pytest
 
 import failproof_es
 from failproof_es.cli.progress_state import OBSERVED
-from failproof_es.engine.carried_over import FINAL
+from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
 from failproof_es.events.line import line_of
 from failproof_es.ledger import contents

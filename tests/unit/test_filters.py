@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine.sources import source_of
+from failproof_es.engine.planning.sources import source_of
 from failproof_es.problems import InvalidInput
 
 CASES = {

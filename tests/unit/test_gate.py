@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from failproof_es.configuration.schema import Model
-from failproof_es.engine.gate import Gate, LimitChange
-from failproof_es.engine.slots import Slots
+from failproof_es.engine.limits.concurrency_limiter import Gate, LimitChange
+from failproof_es.engine.limits.fair_semaphore import Slots
 from failproof_es.models import server_of
 
 PATIENCE_S = 900.0

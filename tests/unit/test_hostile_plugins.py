@@ -17,7 +17,7 @@ from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
-from failproof_es.engine.gate import Gate
+from failproof_es.engine.limits.concurrency_limiter import Gate
 from failproof_es.models import longest_attempt_s
 from failproof_es.models.asked_once import asked_once
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest

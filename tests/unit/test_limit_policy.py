@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.engine.limit_policy import Limit
+from failproof_es.engine.limits.limit_policy import Limit
 
 CEILING = 40
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.pairing import Question, Unpaired, asked_the_same, paired
-from failproof_es.engine.asked_cases import question_of
+from failproof_es.engine.planning.asked_cases import question_of
 
 
 def asked(

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.engine.redaction import Redactor
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import Redaction
 from failproof_es.problems import InvalidInput, Problem
 

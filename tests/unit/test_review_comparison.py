@@ -14,9 +14,9 @@ import pytest
 from failproof_es.core.case import Case, Turn, review_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, Judgement, JudgeVerdict, Score
 from failproof_es.dialects.kit.judging import checklist, decide
-from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.engine.review_comparison import Between, Comparison
-from failproof_es.engine.reviews import Opinion, ReviewedEvaluation
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.reviews.comparison import Between, Comparison
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
 from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem, ReviewVerdict
 from failproof_es.report.content import JudgeAgreement
 from failproof_es.report.judge_agreement import agreements_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from failproof_es.engine.slots import Slots
+from failproof_es.engine.limits.fair_semaphore import Slots
 
 
 def with_slots(total: int, work: Callable[[Slots], Awaitable[None]]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.phases import Submissions
+from failproof_es.engine.drive.passes import Submissions
 
 RUN = UUID(int=1)
 

@@ -15,9 +15,9 @@ import pytest
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Transcript
 from failproof_es.core.run import Run
-from failproof_es.engine.outcomes import told
-from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.engine.validation import Beside, Validation
+from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.finish.validation import Beside, Validation
+from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     Classified,
     Counts,

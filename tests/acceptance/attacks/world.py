@@ -19,8 +19,8 @@ from eventsourcing.persistence import IntegrityError
 from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.asked_cases import AskedCases
-from failproof_es.engine.sealing import seal_of
+from failproof_es.engine.finish.sealing import seal_of
+from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import (
     CasesPlanned,
     Classified,

@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
-from failproof_es.engine.targets import Targets
+from failproof_es.engine.drive.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
 from failproof_es.models.local.process import MOST_SLOTS, SLOTS
 from tests.integration.models.test_embedded_model import servers

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from failproof_es.core.costs import cost_usd
 from failproof_es.core.run import Run, fold_run
-from failproof_es.engine.recorded import with_prices
+from failproof_es.engine.history import with_prices
 from failproof_es.events import ModelPrices, PricesRecorded, Rate, Usage
 from failproof_es.store.store import Store
 from tests.unit.cli.samples import NOON, RUN, started

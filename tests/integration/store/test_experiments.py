@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.engine.asked_cases import AskedCases
-from failproof_es.engine.attempts import Attempts, Places, attempts_of
+from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.related_runs.attempts import Attempts, Places, attempts_of
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted
 from failproof_es.store import experiments
 from failproof_es.store.experiments import runs_alike, take_in

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from failproof_es.engine.replay import replay
+from failproof_es.engine.replays.replay import replay
 from failproof_es.store.definitions import differences
 from failproof_es.store.embedded import EmbeddedServer
 from failproof_es.store.installation import WRITER, SchemaState, install, schema_state

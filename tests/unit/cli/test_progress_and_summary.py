@@ -15,7 +15,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import outcome_of
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
-from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     CarriedOver,
     EvaluationAbandoned,

@@ -13,7 +13,7 @@ from failproof_es.cli.progress_json import json_line, progress_object
 from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
 from failproof_es.cli.progress_text import duration, error_lines, judges_line, limit_text
 from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
-from failproof_es.engine.recorded import RecordedEvaluation
+from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     CarriedOver,
     Counts,

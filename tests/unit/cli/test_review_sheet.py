@@ -22,8 +22,8 @@ from failproof_es.cli.review_sheet import opinions, read_sheet
 from failproof_es.cli.review_sheet import sheet as written_sheet
 from failproof_es.core.evaluation import Evaluation, Score
 from failproof_es.dialects.redteam import RedTeam
-from failproof_es.engine.recorded import RecordedEvaluation
-from failproof_es.engine.reviews import Opinion, ReviewedEvaluation, items_of
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, items_of
 from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped

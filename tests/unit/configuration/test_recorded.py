@@ -14,7 +14,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.schema import Judging
 from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.engine.judging import judging_of
+from failproof_es.engine.drive.judging import judging_of
 from failproof_es.events import RunStarted
 from failproof_es.store.mapper import upcast
 from failproof_es.support.shipped import configuration_names

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.planner import skipped_lines
+from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.problems import Problems
 
 TASK = "- task_id: {id}\n  question: 5\n  expected_answer:\n    most_expected: 5\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.engine.attempts import Attempts
+from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.report.conclusions import limitations, verdict
 from failproof_es.report.content import Asked, Cost, Gate, Verdict
 from failproof_es.report.observations import Observation

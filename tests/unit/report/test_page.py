@@ -14,8 +14,8 @@ from uuid import UUID
 import pytest
 
 from failproof_es.core.evaluation import JudgeVerdict, Reply
-from failproof_es.engine.attempts import Attempts, Other
-from failproof_es.engine.conversation import Spoken
+from failproof_es.engine.related_runs.attempts import Attempts, Other
+from failproof_es.engine.reviews.conversation import Spoken
 from failproof_es.report.content import (
     Asked,
     AskedAgain,

@@ -1,0 +1,1 @@
+"""Carrying evaluations on: ask, record, derive what follows, until none is pending."""

@@ -1,0 +1,127 @@
+"""The events that an attempt leaves behind: what came of it, whole, with secrets replaced."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.reply_body import (
+    MOST_OF_AN_ERROR,
+    beginning,
+    is_text,
+    whole,
+    without,
+    without_unsearchable,
+)
+from failproof_es.engine.drive.redaction import Redactor, Scrubbing
+from failproof_es.events import (
+    AttemptLost,
+    ErrorRecorded,
+    RequestSent,
+    ResponseReceived,
+    ToolCall,
+)
+from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.store.stamp import Stamp
+
+
+def response_received(
+    stamp: Stamp, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
+) -> ResponseReceived:
+    """The whole answer, known secrets replaced, and what was read from it."""
+    scrub = redactor.scrubbing()
+    read: dict[str, Any] = {
+        "text": scrub.text("text", answer.text),
+        "tool_calls": tuple(
+            ToolCall(
+                id=scrub.optional("tool_calls", call.id),
+                name=scrub.text("tool_calls", call.name),
+                arguments=scrub.text("tool_calls", call.arguments),
+            )
+            for call in answer.tool_calls
+        ),
+        "refusal": scrub.optional("refusal", answer.refusal),
+        "finish_reason": scrub.optional("finish_reason", answer.finish_reason),
+        "model": scrub.optional("model", answer.model),
+        "provider_request_id": scrub.optional("provider_request_id", answer.provider_request_id),
+    }
+    return ResponseReceived(
+        **stamp(state),
+        **_asked(request),
+        **read,
+        **_body(scrub, answer.body, whole),
+        status=answer.status,
+        headers=scrub.values("headers", answer.headers),
+        usage=answer.usage,
+        latency_ms=round(answer.latency_ms, 3),
+        first_token_ms=answer.first_token_ms,
+        redactions=scrub.record(),
+    )
+
+
+def error_recorded(
+    stamp: Stamp, state: Evaluation, request: RequestSent, error: ModelError, redactor: Redactor
+) -> ErrorRecorded:
+    """The attempt's error with all that came of it, known secrets replaced."""
+    scrub = redactor.scrubbing()
+    message = _short(scrub.text("message", _encodable(error.message)))
+    error.args = (message,)  # or else the stack trace repeats all of a long one
+    trace = _encodable("".join(traceback.format_exception(error)))
+    stack_trace = _short(scrub.text("stack_trace", trace))
+    return ErrorRecorded(
+        **stamp(state),
+        **_asked(request),
+        kind=error.kind,
+        message=message,
+        disposition=error.disposition,
+        stack_trace=stack_trace,
+        status=error.status,
+        headers=scrub.values("headers", error.headers),
+        **({} if error.body is None else _body(scrub, error.body, beginning)),
+        retry_after_s=error.retry_after_s,
+        latency_ms=error.latency_ms,
+        redactions=scrub.record(),
+    )
+
+
+def attempt_lost(stamp: Stamp, state: Evaluation, request: RequestSent, reason: str) -> AttemptLost:
+    """The request has no outcome and will not get one."""
+    return AttemptLost(
+        **stamp(state),
+        **_asked(request),
+        reason=reason,
+    )
+
+
+def _asked(request: RequestSent) -> dict[str, Any]:
+    """Which request of the evaluation it was."""
+    return {
+        "purpose": request.purpose,
+        "judge": request.judge,
+        "turn": request.turn,
+        "attempt": request.attempt,
+    }
+
+
+def _encodable(text: str) -> str:
+    """Text that an event can hold: half a surrogate pair, as in odd file names, is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
+    """What is `kept` of a body, if it is known that no key stands in it."""
+    placeholder = scrub.body("body", body)
+    if placeholder is not None:
+        return without(body, placeholder)
+    if scrub.has_keys and not is_text(body):
+        return without_unsearchable(body)
+    return kept(body)
+
+
+def _short(text: str) -> str:
+    """As much of what an error says as is recorded, and that it is not all."""
+    if len(text) <= MOST_OF_AN_ERROR:
+        return text
+    return f"{text[:MOST_OF_AN_ERROR]} [cut off: only so many characters are recorded]"

@@ -1,0 +1,67 @@
+"""What follows from a recorded answer: its class, what its judges said, its score.
+
+Derived here and nowhere else, for a run that goes on, for one that is replayed, and for a verdict
+that comes from outside. Pure: it asks nobody and knows no event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    Classification,
+    Classify,
+    Failure,
+    GiveUp,
+    ReadJudgement,
+    Score,
+    ScoreReply,
+    Transcript,
+)
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer, grade
+from failproof_es.engine.drive.judging import read_judgement
+
+Derivable = Classify | ReadJudgement | ScoreReply | GiveUp
+Derived = Classification | JudgeReading | Score | Failure
+
+
+_NOTHING_SAID = Transcript()
+
+
+@overload
+def derive(dialect: Dialect, case: Case, action: Classify) -> Classification: ...
+@overload
+def derive(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading: ...
+@overload
+def derive(
+    dialect: Dialect,
+    case: Case,
+    action: ScoreReply | GiveUp,
+    *,
+    scorers: Sequence[Scorer],
+    said: Transcript,
+) -> Score | Failure: ...
+def derive(
+    dialect: Dialect,
+    case: Case,
+    action: Derivable,
+    *,
+    scorers: Sequence[Scorer] = (),
+    said: Transcript = _NOTHING_SAID,
+) -> Derived:
+    """What the action comes to. A `Failure` ends the evaluation without a score.
+
+    `scorers` are the run's, and `said` is what they are asked about.
+    """
+    match action:
+        case Classify(transcript):
+            return dialect.classify(case, transcript)
+        case ReadJudgement():
+            return read_judgement(dialect, case, action)
+        case ScoreReply(classification, judgement):
+            return grade(dialect, scorers, case, said, classification, judgement)
+        case GiveUp(failure):
+            return failure

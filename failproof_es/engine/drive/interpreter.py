@@ -1,0 +1,345 @@
+"""The loop of one evaluation: decide, perform, append, evolve.
+
+`next_action` decides; this module does what it says and records it. Starting and resuming
+are this same loop entered with a different history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    Classify,
+    Done,
+    Evaluation,
+    EvaluationKey,
+    Judging,
+    Patience,
+    PutOff,
+    ScoreReply,
+    Send,
+    Transcript,
+    evolve,
+    fold,
+    next_action,
+)
+from failproof_es.dialects.protocol import Dialect, OffersTools, StructuresJudgement, classify_waits
+from failproof_es.dialects.scorers import Scorer, scoring_waits
+from failproof_es.engine.drive.attempt_events import (
+    attempt_lost,
+    error_recorded,
+    response_received,
+)
+from failproof_es.engine.drive.local_actions import Unasked, consequence
+from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
+from failproof_es.engine.limits.concurrency_limiter import Gate
+from failproof_es.events import (
+    ErrorRecorded,
+    EvaluationEvent,
+    Event,
+    Purpose,
+    RequestSent,
+    ResponseReceived,
+)
+from failproof_es.models.answered import require_model
+from failproof_es.models.asked_once import asked_once
+from failproof_es.models.protocol import (
+    FREE,
+    Form,
+    ModelError,
+    PreparedRequest,
+    Provider,
+)
+from failproof_es.models.waiting import wait_s
+from failproof_es.store.journal import Journal
+from failproof_es.store.stamp import Stamp
+
+OnText = Callable[[EvaluationKey, RequestSent, str], None]
+"""Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.
+Must not raise."""
+
+
+class Halted(Exception):
+    """An error that would meet every evaluation alike: the run stops and can be resumed."""
+
+
+class TurnedAway(Halted):
+    """A server turned one evaluation away for too long, maybe while it answered others.
+
+    That one is left unfinished; others may go on.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model of this run, ready to be asked."""
+
+    model: Model
+    provider: Provider
+    gate: Gate
+    longest_s: float = math.inf
+    """How long one attempt may take before its provider is taken to be stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """Carries evaluations of one run to their end."""
+
+    dialect: Dialect
+    targets: Mapping[str, Target]
+    judges: Mapping[str, Target]
+    judging: Judging
+    journal: Journal
+    redactor: Redactor
+    observe: Callable[[Event], None]
+    on_text: OnText | None
+    stop: asyncio.Event
+    retry_attempts: int
+    retry_delay_ms: int
+    purposes: frozenset[Purpose]
+    scorers: Sequence[Scorer] = ()
+
+    async def evaluate(
+        self, key: EvaluationKey, case: Case, history: Sequence[Event]
+    ) -> Evaluation:
+        """Carry one evaluation on from `history`, to its end or to where `stop` is set.
+
+        It also stands still where it asks somebody whom `purposes` leave out.
+
+        Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
+        """
+        stamp = Stamp.of_evaluation(key)
+        patience: Patience | None = None
+        """Begins with the first request: what happened in another drive tries nobody's."""
+        state = fold(history)
+        decided: list[EvaluationEvent] = []
+        """Events that follow from what is on record: recorded with the next append."""
+        while not isinstance(
+            action := next_action(
+                state,
+                case,
+                self.dialect,
+                retry_attempts=self.retry_attempts,
+                judging=self.judging,
+                patience=patience,
+            ),
+            Done,
+        ):
+            if isinstance(action, PutOff):
+                await self._record(decided)
+                raise TurnedAway(self._put_off(action.error))
+            if isinstance(action, Send):
+                if action.purpose not in self.purposes:
+                    break
+                if action.failures:
+                    await self._record(decided)
+                    decided = []
+                    await self._wait(action)
+                if self.stop.is_set():
+                    break
+                target = self._target(key, action)
+                if not target.gate.is_open:  # nobody knows for how long
+                    await self._record(decided)
+                    decided = []
+                if not await target.gate.enter():
+                    break
+                sent_at = None
+                try:
+                    request = self._request(stamp, state, case, action, target)
+                    await self._record([*decided, request])
+                    state = evolve(state, request)
+                    decided = []
+                    patience = patience or Patience(target.gate.patience_s, request.timestamp)
+                    sent_at = await target.gate.released()
+                    events = await self._exchange(key, stamp, state, request, target, sent_at)
+                finally:
+                    target.gate.leave(went=sent_at is not None)
+            else:
+                events = [await self._follow(stamp, state, case, action)]
+            decided.extend(events)
+            state = fold(events, state)
+            if (trouble := self._trouble(events[-1])) is not None:
+                await self._record(decided)
+                raise Halted(trouble)
+        await self._record(decided)
+        return state
+
+    async def _follow(
+        self, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
+    ) -> EvaluationEvent:
+        """What follows without asking anyone; where that takes long, in a thread."""
+        follows = partial(
+            consequence, self.dialect, stamp, state, case, action, scorers=self.scorers
+        )
+        if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
+            isinstance(action, ScoreReply) and scoring_waits(self.scorers)
+        ):
+            return await asyncio.to_thread(follows)
+        return follows()
+
+    # -- stopping --------------------------------------------------------------------------
+
+    def _trouble(self, event: EvaluationEvent) -> str | None:
+        """Why the whole run has to stop after this event, if it has to."""
+        if not isinstance(event, ErrorRecorded):
+            return None
+        who = event.judge or event.model_key
+        if event.disposition == "halting":
+            return f"{who}: {event.message}"
+        complaint = self._asked(event).gate.out_of_patience
+        return None if complaint is None else f"{who}: {complaint}: {event.message}"
+
+    def _put_off(self, error: ErrorRecorded) -> str:
+        gate = self._asked(error).gate
+        return (
+            f"{error.judge or error.model_key}: {gate.server} turned it away for the "
+            f"{gate.patience_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
+        )
+
+    # -- asking ----------------------------------------------------------------------------
+
+    def _asked(self, event: ErrorRecorded) -> Target:
+        return self.targets[event.model_key] if event.judge is None else self.judges[event.judge]
+
+    def _target(self, key: EvaluationKey, action: Send) -> Target:
+        if action.purpose == "target":
+            return self.targets[key.model_key]
+        if action.judge is None:
+            raise Halted(
+                f"dialect {self.dialect.name!r} asks for a judge and the configuration names none"
+            )
+        return self.judges[action.judge]
+
+    def _request(
+        self, stamp: Stamp, state: Evaluation, case: Case, action: Send, target: Target
+    ) -> RequestSent:
+        prepared = target.provider.prepare(action.messages, self._form(state, case, action))
+        return RequestSent(
+            **stamp(state),
+            purpose=action.purpose,
+            judge=action.judge,
+            turn=action.turn,
+            attempt=action.attempt,
+            model=target.model.model,
+            parameters={
+                "max_tokens": target.model.max_tokens,
+                "temperature": target.model.temperature,
+                **({} if target.model.seed is None else {"seed": target.model.seed}),
+                **target.model.parameters,
+            },
+            tools=prepared.tools,
+            endpoint=prepared.endpoint,
+            body=prepared.body.decode("utf-8"),
+            body_sha256=hashlib.sha256(prepared.body).hexdigest(),
+        )
+
+    def _form(self, state: Evaluation, case: Case, action: Send) -> Form:
+        """Tools are for the model under test, a schema for its judges."""
+        if action.purpose == "target" and isinstance(self.dialect, OffersTools):
+            return Form(tools=self.dialect.tools(case))
+        if action.purpose == "judge" and isinstance(self.dialect, StructuresJudgement):
+            return Form(schema=self.dialect.judge_schema(case, Transcript(state.replies)))
+        return FREE
+
+    async def _exchange(
+        self,
+        key: EvaluationKey,
+        stamp: Stamp,
+        state: Evaluation,
+        request: RequestSent,
+        target: Target,
+        sent_at: float | None,
+    ) -> list[EvaluationEvent]:
+        """One attempt and its outcome. The request is on record already.
+
+        An answer of another model than was asked is recorded whole, and as an error. A request
+        that a stop finds held back by its server is never sent, and lost.
+        """
+        if sent_at is None:
+            return [
+                attempt_lost(
+                    stamp, state, request, "not sent: stopped while the server held it back"
+                )
+            ]
+        events = await self._attempt(key, stamp, state, request, target)
+        _tell(target.gate, sent_at, events)
+        return events
+
+    async def _attempt(
+        self,
+        key: EvaluationKey,
+        stamp: Stamp,
+        state: Evaluation,
+        request: RequestSent,
+        target: Target,
+    ) -> list[EvaluationEvent]:
+        prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
+        streaming = self._streaming(key, request)
+        on_text = None if streaming is None else streaming.piece
+        try:
+            answer = await asked_once(target.provider, prepared, on_text, target.longest_s)
+        except ModelError as error:
+            return [error_recorded(stamp, state, request, error, self.redactor)]
+        if streaming is not None:
+            if answer.first_token_ms is None:  # it came whole
+                streaming.piece(answer.text)
+            streaming.end()
+        response = response_received(stamp, state, request, answer, self.redactor)
+        try:
+            asked = target.model
+            require_model(asked.model, asked.version, answer.model, asked.version_check)
+        except ModelError as error:
+            after = evolve(state, response)
+            return [response, error_recorded(stamp, after, request, error, self.redactor)]
+        return [response]
+
+    def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamScrubbing | None:
+        if self.on_text is None:
+            return None
+        return self.redactor.streaming(partial(self.on_text, key, request))
+
+    async def _wait(self, action: Send) -> None:
+        """Wait before an attempt after an error, or until the run is stopped.
+
+        The wait began when the error was recorded, which may have been in another drive.
+        """
+        error = action.last_error
+        if error is None:
+            return
+        seconds = wait_s(
+            action.failures,
+            self.retry_delay_ms,
+            error.retry_after_s,
+            deferred=error.disposition == "deferred",
+        )
+        passed_s = (datetime.now(UTC) - error.timestamp).total_seconds()
+        seconds -= min(max(passed_s, 0.0), seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                await self.stop.wait()
+        except TimeoutError:
+            return
+
+    async def _record(self, events: Sequence[EvaluationEvent]) -> None:
+        if not events:
+            return
+        await self.journal.append(*events)
+        for event in events:
+            self.observe(event)
+
+
+def _tell(gate: Gate, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
+    """Let the gate know how the server bore the request: an answer of any model is one."""
+    first = outcome[0]
+    if isinstance(first, ResponseReceived):
+        gate.answered(sent_at)
+    elif isinstance(first, ErrorRecorded) and first.disposition != "final":
+        gate.refused(sent_at, first.kind, first.retry_after_s)

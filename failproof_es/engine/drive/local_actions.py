@@ -1,0 +1,94 @@
+"""The event that follows from what is on record, without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    Classification,
+    Classify,
+    DeclareLost,
+    Evaluation,
+    Failure,
+    GiveUp,
+    ReadJudgement,
+    Score,
+    ScoreReply,
+    Transcript,
+)
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer
+from failproof_es.engine.drive.attempt_events import attempt_lost
+from failproof_es.engine.drive.derive import derive
+from failproof_es.events import (
+    Classified,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Judged,
+    Scored,
+)
+from failproof_es.store.stamp import Stamp
+
+Unasked = DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp
+
+_LOST = "sent by a process that ended before it recorded an outcome"
+
+
+def consequence(
+    dialect: Dialect,
+    stamp: Stamp,
+    state: Evaluation,
+    case: Case,
+    action: Unasked,
+    scorers: Sequence[Scorer] = (),
+) -> EvaluationEvent:
+    """What the action comes to, as the event that follows `state`."""
+    match action:
+        case DeclareLost(request):
+            return attempt_lost(stamp, state, request, _LOST)
+        case Classify():
+            return _classified(stamp, state, derive(dialect, case, action))
+        case ReadJudgement():
+            return _judged(stamp, state, action, derive(dialect, case, action))
+        case ScoreReply() | GiveUp():
+            said = Transcript(state.replies)
+            return _ended(stamp, state, derive(dialect, case, action, scorers=scorers, said=said))
+
+
+def _classified(stamp: Stamp, state: Evaluation, classification: Classification) -> Classified:
+    return Classified(
+        **stamp(state),
+        primary=classification.primary,
+        details=classification.details,
+        classifier=classification.classifier,
+        classifier_version=classification.version,
+    )
+
+
+def _judged(
+    stamp: Stamp, state: Evaluation, action: ReadJudgement, reading: JudgeReading
+) -> Judged:
+    return Judged(
+        **stamp(state),
+        judge=action.judge,
+        verdict=reading.verdict,
+        problem=reading.problem,
+        final=action.last or reading.verdict is not None,
+        grader=reading.grader,
+        grader_version=reading.version,
+    )
+
+
+def _ended(stamp: Stamp, state: Evaluation, end: Score | Failure) -> Scored | EvaluationAbandoned:
+    if isinstance(end, Failure):
+        return EvaluationAbandoned(**stamp(state), kind=end.kind, reason=end.message)
+    return Scored(
+        **stamp(state),
+        scores=end.scores,
+        passed=end.passed,
+        graders=end.graders,
+        reason=end.reason,
+        scorer=end.scorer,
+        scorer_version=end.version,
+    )

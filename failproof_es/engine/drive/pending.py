@@ -1,0 +1,121 @@
+"""What of a run is left to be done: read from the log in plan order, ahead of who does it.
+
+A window at a time, so that memory does not grow with the plan.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.run import Run
+from failproof_es.core.tally import Tally
+from failproof_es.engine.drive.passes import Phase
+from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.history import (
+    Connection,
+    RecordedEvaluation,
+    planned_windows,
+    portioned,
+    read_chunk,
+    read_evaluations,
+)
+from failproof_es.engine.related_runs.carried_over import carry_over
+from failproof_es.store.journal import Journal
+
+Windows = AsyncGenerator[list[RecordedEvaluation]]
+OnCarriedOver = Callable[[RecordedEvaluation], None]
+"""Is told of each evaluation that a branched run takes over, once that is on record. Must not
+raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """The evaluations of a run that are not finished. The finished ones go to the tally."""
+
+    run: Run
+    reader: PatientReader
+    journal: Journal
+    observe: Observe
+    tally: Tally
+    on_carried_over: OnCarriedOver | None = None
+
+    async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
+        """Those of the phase that are asked of these models.
+
+        Of a phase that is handed its evaluations in, each as it comes, until `stop` is set.
+        """
+        if phase.submissions is None:
+            windows = self._read_ahead(models)
+        else:
+            windows = self._submitted(phase.submissions.keys(models, stop))
+        async with contextlib.aclosing(windows):
+            async for window in windows:
+                yield await self._unfinished(window)
+
+    async def _unfinished(self, window: list[RecordedEvaluation]) -> list[RecordedEvaluation]:
+        unfinished = []
+        for recorded in await self._with_carried_over(window):
+            state = recorded.state()
+            if state.finished:
+                self.tally.add(state)
+            else:
+                unfinished.append(recorded)
+        return unfinished
+
+    async def _with_carried_over(
+        self, window: list[RecordedEvaluation]
+    ) -> list[RecordedEvaluation]:
+        """The same, after putting on record what a branched run takes over of them."""
+        branch = self.run.started.branched_from
+        keys = [recorded.key for recorded in window if not recorded.history]
+        if branch is None or not keys:
+            return window
+        events = await self.reader.read(carry_over, branch, keys)
+        if not events:
+            return window
+        await self.journal.append(*events)
+        for event in events:
+            self.observe(event)
+        found = await self.reader.read(read_evaluations, [recorded.key for recorded in window])
+        if self.on_carried_over is not None:
+            taken = {event.originator_id for event in events}
+            for recorded in found:
+                if recorded.key.evaluation_id in taken:
+                    self.on_carried_over(recorded)
+        return found
+
+    async def _read_ahead(self, models: Sequence[str]) -> Windows:
+        """The plan in windows, the next one read while the last one is worked on."""
+        ahead: asyncio.Task[list[RecordedEvaluation]] | None = None
+        try:
+            async for keys in self._planned_keys(models):
+                window, ahead = ahead, asyncio.create_task(self.reader.read(read_evaluations, keys))
+                if window is not None:
+                    yield await window
+            if ahead is not None:
+                yield await ahead
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+
+    async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[list[EvaluationKey]]:
+        run_id = self.run.started.originator_id
+        for chunk in range(self.run.chunks):
+            digests = await self.reader.read(read_chunk, run_id, chunk)
+            for window in planned_windows(self.run, digests, models):
+                for portion in await self.reader.read(_portioned, window):
+                    yield portion
+
+    async def _submitted(self, keys: AsyncGenerator[EvaluationKey]) -> Windows:
+        async with contextlib.aclosing(keys):
+            async for key in keys:
+                yield await self.reader.read(read_evaluations, [key])
+
+
+def _portioned(connection: Connection, keys: list[EvaluationKey]) -> list[list[EvaluationKey]]:
+    return list(portioned(connection, keys))

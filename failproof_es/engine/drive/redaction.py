@@ -1,0 +1,328 @@
+"""The keys of a run never reach an event: they are replaced before one is formed.
+
+What was replaced is itself on record: in which field, the value of which variable, how often.
+A key is looked for as it is, upper case or lower, and in the forms that programs give to what
+they repeat: escaped for JSON, HTML or a URL, in base64 wherever it stands there, in hexadecimal,
+with white space in between.
+"""
+
+from __future__ import annotations
+
+import html
+import html.entities
+import json
+import os
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import quote, quote_plus
+
+from failproof_es.engine.drive.streamed_fields import joined_fields
+from failproof_es.events import Redaction
+from failproof_es.problems import InvalidInput
+
+SHORTEST_KEY = 16
+"""A shorter value is a stand-in such as `EMPTY` or `test`: models say it themselves."""
+
+_ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
+"""What JSON may write for any printable character, in lower case."""
+_PIECE_BYTES = 2**20
+_ESCAPED = {b"%02x" % code: bytes([code]).lower() for code in range(0x20, 0x80)}
+_NAMED = {
+    name.rstrip(";").lower().encode(): sign.encode()
+    for name, sign in html.entities.html5.items()
+    if len(sign) == 1 and "!" <= sign <= "~"
+}
+_REFERENCES = re.compile(
+    rb"%([2-7][0-9a-f])|&#x0{0,6}([2-7][0-9a-f]);?|&#0{0,6}(3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-7]);?|&("
+    + b"|".join(_NAMED)
+    + rb");"
+)
+"""What a URL and HTML may write for any printable character, in lower case."""
+_LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
+_WHITE_SPACE = b" \t\r\n\v\f"
+_ESCAPED_WHITE_SPACE = (rb"\n", rb"\r", rb"\t", rb"\u000a", rb"\u000d", rb"\u0009", rb"\u0020")
+
+
+class Redactor:
+    """Knows the values of the named environment variables."""
+
+    def __init__(self, variables: Iterable[str]) -> None:
+        values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
+        keys = {name: value for name, value in values.items() if len(value) >= SHORTEST_KEY}
+        forms = [(form, name) for name, value in keys.items() for form in _forms(value)]
+        self._secrets = _Secrets(sorted(forms, key=_longest_first))
+        self.too_short = tuple(name for name, value in values.items() if value and name not in keys)
+        """The variables whose values are too short to be looked for."""
+
+    def scrubbing(self) -> Scrubbing:
+        """Begin to scrub what one event will hold."""
+        return Scrubbing(self._secrets)
+
+    def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
+        """Begin to scrub a text that comes in pieces and is passed on in pieces."""
+        return StreamScrubbing(self._secrets, pass_on)
+
+    def scrubbed(self, text: str) -> str:
+        """A text that is shown or recorded for itself."""
+        return self.scrubbing().text("text", text)
+
+    def cleaned(self, error: InvalidInput) -> InvalidInput:
+        """The same problems, their words scrubbed."""
+        return InvalidInput(
+            [
+                replace(
+                    problem,
+                    message=self.scrubbed(problem.message),
+                    remedy=None if problem.remedy is None else self.scrubbed(problem.remedy),
+                )
+                for problem in error.problems
+            ]
+        )
+
+
+class _Secrets:
+    """The forms to look for, each with its variable, the longest first."""
+
+    def __init__(self, forms: Sequence[tuple[str, str]]) -> None:
+        self.forms = forms
+        self.unescaped = [(_unescaped(form.encode()), variable) for form, variable in forms]
+        self.longest = max((len(form) for form, _ in forms), default=0)
+        self.any = re.compile("|".join(re.escape(form) for form, _ in forms) or "(?!)")
+        self._first = frozenset(form[0] for form, _ in forms)
+
+    def may_begin(self, lower: str) -> bool:
+        """Whether more text may make a secret of this one."""
+        return lower[0] in self._first and any(
+            len(form) > len(lower) and form.startswith(lower) for form, _ in self.forms
+        )
+
+    def in_data(self, data: bytes) -> set[str]:
+        """Whose keys stand in the data: escaped for JSON however often, character by character
+        for HTML or a URL, or with white space in between."""
+        if not self.forms:
+            return set()
+        found: set[str] = set()
+        for view in _views(data.lower()):
+            found.update(variable for form, variable in self.unescaped if form in view)
+        return found
+
+    def in_text(self, text: str) -> set[str]:
+        """The same for text."""
+        return self.in_data(text.encode("utf-8", "surrogatepass"))
+
+
+class Scrubbing:
+    """Scrubs the fields of one event and remembers what it replaced."""
+
+    def __init__(self, secrets: _Secrets) -> None:
+        self._secrets = secrets
+        self._found: Counter[tuple[str, str]] = Counter()
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is any key to look for."""
+        return bool(self._secrets.forms)
+
+    def text(self, field: str, text: str) -> str:
+        """`text` with every key replaced by the name of its variable."""
+        lower = _lower(text)
+        for form, variable in self._secrets.forms:
+            if form in lower:
+                pieces = _split(text, lower, form)
+                self._found[field, variable] += len(pieces) - 1
+                text = _placeholder(variable).join(pieces)
+                lower = _lower(text)
+        if variables := self._secrets.in_text(text):
+            # In escapes. Which of the characters they are is not worth finding out.
+            self._found.update((field, variable) for variable in variables)
+            text = _placeholders(variables)
+        return text
+
+    def optional(self, field: str, text: str | None) -> str | None:
+        """The same for text that need not be there."""
+        return None if text is None else self.text(field, text)
+
+    def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
+        """The same for every name and every value of a mapping."""
+        kept: dict[str, str] = {}
+        for name, value in headers.items():
+            name = self.text(field, name)
+            value = self.text(f"{field}.{name}", value)
+            kept[name] = f"{kept[name]}, {value}" if name in kept else value
+        return kept
+
+    def body(self, field: str, body: bytes) -> str | None:
+        """What to put in the place of a body that a key stands in; `None` for any other.
+
+        It may stand there in pieces, as a stream brings it, or in escapes; or it was read from
+        there before. No piece of it is kept then, nor what is around them.
+        """
+        variables = {variable for where, variable in self._found if not where.startswith("headers")}
+        variables |= self._secrets.in_data(body)
+        if self._secrets.forms:
+            variables.update(*map(self._secrets.in_text, joined_fields(body)))
+        self._found.update((field, variable) for variable in sorted(variables))
+        return _placeholders(variables) if variables else None
+
+    def record(self) -> tuple[Redaction, ...]:
+        """What was replaced so far."""
+        return tuple(
+            Redaction(field=field, variable=variable, count=count)
+            for (field, variable), count in self._found.items()
+        )
+
+
+class StreamScrubbing:
+    """Scrubs a text as it comes: a secret that is cut into pieces is found, too.
+
+    Only what may be the beginning of a secret is held back until more has come.
+    """
+
+    def __init__(self, secrets: _Secrets, pass_on: Callable[[str], None]) -> None:
+        self._scrubbing = Scrubbing(secrets)
+        self._secrets = secrets
+        self._pass_on = pass_on
+        self._held = ""
+
+    def piece(self, text: str) -> None:
+        """Take the next piece of the text; pass on what is known to be harmless."""
+        text = self._held + text
+        cut = self._cut(_lower(text))
+        self._held = text[cut:]
+        self._say(text[:cut])
+
+    def end(self) -> None:
+        """Pass on what was held back: no more comes."""
+        self._say(self._held)
+        self._held = ""
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._pass_on(self._scrubbing.text("text", text))
+
+    def _cut(self, lower: str) -> int:
+        """Where that begins which more text may make a secret; never within a whole one."""
+        at = 0
+        while True:
+            found = self._secrets.any.search(lower, at)
+            last = found.start() + 1 if found else len(lower)
+            for start in range(max(at, len(lower) - self._secrets.longest + 1), last):
+                if self._secrets.may_begin(lower[start:]):
+                    return start
+            if found is None:
+                return len(lower)
+            at = found.end()
+
+
+def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
+    """One form may hold another one, of another variable, too: the rest of it would be left."""
+    form, variable = secret
+    return -len(form), form, variable
+
+
+def _forms(value: str) -> set[str]:
+    """What a key may come back as, in lower case."""
+    data = value.encode("utf-8", "surrogateescape")
+    in_json = json.dumps(value)[1:-1]
+    forms = {value, in_json, in_json.replace("/", r"\/"), html.escape(value), data.hex()}
+    forms |= {quote(data), quote(data, safe=""), quote_plus(data)}
+    forms.add("".join(f"%{byte:02x}" for byte in data))
+    for encode in (b64encode, urlsafe_b64encode):
+        whole = encode(data).decode("ascii")
+        forms |= {whole, whole.rstrip("=")}
+        forms |= {_in_base64(encode, data, before) for before in range(3)}
+    return {_lower(form) for form in forms}
+
+
+def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
+    """The characters that are of the data alone where so many bytes (modulo 3) stand before it.
+
+    So it is found in `Bearer KEY` and in `user:KEY` as well.
+    """
+    encoded = encode(bytes(before) + data).decode("ascii")
+    bits = 8 * (before + len(data))
+    return encoded[-(-8 * before // 6) : bits // 6]
+
+
+def _lower(text: str) -> str:
+    """`A` to `Z` in lower case, and nothing else: every character stays where it is."""
+    if text.isascii():
+        return text.lower()
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
+
+
+def _split(text: str, lower: str, form: str) -> list[str]:
+    pieces, at = [], 0
+    while (found := lower.find(form, at)) >= 0:
+        pieces.append(text[at:found])
+        at = found + len(form)
+    return [*pieces, text[at:]]
+
+
+def _views(data: bytes) -> Iterator[bytes]:
+    """Lower-case data as different readers would see it, each view that differs."""
+    unescaped = _unescaped(data)
+    yield unescaped
+    if b"%" in unescaped or b"&" in unescaped:
+        resolved = _resolved(unescaped)
+        if len(resolved) < len(unescaped):
+            yield resolved
+    dense = _dense(data)
+    if len(dense) < len(unescaped):
+        yield dense
+
+
+def _resolved(data: bytes) -> bytes:
+    """Lower-case data with what HTML and URLs write for a character resolved."""
+    pieces, at = [], 0
+    while at < len(data):
+        end = at + _PIECE_BYTES
+        tail = max(at + 1, end - _LONGEST_REFERENCE)
+        cut = max(data.rfind(b"%", end - 2, end), data.rfind(b"&", tail, end))
+        end = end if cut <= at else cut  # no reference is cut in two
+        pieces.append(_REFERENCES.sub(_character, data[at:end]))
+        at = end
+    return b"".join(pieces)
+
+
+def _character(reference: re.Match[bytes]) -> bytes:
+    in_hex = reference[1] or reference[2]
+    if in_hex:
+        return _ESCAPED[in_hex]
+    return bytes([int(reference[3])]).lower() if reference[3] else _NAMED[reference[4]]
+
+
+def _dense(data: bytes) -> bytes:
+    """Lower-case data without escapes and without white space, escaped or not."""
+    while b"\\\\" in data:
+        data = data.replace(b"\\\\", b"\\")
+    if b"\\" in data:
+        for escape in _ESCAPED_WHITE_SPACE:
+            data = data.replace(escape, b"")
+    return _unescaped(data).translate(None, _WHITE_SPACE)
+
+
+def _unescaped(data: bytes) -> bytes:
+    """Lower-case data without the escapes of JSON, also of JSON within JSON."""
+    if b"\\" not in data:
+        return data
+    pieces, at = [], 0
+    while at < len(data):
+        end = at + _PIECE_BYTES
+        cut = data.rfind(b"\\", max(at + 1, end - 6), end)  # no escape is cut in two
+        end = end if cut < 0 else cut
+        plain = _ESCAPES.sub(lambda escape: _ESCAPED[escape[1]], data[at:end])
+        pieces.append(plain.replace(b"\\", b""))
+        at = end
+    return b"".join(pieces)
+
+
+def _placeholder(variable: str) -> str:
+    return f"[redacted:{variable}]"
+
+
+def _placeholders(variables: Iterable[str]) -> str:
+    return " ".join(map(_placeholder, sorted(variables)))

@@ -1,0 +1,45 @@
+"""A run's own stream while the run is driven: what it says, and putting the next event on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from failproof_es.core.run import Run, evolve_run
+from failproof_es.engine.limits.concurrency_limiter import LimitChange
+from failproof_es.events import Event, LimitChanged
+from failproof_es.store.journal import Journal
+from failproof_es.store.stamp import Draft, Stamp
+
+Observe = Callable[[Event], None]
+
+
+class RunStream:
+    """Has one writer: what is recorded at the same time must be recorded by one task."""
+
+    def __init__(self, run: Run, journal: Journal, observe: Observe) -> None:
+        self.run = run
+        self._journal = journal
+        self._observe = observe
+
+    async def record(self, kind: type[Event], **fields: Any) -> None:
+        """Append the next event; it is durable on return. Raises a `JournalError`."""
+        stamp = Stamp.of_run(self.run.started.originator_id)
+        event = Draft(kind, stamp, **fields).after(self.run.version)
+        await self._journal.append(event)
+        self.run = evolve_run(self.run, event)
+        self._observe(event)
+
+    async def record_limits(
+        self,
+        changes: asyncio.Queue[LimitChange | None],
+        give_up: Callable[[BaseException], None],
+    ) -> None:
+        """Put every change of a limit on record, in order; `None` ends it."""
+        while (change := await changes.get()) is not None:
+            try:
+                await self.record(LimitChanged, **asdict(change))
+            except Exception as error:
+                give_up(error)

@@ -1,0 +1,148 @@
+"""The models of a run: their keys, their providers, opened and closed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine.drive.interpreter import Target
+from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
+from failproof_es.engine.limits.concurrency_limiter import Gate
+from failproof_es.engine.limits.fair_semaphore import Slots
+from failproof_es.events import ModelSnapshot
+from failproof_es.models import (
+    create_provider,
+    longest_attempt_s,
+    model_keys,
+    most_at_once,
+    secret_variables,
+    server_of,
+    snapshot,
+)
+from failproof_es.models.listing import Looks
+from failproof_es.problems import InvalidInput, Problem
+
+_JUDGE = "judge:"
+
+
+class Targets:
+    """Every model that the configuration names, the judges among them."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+        judges = configuration.asked_judges
+        models = dict(zip(model_keys(configuration.models), configuration.models, strict=True))
+        judging = {
+            f"{_JUDGE}{key}": judge for key, judge in zip(model_keys(judges), judges, strict=True)
+        }
+        self.gates = self._gates({**models, **judging})
+        self.models = {key: self._target(model) for key, model in models.items()}
+        self.judges = {key: self._target(model) for key, model in judging.items()}
+
+    def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
+        """One for each server, shared by all that it serves."""
+        execution = self._configuration.execution
+        workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
+        slots = Slots(workers)
+        gates = {}
+        for server, keys in _by_server(models).items():
+            most = [known for key in keys if (known := most_at_once(models[key])) is not None]
+            gates[server] = Gate(server, keys, min([workers, *most]), slots, patience_s)
+        return gates
+
+    def _target(self, model: Model) -> Target:
+        execution = self._configuration.execution
+        provider = create_provider(
+            model,
+            timeout_ms=execution.timeout_per_request_ms,
+            connections=execution.parallel_workers,
+        )
+        timeout_s = execution.timeout_per_request_ms / 1000
+        return Target(
+            model, provider, self.gates[server_of(model)], longest_attempt_s(model, timeout_s)
+        )
+
+    @property
+    def by_server(self) -> Sequence[Sequence[str]]:
+        """The keys of the models under test, those of one server together."""
+        models = {key: target.model for key, target in self.models.items()}
+        return list(_by_server(models).values())
+
+    def _all(self) -> Sequence[Target]:
+        return [*self.models.values(), *self.judges.values()]
+
+    def snapshots(self) -> tuple[ModelSnapshot, ...]:
+        """The models' configuration as it is recorded, in configuration order."""
+        return tuple(snapshot(target.model, key) for key, target in self.models.items())
+
+    def judge_snapshots(self) -> tuple[ModelSnapshot, ...]:
+        """The judges', in the order in which they are asked."""
+        return tuple(snapshot(target.model, key) for key, target in self.judges.items())
+
+    def secret_variables(self) -> list[str]:
+        """The environment variables that hold keys."""
+        return [name for each in self._all() for name in secret_variables(each.model)]
+
+    def redactor(self) -> Redactor:
+        """What replaces every key of the run, in whatever comes from any of its models."""
+        return Redactor(self.secret_variables())
+
+    def stand_ins(self) -> tuple[Problem, ...]:
+        """A warning for each variable whose value is too short to be looked for."""
+        return tuple(
+            Problem(
+                f"the environment variable {variable} holds fewer than {SHORTEST_KEY} characters: "
+                "where a server repeats it, it is recorded as any other word",
+                remedy="leave it, if it is a stand-in and no key",
+                severity="warning",
+            )
+            for variable in self.redactor().too_short
+        )
+
+    async def check(self, *, offline: bool = False) -> list[str]:
+        """Look whether every model can be reached; return the remarks.
+
+        `offline`: as far as that can be seen without a connection and without anybody's code.
+
+        Raises `InvalidInput` with what is wrong with all of them at once. No key stands in
+        what it says.
+        """
+        looks = Looks()
+        results = await asyncio.gather(
+            *(target.provider.check(offline=offline, looks=looks) for target in self._all()),
+            return_exceptions=True,
+        )
+        redactor = self.redactor()
+        problems: list[Problem] = []
+        remarks = []
+        for result in results:
+            if isinstance(result, InvalidInput):
+                problems.extend(redactor.cleaned(result).problems)
+            elif isinstance(result, BaseException):
+                raise result
+            elif result:
+                remarks.append(redactor.scrubbed(result))
+        if problems:
+            raise InvalidInput(problems)
+        return remarks
+
+    async def open(self) -> None:
+        """Start what must be started before the first request. Raises as `check` does."""
+        try:
+            await asyncio.gather(*(target.provider.open() for target in self._all()))
+        except InvalidInput as error:
+            raise self.redactor().cleaned(error) from None
+
+    async def close(self) -> None:
+        """Release everything, whatever fails."""
+        await asyncio.gather(
+            *(target.provider.close() for target in self._all()), return_exceptions=True
+        )
+
+
+def _by_server(models: Mapping[str, Model]) -> dict[str, list[str]]:
+    served: dict[str, list[str]] = {}
+    for key, model in models.items():
+        served.setdefault(server_of(model), []).append(key)
+    return served

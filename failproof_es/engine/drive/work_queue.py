@@ -1,0 +1,44 @@
+"""The lanes of a drive: one for each server, so that none waits for another one's models.
+
+A lane has the evaluations of the models of one server, in plan order, and as many workers as
+the whole run may have requests in flight. So a server that wants nothing for an hour keeps its
+own lane's workers waiting and nobody else's, and each lane reads the plan for itself, as far as
+it has come. What is in flight over all lanes is bounded by the gates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from failproof_es.engine.drive.pending import Windows
+from failproof_es.engine.history import RecordedEvaluation
+
+
+class Lane:
+    """One stream of evaluations that many workers take from."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._ready: deque[RecordedEvaluation] = deque()
+        self._turn = asyncio.Lock()
+        self._more = True
+
+    async def next(self) -> RecordedEvaluation | None:
+        """The next one to be carried on, `None` when there are no more."""
+        while not self._ready and self._more:
+            async with self._turn:
+                if not self._ready and self._more:
+                    await self._refill()
+        return self._ready.popleft() if self._ready else None
+
+    async def _refill(self) -> None:
+        window = await anext(self._windows, None)
+        if window is None:
+            self._more = False
+        else:
+            self._ready.extend(window)
+
+    async def close(self) -> None:
+        """Stop reading ahead."""
+        await self._windows.aclose()

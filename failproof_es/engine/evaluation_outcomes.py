@@ -1,0 +1,30 @@
+"""What became of a run's evaluations, by a fold over what the log holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
+from failproof_es.core.run import Run
+from failproof_es.engine.history import Connection, RecordedEvaluation, recorded_evaluations
+
+
+def told(run: Run, recorded: RecordedEvaluation, folded: Folded | None = None) -> EvaluationOutcome:
+    """The outcome of an evaluation of this run as its events tell it.
+
+    `folded` is what they amount to, where that is known already.
+    """
+    return outcome_of(
+        recorded.key,
+        recorded.history,
+        run.prices or {},
+        carried_over=recorded.carried_over,
+        broken=recorded.broken,
+        folded=folded,
+    )
+
+
+def outcomes_of(connection: Connection, run: Run) -> Iterator[EvaluationOutcome]:
+    """Those of all planned evaluations in plan order; holds a few of them in memory."""
+    for recorded in recorded_evaluations(connection, run):
+        yield told(run, recorded)

@@ -1,0 +1,86 @@
+"""The one reading of a run whose evaluations are all finished: what its last events are made of.
+
+Every event of its evaluations is fetched once. Out of what was fetched come the counts that
+its gates are judged by, what checking it found, and the hashes that its seal is made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts, RunSummary
+from failproof_es.dialects import dialect_named
+from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.finish.sealing import SealedStreams
+from failproof_es.engine.finish.validation import Beside, Validation, look_beside
+from failproof_es.engine.history import (
+    UNREADABLE,
+    Connection,
+    read_run_as_far,
+    recorded_evaluations,
+)
+from failproof_es.engine.related_runs.paired_results import RunScores
+
+
+@dataclass(frozen=True, slots=True)
+class FinalReading:
+    """What was read of a run's evaluations."""
+
+    run: Run
+    """As its own stream stood before."""
+    counts: RunCounts
+    scores: RunScores
+    """Empty unless they were asked for."""
+    validation: Validation
+    streams: SealedStreams
+    known: int
+    """How many streams the evaluations that were planned and have begun are."""
+    filed: int
+    """How many streams of evaluations the database files under the run."""
+
+    @property
+    def summary(self) -> RunSummary:
+        """How the run stands."""
+        return RunSummary(run=self.run, counts=self.counts)
+
+    def validated(self, beside: Beside) -> dict[str, Any]:
+        """The fields of `RunValidated`. To be called once."""
+        return self.validation.end(beside, self.known, self.filed, self.counts.spending)
+
+
+def read_finally(
+    connection: Connection, run: Run, *, scores: bool = False, broken: Exception | None = None
+) -> FinalReading:
+    """Read every evaluation of the run, once. What cannot be read is a finding, and ends nothing.
+
+    `scores` are kept where asked for; `broken` says why the run's own stream ends before its end.
+    """
+    run_id = run.started.originator_id
+    validation = Validation(run.started, dialect_named(run.started.dialect))
+    counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)
+    if broken is not None:
+        validation.find_broken(broken)
+    try:
+        for recorded in recorded_evaluations(connection, run, read=streams.read):
+            outcome = told(run, recorded, validation.look_at(recorded))
+            counts.add(outcome, recorded.case)
+            if scores:
+                kept.add(outcome)
+    except UNREADABLE as error:
+        validation.find_broken(error)
+    known, filed = streams.read_rest(connection)
+    return FinalReading(run, counts, kept, validation, streams, known, filed)
+
+
+def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
+    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it.
+
+    What cannot be read is a finding, and ends neither the check nor the run.
+    """
+    run, broken = read_run_as_far(connection, run_id)
+    reading = read_finally(connection, run, broken=broken)
+    beside = look_beside(connection, run_id, reading.streams.ids())
+    return reading.validated(beside if broken is None else beside.without_run())

@@ -1,0 +1,88 @@
+"""What is said on record when a drive ends: how the run stands, and that this is all of it."""
+
+from __future__ import annotations
+
+from failproof_es.configuration.schema import Gates
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine.drive.interpreter import Halted
+from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.run_stream import RunStream
+from failproof_es.engine.finish.final_pass import FinalReading, read_finally
+from failproof_es.engine.finish.sealing import seal_of
+from failproof_es.engine.finish.validation import Beside, look_beside
+from failproof_es.engine.related_runs.baseline_gates import changes_since
+from failproof_es.engine.related_runs.paired_results import RunScores
+from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
+from failproof_es.gates import Change, judge_gates, lost_told
+from failproof_es.store.journal import JournalError
+from failproof_es.store.lease import RunBusy
+from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.reader import Connection
+from failproof_es.store.recorder import LeaseLost
+
+
+async def conclude(
+    stream: RunStream,
+    reader: PatientReader,
+    counts: Counts,
+    limits: Gates,
+    trouble: BaseException | None,
+) -> FinalReading | None:
+    """Record that the run is paused, has failed or is complete, and whether its gates are met.
+
+    `counts` are those of the drive. Returns what was read of the run where it has ended. Raises
+    the `trouble` that ended the drive before everything was done, unless it is of a kind that
+    a paused run says all about: a halt.
+    """
+    if counts.finished < counts.planned:
+        if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
+            raise trouble  # there is no log to say it in, or it is not ours any more
+        reason = str(trouble) if trouble else "stopped on request"
+        await stream.record(RunPaused, reason=reason, counts=counts)
+        if trouble is not None and not isinstance(trouble, Halted):
+            raise trouble
+        return None
+    compared = limits.no_regression_against is not None
+    reading = await reader.read(read_finally, stream.run, scores=compared)
+    if counts.scored == 0 and reading.counts.lost.total() == counts.finished:
+        reason = _nothing_answered(reading.summary)
+        await stream.record(RunFailed, reason=reason, counts=counts)
+    else:
+        changes = await reader.read(_changes, limits, reading.scores)
+        judged = judge_gates(limits, reading.summary, changes=changes)
+        await stream.record(RunCompleted, counts=counts, gates=judged)
+    return reading
+
+
+async def seal(stream: RunStream, reader: PatientReader, reading: FinalReading | None) -> None:
+    """Record what checking the run found, and that this is all of it.
+
+    Out of what was read of it when it ended; where that was another process, it is read again.
+    """
+    run_id = stream.run.started.originator_id
+    if stream.run.validation is None:
+        if reading is None:
+            reading = await reader.read(read_finally, stream.run)
+        beside = await reader.read(_beside, reading)
+        await stream.record(RunValidated, **reading.validated(beside))
+    if reading is None:
+        sealed = await reader.read(seal_of, run_id)
+    else:
+        sealed = await reader.read(reading.streams.seal)
+    await stream.record(
+        RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
+    )
+
+
+def _beside(connection: Connection, reading: FinalReading) -> Beside:
+    return look_beside(connection, reading.run.started.originator_id, reading.streams.ids())
+
+
+def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[Change]:
+    return list(changes_since(connection, limits, scores))
+
+
+def _nothing_answered(summary: RunSummary) -> str:
+    """Why a run failed, of each of its models."""
+    told = (f"model {key}: {lost_told(summary.model_tally(key))}" for key in sorted(summary.models))
+    return "; ".join(("not one evaluation was answered", *told))

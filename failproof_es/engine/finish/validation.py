@@ -1,0 +1,291 @@
+"""Checking a run that has ended (specification 001 § 10.2): everything accounted for, whole,
+and as it was sent; tokens and costs counted anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from failproof_es.core.case import operations_id, prompt_id, review_id
+from failproof_es.core.costs import Spent
+from failproof_es.core.evaluation import (
+    AWAITING_REVIEW,
+    Evaluation,
+    ImpossibleHistory,
+    Reply,
+    Transcript,
+    evolve,
+)
+from failproof_es.core.outcome import Folded
+from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.history import (
+    UNREADABLE,
+    WINDOW,
+    Connection,
+    RecordedEvaluation,
+    read_run_as_far,
+)
+from failproof_es.events import (
+    Counts,
+    Finding,
+    ModelSnapshot,
+    RequestSent,
+    ResponseReceived,
+    RunStarted,
+    Usage,
+)
+from failproof_es.models import provider_type
+from failproof_es.models.reread import misread
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import read_streams
+from failproof_es.support.plurals import counted
+
+_NAMED = 100
+"""So many findings of one kind are named one by one; the rest are counted."""
+_CUT_OFF = "length"
+_NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
+
+
+@dataclass(slots=True)
+class Beside:
+    """What stands beside a run's evaluations, looked at once they were all read."""
+
+    counts: Counts
+    """Those of the run's last event that has any."""
+    of_run: Exception | None = None
+    """What is wrong with the run's own stream."""
+    broken: list[tuple[Exception, UUID | None]] = field(default_factory=list)
+    """What is wrong with what is done about the run, or with the reviews of an evaluation."""
+
+    def without_run(self) -> Beside:
+        """The same where it is known already what is wrong with the run's own stream."""
+        return replace(self, of_run=None)
+
+
+def look_beside(connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]) -> Beside:
+    """The run's own stream, what is done about the run, and what people said of evaluations."""
+    run, of_run = read_run_as_far(connection, run_id)
+    beside = Beside(run.counts or _NOTHING, of_run)
+    try:
+        _look_at_operations(connection, run_id, beside)
+        _look_at_reviews(connection, run_id, evaluation_ids, beside)
+    except UNREADABLE as error:
+        beside.broken.append((error, None))
+    return beside
+
+
+def _look_at_operations(connection: Connection, run_id: UUID, beside: Beside) -> None:
+    state, stream = Operations(), operations_id(run_id)
+    try:
+        for row in read_streams(connection, [stream]).get(stream, []):
+            state = evolve_operations(state, row.event(), run_id)
+    except UNREADABLE as error:
+        beside.broken.append((error, None))
+
+
+def _look_at_reviews(
+    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID], beside: Beside
+) -> None:
+    evaluations = iter(evaluation_ids)
+    while window := {review_id(each): each for each in islice(evaluations, WINDOW)}:
+        for reviews, rows in read_streams(connection, list(window)).items():
+            version = 0
+            try:
+                for row in rows:
+                    version = follow_review(version, row.event(), run_id, window[reviews])
+            except UNREADABLE as error:
+                beside.broken.append((error, window[reviews]))
+
+
+@dataclass(slots=True)
+class Validation:
+    """What has been looked at so far, and what was found."""
+
+    started: RunStarted
+    dialect: Dialect
+    checked: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    more: Counter[str] = field(default_factory=Counter)
+    _named: Counter[str] = field(default_factory=Counter)
+    _abandoned: Counter[str] = field(default_factory=Counter)
+    _cut_off: Counter[str] = field(default_factory=Counter)
+    _unread: dict[str, str] = field(default_factory=dict)
+    _models: dict[str, ModelSnapshot] = field(default_factory=dict)
+    _streams: int = 0
+    _scored: int = 0
+
+    def __post_init__(self) -> None:
+        self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
+
+    def look_at(self, recorded: RecordedEvaluation) -> Folded:
+        """Check one planned evaluation, event by event; returns what its history amounts to."""
+        self.checked["evaluations"] += 1
+        self._streams += bool(recorded.history)
+        if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
+            self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
+        state = Evaluation()
+        for place, event in enumerate(recorded.history):
+            self.checked["events"] += 1
+            if isinstance(event, RequestSent):
+                self._look_at_request(event, state.replies, recorded)
+            elif isinstance(event, ResponseReceived):
+                self._look_at_response(event, recorded)
+            try:
+                state = evolve(state, event)
+            except ImpossibleHistory as error:
+                self.find_broken(error, recorded.key.evaluation_id)
+                return Folded(state, recorded.history[:place], error)
+        if recorded.broken is not None:
+            self.find_broken(recorded.broken, recorded.key.evaluation_id)
+        else:
+            self._account_for(state, recorded)
+        return Folded(state, recorded.history, None)
+
+    def find_broken(self, error: Exception, evaluation_id: UUID | None = None) -> None:
+        """Keep that a history is impossible, or cannot be read, and which event says so."""
+        impossible = isinstance(error, ImpossibleHistory)
+        self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
+
+    def end(
+        self, beside: Beside, known: int, filed: int, spending: Mapping[str, Spent]
+    ) -> dict[str, Any]:
+        """The fields of `RunValidated`, held to what the run said of itself.
+
+        `known` is how many streams were looked at that hold anything of the run, `filed` how many
+        evaluations the database files under it, `spending` what its answers took, by the key of
+        the model or judge. To be called once.
+        """
+        if beside.of_run is not None:
+            self.find_broken(beside.of_run)
+        for error, evaluation_id in beside.broken:
+            self.find_broken(error, evaluation_id)
+        counts = beside.counts
+        abandoned = self._abandoned.total()
+        if (self._scored, abandoned) != (counts.scored, counts.abandoned):
+            self._find(
+                "counts_differ",
+                f"the run says {counts.scored} scored and {counts.abandoned} abandoned; "
+                f"its events say {self._scored} and {abandoned}",
+            )
+        if filed != self._streams:
+            self._find(
+                "streams_differ",
+                f"filed under this run: {counted(filed, 'evaluation')}; planned: {self._streams}",
+            )
+        elif known != self._streams:
+            self._find(
+                "streams_differ",
+                f"{counted(self._streams, 'evaluation')} planned; no more than {known} are "
+                "different: others stand twice in the plan",
+            )
+        for kind, count in sorted(self._abandoned.items()):
+            said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
+            self._notice("not_scored", f"{counted(count, 'evaluation')} {said}")
+        for key, why in sorted(self._unread.items()):
+            unread = f"what was sent to {key} and came from it was not read again: {why}"
+            self._notice("not_read_again", unread)
+        for key, count in sorted(self._cut_off.items()):
+            cut_off = counted(count, "reply", "replies")
+            self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")
+        return {
+            "passed": not any(finding.integrity for finding in self.findings),
+            "checked": dict(self.checked),
+            "findings": tuple(self.findings),
+            "more": dict(self.more),
+            "usage": {key: _usage(spent) for key, spent in spending.items()},
+            "cost_usd": {
+                key: None if spent.cost_usd is None else str(spent.cost_usd)
+                for key, spent in spending.items()
+            },
+        }
+
+    # -- one event -------------------------------------------------------------------------
+
+    def _look_at_request(
+        self, request: RequestSent, replies: Sequence[Reply], recorded: RecordedEvaluation
+    ) -> None:
+        self.checked["requests"] += 1
+        body = request.body.encode("utf-8")
+        if hashlib.sha256(body).hexdigest() != request.body_sha256:
+            self._find("request_altered", "a request's body is not what its digest says", recorded)
+        transcript = Transcript(tuple(replies))
+        ask = self.dialect.messages if request.judge is None else self.dialect.judge_messages
+        messages = ask(recorded.case, transcript)
+        model = self._models.get(request.judge or request.model_key)
+        if model is None:
+            key = request.judge or request.model_key
+            self._find("unknown_model", f"{key} was asked and is no model of this run", recorded)
+        elif self._is_unreadable(model):
+            return
+        elif messages is None or not provider_type(model.provider).sent_whole(body, messages):
+            message = f"the request of turn {request.turn} does not hold what was to be asked"
+            self._find("not_sent_whole", message, recorded)
+
+    def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
+        self.checked["responses"] += 1
+        key = response.judge or response.model_key
+        if response.finish_reason == _CUT_OFF:
+            self._cut_off[key] += 1
+        model = self._models.get(key)
+        if model is None:
+            self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
+        elif not self._is_unreadable(model) and (wrong := misread(model.provider, response)):
+            message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
+            self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
+
+    def _is_unreadable(self, model: ModelSnapshot) -> bool:
+        """Whether nobody here speaks as the model's provider does; what was not looked at then."""
+        try:
+            provider_type(model.provider)
+        except InvalidInput as error:
+            self._unread[model.key] = str(error)
+            return True
+        return False
+
+    def _account_for(self, state: Evaluation, recorded: RecordedEvaluation) -> None:
+        if state.score is not None:
+            self._scored += 1
+        elif state.abandoned is not None:
+            self._abandoned[state.abandoned.kind] += 1
+        else:
+            self._find("unaccounted", "the evaluation was planned and has no end", recorded)
+
+    # -- keeping ---------------------------------------------------------------------------
+
+    def _find(self, kind: str, message: str, recorded: RecordedEvaluation | None = None) -> None:
+        self._keep(kind, message, None if recorded is None else recorded.key.evaluation_id)
+
+    def _keep(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
+        self._named[kind] += 1
+        if self._named[kind] > _NAMED:
+            self.more[kind] += 1
+            return
+        self.findings.append(
+            Finding(kind=kind, integrity=True, message=message, evaluation_id=evaluation_id)
+        )
+
+    def _notice(self, kind: str, message: str) -> None:
+        self.findings.append(Finding(kind=kind, integrity=False, message=message))
+
+
+def _usage(spent: Spent) -> Usage:
+    """The tokens in sum. Unknown once is unknown in sum: a part is not the whole."""
+    return Usage(
+        input_tokens=None if spent.input.unknown else spent.input.total,
+        output_tokens=None if spent.output.unknown else spent.output.total,
+        cached_input_tokens=spent.cached_input.known,
+        cache_write_tokens=spent.cache_write.known,
+        cache_write_1h_tokens=spent.cache_write_1h.known,
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,221 @@
+"""The gate that every request to one server passes, whichever worker and model it is of.
+
+It is open until the server complains. A `Retry-After` then holds back every request to that
+server until it is over, and a 429 makes fewer go at once (`limit_policy`). What changes is
+handed on to be recorded. A server that turns everything away for longer than the run waits
+makes the run pause: `out_of_patience` says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from failproof_es.engine.limits.fair_semaphore import Slots
+from failproof_es.engine.limits.limit_policy import TOO_MANY, Limit, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """A limit that was changed, as `LimitChanged` records it."""
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit_after: int
+    reason: Reason
+    retry_after_s: float | None
+    held_until: datetime | None
+
+
+class Gate:
+    """For the event loop of one run. `models` are the keys of those that the server serves.
+
+    `slots` are the requests that the run may have in flight at once, over all of its servers.
+    Who waits for this server holds none of them. `patience_s` is how long it may turn
+    everything away.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        models: Sequence[str],
+        ceiling: int,
+        slots: Slots,
+        patience_s: float,
+    ) -> None:
+        self.server = server
+        self.patience_s = patience_s
+        self.out_of_patience: str | None = None
+        """What the server did for too long; `None` while the run may wait for it."""
+        self._models = tuple(models)
+        self._limit = Limit.open(ceiling)
+        self._slots = slots
+        self._inside = 0
+        """Requests that have entered, those included that are under way."""
+        self._under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._held_back: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self.on_change: Callable[[LimitChange], None] = lambda change: None
+
+    def restore(self, allowed: int, held_until: datetime | None) -> None:
+        """Begin where another drive of the run left off, with a hold only if it still runs."""
+        self._limit = replace(self._limit, allowed=max(1, min(allowed, self._limit.ceiling)))
+        left_s = (held_until - datetime.now(UTC)).total_seconds() if held_until else 0.0
+        if left_s > 0:
+            self._limit = self._limit.hold(time.monotonic(), left_s)
+            self._wake_when_released()
+
+    @property
+    def ceiling(self) -> int:
+        """The most requests that go at once while the server does not complain."""
+        return self._limit.ceiling
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request could enter now without waiting."""
+        return self._admits and self._slots.is_free
+
+    async def enter(self) -> bool:
+        """Wait until a request may be prepared; false once the run stops."""
+        while not self._closed:
+            if not self._admits:
+                await self._woken(self._waiting)
+                continue
+            await self._slots.take(self.server)
+            if self._admits and not self._closed:  # it may have been long
+                self._inside += 1
+                return True
+            self._slots.give_back(self.server)
+        return False
+
+    async def released(self) -> float | None:
+        """Wait, right before the request goes, while the server wants nothing, or no more.
+
+        A hold may begin after a request has entered, and the limit may fall below what is
+        inside. Returns when the request goes, by the monotonic clock, or `None` where the run
+        stops before it may.
+        """
+        while not self._closed and not self._may_go:
+            self._slots.give_back(self.server)
+            try:
+                await self._woken(self._held_back)
+            finally:
+                await self._slots.take(self.server)
+        if not self._may_go:
+            return None
+        self._under_way += 1
+        return time.monotonic()
+
+    def answered(self, sent_at: float) -> None:
+        """The request that was sent then has its answer."""
+        before = self._limit
+        self._limit = before.answer(sent_at)
+        self.out_of_patience = None
+        if self._limit.allowed != before.allowed:
+            self._changed(before, "recovered", None)
+
+    def refused(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
+        """The request that was sent then met an error of this kind: the server's complaint."""
+        before, now = self._limit, time.monotonic()
+        if kind in TOO_MANY:
+            self._limit = self._limit.rate_limited(sent_at, now)
+        turned_away = kind in TOO_MANY or retry_after_s is not None
+        if turned_away:
+            self._limit = self._limit.turned_away(sent_at)
+        if retry_after_s:
+            self._limit = self._limit.hold(now, retry_after_s)
+            self._wake_when_released()
+        if self._limit.holds_longer_than(before) or self._limit.allowed != before.allowed:
+            reason: Reason = "rate_limited" if kind in TOO_MANY else "retry_after"
+            self._changed(before, reason, retry_after_s)
+        if turned_away and self._limit.refuses_for_s(now) >= self.patience_s:
+            self.out_of_patience = self._complaint(now)
+
+    def leave(self, *, went: bool) -> None:
+        """The request is over, however it ended. `went`: it was released, and so sent."""
+        self._inside -= 1
+        self._under_way -= went
+        self._slots.give_back(self.server)
+        self._wake()
+
+    def close(self) -> None:
+        """Let nobody in any more; who waits is told so."""
+        self._closed = True
+        self._wake(everyone=True)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # -- inside ----------------------------------------------------------------------------
+
+    @property
+    def _admits(self) -> bool:
+        return self._inside < self._limit.allowed and self._limit.held_until is None
+
+    @property
+    def _may_go(self) -> bool:
+        return self._under_way < self._limit.allowed and self._limit.held_until is None
+
+    def _complaint(self, now: float) -> str:
+        """For how long the server has turned everything away, or wants to."""
+        assert self._limit.refused_since is not None
+        past_s = now - self._limit.refused_since
+        allowed = f"longer than the {self.patience_s:g} s of `execution.rate_limit_wait_ms`"
+        if past_s >= self.patience_s:
+            return f"{self.server} has turned every request away for {past_s:.0f} s, {allowed}"
+        more_s = (self._limit.held_until or now) - now
+        since = f"has turned every request away for {past_s:.0f} s and " if past_s >= 1 else ""
+        return f"{self.server} {since}asks to wait {more_s:.0f} s, {allowed}"
+
+    @staticmethod
+    async def _woken(queue: deque[asyncio.Future[None]]) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        queue.append(waiter)
+        await waiter
+
+    def _wake(self, *, everyone: bool = False) -> None:
+        allowed = 0 if self._limit.held_until is not None else self._limit.allowed
+        for queue, taken in ((self._held_back, self._under_way), (self._waiting, self._inside)):
+            free = allowed - taken
+            while queue and (everyone or free > 0):
+                waiter = queue.popleft()
+                if not waiter.done():
+                    waiter.set_result(None)
+                    free -= 1
+
+    def _wake_when_released(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._closed or self._limit.held_until is None:
+            return
+        left_s = max(0.0, self._limit.held_until - time.monotonic())
+        self._timer = asyncio.get_running_loop().call_later(left_s, self._release)
+
+    def _release(self) -> None:
+        before = self._limit
+        self._limit = before.released(time.monotonic())
+        if before.held_until is None:
+            return
+        if self._limit.held_until is not None:  # the timer came a moment early
+            self._wake_when_released()
+            return
+        self._changed(before, "released", None)
+        self._wake()
+
+    def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
+        held_until = None
+        if self._limit.held_until is not None:
+            left = timedelta(seconds=self._limit.held_until - time.monotonic())
+            held_until = datetime.now(UTC) + left
+        self.on_change(
+            LimitChange(
+                self.server, self._models, before.allowed, self._limit.allowed, reason,
+                retry_after_s, held_until,
+            )
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""From case files and collections to a run's plan."""

@@ -1,0 +1,145 @@
+"""Collections: prompts that were imported into the log, to be run from there.
+
+A collection is what its own stream says: every import names the prompts it brought, and of
+two with the same id the one imported last counts, in the place of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from failproof_es.core.case import Case, collection_id, prompt_id
+from failproof_es.core.run import chunked
+from failproof_es.dialects.protocol import Dialect, Reasking
+from failproof_es.engine.history import stored_case
+from failproof_es.engine.identity import where, who
+from failproof_es.engine.planning.planner import (
+    check_files,
+    require_unchanged,
+    sha256_of,
+    store_prompts,
+)
+from failproof_es.events import PromptsImported
+from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.store.appending import append
+from failproof_es.store.reader import Connection, find, portions, read_streams
+from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.store import Store
+
+_WINDOW = 500
+
+
+def import_prompts(
+    store: Store, dialect: Dialect, files: Sequence[Path], name: str
+) -> tuple[int, tuple[Problem, ...]]:
+    """Store every prompt of the files and put them into a collection: all or none of them.
+
+    Returns how many there were, and the warnings. Raises `InvalidInput` with every defect.
+    """
+    if not isinstance(dialect, Reasking):
+        raise InvalidInput.because(
+            f"the dialect {dialect.name!r} has suites, not stored prompts",
+            remedy="name its files under prompts.path",
+        )
+    with store.connect() as connection:
+        _require_fitting(connection, dialect, name)
+    before = [sha256_of(file) for file in files]
+    warnings = check_files(dialect, files)
+    imports: list[tuple[Path, str, list[str]]] = []
+    for file, sha256 in zip(files, before, strict=True):
+        digests: list[str] = []
+        cases = iter(dialect.load([file], Problems()))
+        while batch := list(islice(cases, _WINDOW)):
+            digests += store_prompts(
+                store, [case.model_copy(update={"suite_id": name}) for case in batch]
+            )
+        imports.append((file, sha256, digests))
+    require_unchanged(files, before)
+
+    def fitting(connection: Connection) -> list[Draft]:
+        _require_fitting(connection, dialect, name)  # somebody may have imported meanwhile
+        return _imported(dialect, name, imports)
+
+    append(store, fitting)
+    return sum(len(digests) for _, _, digests in imports), warnings
+
+
+def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> None:
+    """A collection holds prompts of one dialect. Raises `InvalidInput`."""
+    imports = _imports(connection, name)
+    if imports and imports[-1].dialect != dialect.name:
+        raise InvalidInput.because(
+            f"collection {name!r} is of the dialect {imports[-1].dialect!r}",
+            remedy="import into another collection",
+        )
+
+
+def collection_names(connection: Connection) -> dict[str, tuple[str, int]]:
+    """Every collection with its dialect, and how many prompts it holds."""
+    names = {
+        event.collection: event.dialect
+        for row in find(connection, topics=("PromptsImported",))
+        if isinstance(event := row.event(), PromptsImported)
+    }
+    return {
+        name: (dialect, len(collected_digests(connection, name)))
+        for name, dialect in sorted(names.items())
+    }
+
+
+def collection_dialect(connection: Connection, name: str) -> str:
+    """The dialect of a collection. Raises `InvalidInput` where there is none of that name."""
+    if imports := _imports(connection, name):
+        return imports[-1].dialect
+    known = list(collection_names(connection))
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    listed = f"there are: {', '.join(known)}" if known else "there is none"
+    remedy = f"{hint}{listed}; `failproof-es prompts import FILE --collection {name}` makes one"
+    reason = f"there is no collection {name!r}"
+    raise InvalidInput([Problem(reason, field="prompts.collection", remedy=remedy)])
+
+
+def collected_digests(connection: Connection, name: str) -> list[str]:
+    """The digests of a collection's prompts, in order."""
+    imported = [digest for each in _imports(connection, name) for digest in each.digests]
+    newest: dict[str, str] = {}
+    for digest, case in zip(imported, read_cases(connection, imported), strict=True):
+        newest[case.case_id] = digest
+    return list(newest.values())
+
+
+def read_cases(connection: Connection, digests: Sequence[str]) -> Iterator[Case]:
+    """Stored cases by digest, in the order given, a window at a time."""
+    for prompts in portions(connection, [prompt_id(digest) for digest in digests]):
+        streams = read_streams(connection, prompts)
+        for prompt in prompts:
+            yield stored_case(streams, prompt)
+
+
+def _imports(connection: Connection, name: str) -> list[PromptsImported]:
+    stream = collection_id(name)
+    events = [row.event() for row in read_streams(connection, [stream]).get(stream, [])]
+    return [event for event in events if isinstance(event, PromptsImported)]
+
+
+def _imported(
+    dialect: Dialect, name: str, imports: Sequence[tuple[Path, str, list[str]]]
+) -> list[Draft]:
+    """The events of one import."""
+    stamp = Stamp(
+        collection_id(name),
+        None,
+        collection=name,
+        dialect=dialect.name,
+        who=who(),
+        where=where(),
+    )
+    return [
+        Draft(PromptsImported, stamp, path=str(file), sha256=sha256, digests=digests)
+        for file, sha256, all_digests in imports
+        for digests in chunked(all_digests)
+    ]

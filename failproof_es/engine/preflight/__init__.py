@@ -1,0 +1,1 @@
+"""What is checked, estimated and told before the first request of a run."""

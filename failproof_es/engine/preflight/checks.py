@@ -1,0 +1,107 @@
+"""Checking a run before anything is sent (specification 001 § 10.1).
+
+Everything that is wrong is found before it is said: the cases and the models are looked at
+whatever the other ones are like.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.configuration.schema import Configuration
+from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.judging import judge_problems
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.planning.planner import Source
+from failproof_es.engine.planning.sources import source_of
+from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.related_runs.baseline_gates import check_gates
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.store import Store
+from failproof_es.support.extras import require_for
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What was looked at before a run and found good enough to begin it."""
+
+    source: Source
+    found: tuple[Problem, ...]
+    """Warnings, and the defects of cases that are to be skipped, as errors."""
+    remarks: tuple[str, ...]
+    """What the models' servers said."""
+
+
+async def check(
+    loaded: LoadedConfiguration, store: Store, targets: Targets, *, offline: bool = False
+) -> Preflight:
+    """Check everything that `start` needs. Raises `InvalidInput` with all that is wrong.
+
+    Each server is sent a request for its models, with its key, and each class of a `python` model
+    is constructed; not so where the check is `offline`.
+    """
+    gates = asyncio.to_thread(require_gates, store, loaded.configuration)
+    cases = asyncio.to_thread(_check_cases, loaded, store)
+    try:
+        _, (source, found), remarks = await all_of(gates, cases, targets.check(offline=offline))
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
+    return Preflight(source, (*targets.stand_ins(), *found), tuple(remarks))
+
+
+async def all_of(*checks: Awaitable[Any]) -> list[Any]:
+    """What every check returns. Raises `InvalidInput` with what any of them found wrong."""
+    outcomes = await asyncio.gather(*checks, return_exceptions=True)
+    problems: list[Problem] = []
+    for outcome in outcomes:
+        if isinstance(outcome, InvalidInput):
+            problems.extend(outcome.problems)
+        elif isinstance(outcome, BaseException):
+            raise outcome
+    if problems:
+        raise InvalidInput(problems)
+    return outcomes
+
+
+def require_gates(store: Store, configuration: Configuration) -> None:
+    """Raises `InvalidInput` where a gate compares with a run that is none or is not complete."""
+    with store.connect() as connection:
+        check_gates(connection, configuration.gates)
+
+
+def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:
+    """Read every case, and see whether there are the judges and scorers that are wanted."""
+    source = source_of(loaded, store)
+    require_for(source.dialect, f"the dialect `{source.dialect.name}`")
+    judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
+    problems = [problem for problem in judges if problem.severity == "error"]
+    try:
+        scorers_of(loaded.resolved())
+    except InvalidInput as error:
+        problems.extend(error.problems)
+    try:
+        found = source.check()
+    except InvalidInput as error:
+        raise InvalidInput([*problems, *error.problems]) from None
+    if problems:
+        raise InvalidInput(problems)
+    return source, (*judges, *found)
+
+
+async def estimate(
+    preflight: Preflight, loaded: LoadedConfiguration, targets: Targets
+) -> Estimates:
+    """What the run would ask, from its cases. Nothing is stored."""
+    estimates = Estimates(preflight.source.dialect, loaded.configuration, targets)
+
+    def count() -> None:
+        for part in preflight.source.parts():
+            for case in part.cases:
+                estimates.add(case)
+
+    await asyncio.to_thread(count)
+    return estimates

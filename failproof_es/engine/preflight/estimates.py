@@ -1,0 +1,130 @@
+"""What a run would ask of its models and judges, and the two ends of what that may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.costs import cost_usd, total
+from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.events import ModelPrices, Usage
+from failproof_es.models.prices import PriceBook
+
+CHARACTERS_PER_TOKEN = (6, 2)
+"""A token holds at most and at least so many characters, nearly always: the two ends of an
+estimate."""
+_SOME_ANSWER = "."
+"""An empty one may be graded without a judge."""
+_MOST_TURNS = 1_000
+
+
+@dataclass(slots=True)
+class Estimate:
+    """What one model or judge would be asked. No provider counted this: it is an estimate.
+
+    `cost_usd` is from nothing answered, in long tokens, to `max_tokens` answered each time, in
+    short ones, of requests that no cache helps; `None` where the price is not known.
+    """
+
+    key: str
+    requests: int = 0
+    characters: int = 0
+    max_tokens: int = 0
+    priced_by: str | None = None
+    cost_usd: tuple[float, float] | None = None
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What one model or judge would be asked, each request priced by its own size."""
+
+    prices: ModelPrices
+    at: datetime
+    max_tokens: int
+    requests: int = 0
+    characters: int = 0
+    least: Decimal | None = Decimal(0)
+    most: Decimal | None = Decimal(0)
+
+    def add(self, characters: int, times: int) -> None:
+        long, short = CHARACTERS_PER_TOKEN
+        self.requests += times
+        self.characters += times * characters
+        self.least = self._plus(self.least, times, characters // long, 0)
+        self.most = self._plus(self.most, times, -(-characters // short), self.max_tokens)
+
+    def _plus(self, cost: Decimal | None, times: int, read: int, answered: int) -> Decimal | None:
+        usage = Usage(input_tokens=read, output_tokens=answered)
+        one = cost_usd(self.prices, usage, self.at)
+        return None if one is None else total((cost, one * times))
+
+    def estimate(self) -> Estimate:
+        known = self.prices.rates and self.least is not None and self.most is not None
+        return Estimate(
+            self.prices.model_key,
+            self.requests,
+            self.characters,
+            self.max_tokens,
+            self.prices.source,
+            (float(self.least or 0), float(self.most or 0)) if known else None,
+        )
+
+
+class Estimates:
+    """Counts what the models and the judges would be asked, case by case, at today's prices."""
+
+    def __init__(self, dialect: Dialect, configuration: Configuration, targets: Targets) -> None:
+        self._dialect = dialect
+        models, self._judges = targets.snapshots(), targets.judge_snapshots()
+        self._everything = dict.fromkeys(
+            (model.key for model in models), configuration.execution.repetitions
+        )
+        book = PriceBook.of(configuration.model_dump(mode="json", by_alias=True))
+        now = datetime.now(UTC)
+        self._of = {
+            model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
+            for model in (*models, *self._judges)
+        }
+        self.foregone = ForegoneCounts()
+        self._cases = 0
+        self._evaluations = 0
+
+    def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
+        """Count one more case, asked of each model so many times: by default as configured."""
+        times = self._everything if times is None else times
+        evaluations = sum(times.values())
+        self._cases += 1
+        self.foregone.add(foregone(self._dialect, case))
+        self._evaluations += evaluations
+        replies: list[Reply] = []
+        for turn in range(_MOST_TURNS):
+            messages = self._dialect.messages(case, Transcript(tuple(replies)))
+            if messages is None:
+                break
+            self._count(times.items(), messages)
+            replies.append(Reply(turn, _SOME_ANSWER, "stop"))
+        judged = self._dialect.judge_messages(case, Transcript(tuple(replies)))
+        if judged is not None:
+            self._count(((judge.key, evaluations) for judge in self._judges), judged)
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole estimate as events and `--json` carry it."""
+        return {
+            "cases": self._cases,
+            "evaluations": self._evaluations,
+            "requests": sum(each.requests for each in self._of.values()),
+            "models": [asdict(each.estimate()) for each in self._of.values()],
+        }
+
+    def _count(self, asked: Iterable[tuple[str, int]], messages: Sequence[Turn]) -> None:
+        characters = sum(len(turn.content) for turn in messages)
+        for key, times in asked:
+            self._of[key].add(characters, times)

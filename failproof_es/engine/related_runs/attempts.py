@@ -1,0 +1,162 @@
+"""The attempts of a run's experiment, and the runs that overlap with it, with their outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from failproof_es.core.experiment import experiments
+from failproof_es.core.run import RunStatus
+from failproof_es.engine.history import read_run
+from failproof_es.store.experiments import (
+    attempts_listed,
+    counts_of,
+    looked_up,
+    overlapping_listed,
+    places_listed,
+    runs_alike,
+    runs_that_ask,
+)
+from failproof_es.store.reader import Connection
+from failproof_es.support.plurals import counted
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A run that asked the same, or much of it, and what came of it."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    started_at: datetime
+    status: RunStatus
+    planned: int
+    finished: int | None
+    """As it last said, like the next two; `None` where it has said nothing since it began."""
+    scored: int | None
+    abandoned: int | None
+    gates_met: bool | None
+    """`None` where it judged none."""
+    attempt: int | None
+    """Its place among the attempts; `None` for one that overlaps."""
+    shared_cases: int
+    """How many of the cases are the same."""
+
+
+GATES = {True: "met", False: "NOT met", None: "-"}
+"""What is said of `gates_met`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Where a run stands among those that asked the same."""
+
+    experiment: str | None
+    """The digest of the experiment; `None` where a run of an older version recorded none."""
+    attempt: int
+    """From 1, in the order in which the runs began, whatever became of them."""
+    attempts: int
+    others: tuple[Other, ...]
+    """The other attempts, in order; the newest of them where only so many were asked for."""
+    overlapping: tuple[Other, ...]
+    """Runs with a model in common and at least half of the cases, in order; as many."""
+    others_before: int = 0
+    """How many attempts are older than those among `others`."""
+    overlapping_before: int = 0
+    """How many runs are older than those among `overlapping`."""
+
+    def told(self) -> str:
+        """In one line, which attempt of how many it is."""
+        said = f"{self.attempt} of {self.attempts} of this experiment"
+        if much := len(self.overlapping) + self.overlapping_before:
+            said += f"; {counted(much, 'run')} besides asked much of the same"
+        return said
+
+
+def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -> Attempts:
+    """The attempts of a run's experiment as the log has them now, `most` of each kind by name.
+
+    With `most`, what it costs depends neither on how many runs there are nor on how many cases
+    they have, where all of them are in the form of today.
+    """
+    known = counts_of(connection, run_id)
+    if known is None:
+        return _read_attempts(connection, run_id, most)
+    others = attempts_listed(connection, run_id, most)
+    cases = read_run(connection, run_id).started.planned_cases if others else 0
+    overlapping = overlapping_listed(connection, run_id, most)
+    return Attempts(
+        known.experiment,
+        known.attempt,
+        known.attempts,
+        tuple(_other(connection, each, place, cases) for each, place in others),
+        tuple(_other(connection, each, None, shared) for each, shared in overlapping),
+        known.attempts - 1 - len(others),
+        known.overlapping - len(overlapping),
+    )
+
+
+def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> Attempts:
+    found = runs_alike(connection, run_id)
+    ids = [each.run_id for each in found.attempts]
+    own = found.attempts[ids.index(str(run_id))]
+    cases = 0 if len(ids) == 1 else len(own.read_plan().cases)
+    others = [(each, place) for place, each in enumerate(ids, 1) if each != own.run_id]
+    told, much = _newest(others, most), _newest(found.overlapping, most)
+    return Attempts(
+        own.digest,
+        ids.index(own.run_id) + 1,
+        len(ids),
+        tuple(_other(connection, UUID(each), place, cases) for each, place in told),
+        tuple(_other(connection, UUID(each.run.run_id), None, each.shared) for each in much),
+        len(others) - len(told),
+        len(found.overlapping) - len(much),
+    )
+
+
+def _newest(listed: Sequence[T], most: int | None) -> Sequence[T]:
+    return listed if most is None else listed[max(len(listed) - most, 0) :]
+
+
+class Places:
+    """Which attempt of how many each run is."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._read: dict[UUID, tuple[int, int]] | None = None
+        if not looked_up(connection):
+            self._read = {
+                UUID(each.run_id): (place, len(attempts))
+                for attempts in experiments(runs_that_ask(connection))
+                for place, each in enumerate(attempts, 1)
+            }
+
+    def of(self, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
+        """Of these runs; one whose first event does not say what it asked is missing."""
+        if self._read is None:
+            return places_listed(self._connection, runs)
+        return {each: self._read[each] for each in runs if each in self._read}
+
+
+def _other(connection: Connection, run_id: UUID, attempt: int | None, shared: int) -> Other:
+    run = read_run(connection, run_id)
+    started, counts = run.started, run.counts
+    return Other(
+        run_id,
+        started.run_number,
+        started.name,
+        started.timestamp,
+        run.status,
+        started.planned_evaluations,
+        None if counts is None else counts.finished,
+        None if counts is None else counts.scored,
+        None if counts is None else counts.abandoned,
+        run.gates_met,
+        attempt,
+        shared,
+    )

@@ -1,0 +1,63 @@
+"""What some gates need beside the run's summary: how another run went."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+from failproof_es.configuration.schema import Gates
+from failproof_es.core.exact_numbers import difference
+from failproof_es.engine.history import read_run
+from failproof_es.engine.related_runs.paired_results import RunScores, paired_scores, read_scores
+from failproof_es.gates import Change
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.support.extras import require
+
+
+def check_gates(connection: Connection, limits: Gates) -> None:
+    """Raises `InvalidInput` where a gate compares with a run that is none or is not complete."""
+    if limits.no_regression_against is None:
+        return
+    require("report", "the gate `no_regression_against`")  # its statistics
+    try:
+        against = resolve_run(connection, str(limits.no_regression_against))
+    except InvalidInput as error:
+        raise _no_such_baseline(error.problems[0].message) from None
+    status = read_run(connection, against).status
+    if status != "completed":
+        raise _no_such_baseline(f"run {limits.no_regression_against} is not complete: {status}")
+
+
+def _no_such_baseline(message: str) -> InvalidInput:
+    remedy = "name a complete run: `failproof-es runs` lists them"
+    return InvalidInput([Problem(message, field="gates.no_regression_against", remedy=remedy)])
+
+
+def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iterator[Change]:
+    """Each model of a run against the same one of the run that its gate names, case by case.
+
+    Where each run has one model, these two: a new version goes by another name. Nothing where
+    no gate asks for it.
+    """
+    if limits.no_regression_against is None:
+        return
+    from failproof_es.support.statistics import compare_scores  # scipy takes a third of a second
+
+    against = resolve_run(connection, str(limits.no_regression_against))
+    for each in paired_scores(connection, now, read_scores(connection, against)):
+        if not each.pairs:
+            yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired)
+            continue
+        differences = array("d", (difference(pair.now, pair.before) for pair in each.pairs))
+        found = compare_scores(differences, [pair.family for pair in each.pairs])
+        interval = found.interval
+        yield Change(
+            each.model,
+            len(each.pairs),
+            len({pair.prompt_id for pair in each.pairs}),
+            each.planned - len(each.pairs),
+            found.difference,
+            None if interval is None else (interval.low, interval.high),
+            each.unpaired,
+        )

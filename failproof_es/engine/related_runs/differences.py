@@ -1,0 +1,140 @@
+"""How two runs differ: in their configuration, their models and their cases. Nothing is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from failproof_es.configuration.yaml_tree import dotted
+from failproof_es.core import experiment
+from failproof_es.core.case import Case
+from failproof_es.core.run import Run
+from failproof_es.engine.history import read_chunk
+from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.store.reader import Connection
+
+Path = tuple[str | int, ...]
+Differs = Literal["what is sent", "what grades it", "what is noted"]
+
+
+class Absent:
+    """Stands where one side has no value at all, which is not `None`."""
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value that is not the same on both sides; `ABSENT` where a side has none."""
+
+    path: str
+    left: Any
+    right: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OneCase:
+    """A case that one run alone planned."""
+
+    suite: str
+    case: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCase:
+    """A case of one id that is not the same in both runs, and the most that differs in it."""
+
+    suite: str
+    case: str
+    left: str
+    right: str
+    differs: Differs
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDifferences:
+    """How two plans differ, each case once, in the order of the plans."""
+
+    same: int
+    only_left: tuple[OneCase, ...]
+    only_right: tuple[OneCase, ...]
+    changed: tuple[ChangedCase, ...]
+
+
+def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
+    """Every value that differs, by its path, what is nested value by value."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in dict.fromkeys((*left, *right)):
+            yield from differing(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
+    elif isinstance(left, list) and isinstance(right, list):
+        for at in range(max(len(left), len(right))):
+            one, other = (each[at] if at < len(each) else ABSENT for each in (left, right))
+            yield from differing(one, other, (*path, at))
+    elif experiment.canonical(_written(left)) != experiment.canonical(_written(right)):
+        yield Value(dotted(path), left, right)
+
+
+def _written(value: Any) -> Any:
+    """An absent value as one that no JSON is equal to."""
+    return ["absent", None] if isinstance(value, Absent) else ["value", value]
+
+
+def case_differences(connection: Connection, left: Run, right: Run) -> CaseDifferences:
+    """How the plans of two runs differ. Only cases that differ are read."""
+    digests = [_planned(connection, run) for run in (left, right)]
+    shared = digests[0].keys() & digests[1].keys()
+    mine, theirs = (_read(connection, [d for d in each if d not in shared]) for each in digests)
+    changed = tuple(_changed(mine[name], theirs[name]) for name in mine if name in theirs)
+    return CaseDifferences(
+        len(shared),
+        tuple(_one(mine[name]) for name in mine if name not in theirs),
+        tuple(_one(theirs[name]) for name in theirs if name not in mine),
+        changed,
+    )
+
+
+def _planned(connection: Connection, run: Run) -> dict[str, None]:
+    """The digests of a plan in order, each once."""
+    run_id = run.started.originator_id
+    return {digest: None for n in range(run.chunks) for digest in read_chunk(connection, run_id, n)}
+
+
+def _read(
+    connection: Connection, digests: Sequence[str]
+) -> dict[tuple[str, str, int], tuple[str, Case]]:
+    """Cases by suite and id; where one run has two of a name, the second is another one."""
+    found: dict[tuple[str, str, int], tuple[str, Case]] = {}
+    for digest, case in zip(digests, read_cases(connection, digests), strict=True):
+        nth = 0
+        while (case.suite_id, case.case_id, nth) in found:
+            nth += 1
+        found[case.suite_id, case.case_id, nth] = digest, case
+    return found
+
+
+def _one(case: tuple[str, Case]) -> OneCase:
+    return OneCase(case[1].suite_id, case[1].case_id, case[0])
+
+
+def _changed(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:
+    one, other = (each[1].model_dump(mode="json") for each in (left, right))
+    differs: Differs = "what is noted"
+    if experiment.question_digest(one) != experiment.question_digest(other):
+        differs = "what is sent"
+    elif experiment.graded_digest(one) != experiment.graded_digest(other):
+        differs = "what grades it"
+    return ChangedCase(left[1].suite_id, left[1].case_id, left[0], right[0], differs)
+
+
+def model_differences(left: Run, right: Run) -> list[Value]:
+    """How the models and judges differ, by their keys."""
+    one, other = (dict(_models(run)) for run in (left, right))
+    return list(differing(one, other))
+
+
+def _models(run: Run) -> Iterable[tuple[str, dict[str, Any]]]:
+    for each in (*run.started.models, *run.started.judges):
+        yield each.key, each.model_dump(mode="json", exclude={"key"})

@@ -1,0 +1,159 @@
+"""Two runs on what both asked and both scored, model by model (`failproof_es.core.pairing`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+from uuid import UUID
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import prompt_id
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.pairing import Question, Unpaired, paired
+from failproof_es.core.run import Run
+from failproof_es.engine.evaluation_outcomes import outcomes_of
+from failproof_es.engine.history import read_chunk, read_run
+from failproof_es.engine.planning.asked_cases import question_of
+from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.store.reader import Connection
+
+
+class Asked(NamedTuple):
+    """The same question, put to a model for the n-th time."""
+
+    prompt_id: UUID
+    repetition: int
+
+
+class ScoredPair(NamedTuple):
+    """The accuracies of one question in two runs."""
+
+    now: float
+    before: float
+    prompt_id: UUID
+    family: tuple[str, str]
+    """What it is not independent of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A model of one run and its counterpart in another, on what both were scored for."""
+
+    model: str
+    counterpart: str | None
+    """`None` where the other run has no such model."""
+    planned: int
+    pairs: tuple[ScoredPair, ...]
+    unpaired: tuple[Unpaired, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunScores:
+    """The accuracies of a run, as its outcomes tell them."""
+
+    run: Run
+    by_model: dict[str, dict[Asked, float]] = field(default_factory=dict)
+    """Of everything that has one, carried over or not."""
+
+    @classmethod
+    def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
+        """Those of all of these outcomes."""
+        found = cls(run)
+        for outcome in outcomes:
+            found.add(outcome)
+        return found
+
+    def add(self, outcome: EvaluationOutcome) -> None:
+        """Keep the accuracy of one more, where it has one."""
+        if (accuracy := outcome.accuracy) is not None:
+            asked = Asked(outcome.prompt_id, outcome.repetition)
+            self.by_model.setdefault(outcome.model_key, {})[asked] = accuracy
+
+
+def read_scores(connection: Connection, run_id: UUID) -> RunScores:
+    """The accuracies of a run, by a fold over all that the log holds of it."""
+    run = read_run(connection, run_id)
+    return RunScores.of(run, outcomes_of(connection, run))
+
+
+def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
+    """Each model of a run with the same one of another; where each has one, these two."""
+    now, before = (read_scores(connection, each) for each in (run_id, against))
+    return paired_scores(connection, now, before)
+
+
+def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
+    """The same of two runs whose accuracies are known. Reads what both planned."""
+    models = [model.key for model in now.run.started.models]
+    others = [model.key for model in before.run.started.models]
+    alone = len(models) == len(others) == 1
+    cases = _Cases(connection)
+    asked, asked_before = cases.asked(now.run), cases.asked(before.run)
+    for model in models:
+        counterpart = others[0] if alone else model if model in others else None
+        yield _scores(
+            (model, asked, now.by_model.get(model, {})),
+            (
+                counterpart,
+                asked_before if counterpart else [],
+                before.by_model.get(counterpart or "", {}),
+            ),
+        )
+
+
+class Planned(NamedTuple):
+    """An evaluation of a plan, whatever model it is put to."""
+
+    key: Asked
+    question: Question
+    family: tuple[str, str]
+    """What it is not independent of."""
+
+
+class _Cases:
+    """The cases of several runs, each read once."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._read: dict[str, tuple[Question, tuple[str, str]]] = {}
+
+    def asked(self, run: Run) -> list[Planned]:
+        """What a run asked, in the order of its plan."""
+        run_id = run.started.originator_id
+        chunks = (read_chunk(self._connection, run_id, chunk) for chunk in range(run.chunks))
+        digests = list(dict.fromkeys(chain.from_iterable(chunks)))
+        new = [digest for digest in digests if digest not in self._read]
+        for digest, case in zip(new, read_cases(self._connection, new), strict=True):
+            self._read[digest] = question_of(case), case.family
+        repetitions = repetitions_of(run.started)
+        return [
+            Planned(Asked(prompt_id(digest), n), question._replace(repetition=n), family)
+            for digest in digests
+            for question, family in (self._read[digest],)
+            for n in range(1, repetitions + 1)
+        ]
+
+
+def _scores(
+    one: tuple[str, Sequence[Planned], Mapping[Asked, float]],
+    other: tuple[str | None, Sequence[Planned], Mapping[Asked, float]],
+) -> Scores:
+    model, asked, now = one
+    counterpart, asked_before, before = other
+    found = paired(
+        [each.question for each in asked],
+        [each.question for each in asked_before],
+        lambda first, second: asked[first].key in now and asked_before[second].key in before,
+    )
+    pairs = tuple(
+        ScoredPair(
+            now[asked[first].key],
+            before[asked_before[second].key],
+            asked[first].key.prompt_id,
+            asked[first].family,
+        )
+        for first, second in found.pairs
+    )
+    return Scores(model, counterpart, len(asked), pairs, found.unpaired)

@@ -1,0 +1,60 @@
+"""Which evaluations of a branch had ended without a score before, and are asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import outcome_of
+from failproof_es.core.run import Run
+from failproof_es.engine.history import (
+    Connection,
+    planned_windows,
+    read_chunk,
+    stored_case,
+)
+from failproof_es.engine.related_runs.carried_over import Ending, endings, takes_over
+from failproof_es.store.reader import read_streams
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """An evaluation of the branch, and what had become of it before."""
+
+    key: EvaluationKey
+    case: Case
+    kind: str
+    reason: str
+
+
+def asked_again(connection: Connection, run: Run) -> Iterator[AskedAgain]:
+    """Those of a run, in plan order; none where it is no branch that asks any again."""
+    started, branch = run.started, run.started.branched_from
+    if branch is None or branch.again is None:
+        return
+    models = [model.key for model in started.models]
+    for chunk in range(run.chunks):
+        digests = read_chunk(connection, started.originator_id, chunk)
+        for window in planned_windows(run, digests, models):
+            found = endings(connection, branch, window)
+            left = {key: end for key, end in found.items() if not takes_over(branch, end)}
+            yield from _told(connection, left)
+
+
+def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator[AskedAgain]:
+    if not left:
+        return
+    prompts = read_streams(connection, list({key.prompt_id for key in left}))
+    before = read_streams(connection, [ending.stream_id for ending in left.values()])
+    for key, ending in left.items():
+        history = [row.event() for row in before[ending.stream_id]]
+        was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
+        if was.impossible is not None:
+            raise ImpossibleHistory(was.impossible)
+        if not was.unscored:
+            raise ImpossibleHistory("the evaluation did not end without a score", history[-1])
+        case = stored_case(prompts, key.prompt_id)
+        yield AskedAgain(key, case, was.ended_kind or "", was.reason)

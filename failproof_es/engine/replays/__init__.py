@@ -1,0 +1,1 @@
+"""Deriving every recorded decision again. No model is asked, nothing is written."""

@@ -1,0 +1,1 @@
+"""Verdicts from outside a run's judges: people's and programs', and how they compare."""

@@ -1,0 +1,122 @@
+"""Putting on record a verdict that none of the run's judges gave: a program's, by name.
+
+It is appended as a `Judged` of its own, so the record says who judged, and replay takes it
+for what it is: given, not decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from failproof_es.core.evaluation import (
+    JUDGE_FAILED,
+    EvaluationKey,
+    Failure,
+    GiveUp,
+    Judgement,
+    JudgeVerdict,
+    Rule,
+    ScoreReply,
+    evolve,
+)
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import Scorer
+from failproof_es.engine.drive.attempt_events import attempt_lost
+from failproof_es.engine.drive.local_actions import consequence
+from failproof_es.engine.history import RecordedEvaluation, read_evaluations
+from failproof_es.engine.identity import holder
+from failproof_es.events import EvaluationEvent, Judged
+from failproof_es.problems import InvalidInput
+from failproof_es.store.journal import Journal
+from failproof_es.store.lease import Lease
+from failproof_es.store.stamp import Stamp
+from failproof_es.store.store import Store
+
+VERSION = "1"
+
+
+async def record_outside_verdict(
+    store: Store,
+    key: EvaluationKey,
+    dialect: Dialect,
+    *,
+    rule: Rule,
+    judge: str,
+    verdict: dict[str, Any] | None,
+    problem: str | None,
+    epoch: int | None = None,
+    scorers: Sequence[Scorer] = (),
+) -> None:
+    """Judge an evaluation that waits for its judge: by a verdict, or by why there is none.
+
+    `epoch` is that of the lease under which this process drives the run; it must not be asking
+    judges. `scorers` are the run's. Raises `RunBusy` while another one drives it, `InvalidInput`
+    when the evaluation does not wait for a judge.
+    """
+    given = JudgeVerdict(judge, verdict, problem)
+    if epoch is not None:
+        await _record(store, key, epoch, dialect, scorers, Judgement(rule, (given,)))
+        return
+    with Lease(store.url, key.run_id, holder()) as lease:
+        await asyncio.to_thread(lease.acquire)
+        await _record(store, key, lease.epoch, dialect, scorers, Judgement(rule, (given,)))
+
+
+async def _record(
+    store: Store,
+    key: EvaluationKey,
+    epoch: int,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
+) -> None:
+    with store.connect() as connection:
+        recorded = read_evaluations(connection, [key])[0]
+    events = _events(recorded, dialect, scorers, judgement)
+    journal = Journal(store.log, lease=(key.run_id, epoch), outage=store.outage)
+    try:
+        await journal.append(*events)
+    finally:
+        await journal.close()
+
+
+def _events(
+    recorded: RecordedEvaluation,
+    dialect: Dialect,
+    scorers: Sequence[Scorer],
+    judgement: Judgement,
+) -> list[EvaluationEvent]:
+    state = recorded.state()
+    classification = state.classification
+    if state.finished or classification is None or state.verdicts:
+        raise InvalidInput.because(
+            f"the answer of {recorded.key.model_key} to {recorded.case.case_id} does not wait "
+            "for a judge",
+            remedy="load it again: the record says how it stands",
+        )
+    stamp = Stamp.of_evaluation(recorded.key)
+    events: list[EvaluationEvent] = []
+
+    def add(event: EvaluationEvent) -> None:
+        nonlocal state
+        events.append(event)
+        state = evolve(state, event)
+
+    if (asked := state.in_flight) is not None:
+        add(attempt_lost(stamp, state, asked, "a verdict from outside came before its outcome"))
+    given = judgement.verdicts[0]
+    add(
+        Judged(
+            **stamp(state), judge=given.judge, verdict=given.verdict, problem=given.problem,
+            final=True, grader=given.judge, grader_version=VERSION,
+        )
+    )  # fmt: skip
+    ending = (
+        GiveUp(Failure(JUDGE_FAILED, f"{given.judge}: {given.problem}"))
+        if given.verdict is None
+        else ScoreReply(classification, judgement)
+    )
+    add(consequence(dialect, stamp, state, recorded.case, ending, scorers))
+    return events
