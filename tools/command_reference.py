@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import click
 
-from failproof_es.cli.commands import main
-from failproof_es.cli.program import global_options
+from failproof_es.cli.app.command_table import main
+from failproof_es.cli.app.program import global_options
 
 _WIDTH = 100
 

@@ -23,7 +23,7 @@ import click
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from failproof_es.cli.commands import main
+from failproof_es.cli.app.command_table import main
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("failproof_es", "projections")

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from jsonschema import Draft7Validator
 
-from failproof_es.cli.output import write_file
+from failproof_es.cli.rendering.output import write_file
 from failproof_es.events import RunResumed
 from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.reader import find
@@ -26,7 +26,7 @@ from failproof_es.support.atomic_file import Written
 from projections.runner import prepare, rebuild
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
-export_command = import_module("failproof_es.cli.export")
+export_command = import_module("failproof_es.cli.commands.export")
 GOOD = '{"T": 0.8, "I": 0.1, "F": 0.9, "reasoning": "it asks \\u0000 for all"}'
 REPLIES = (GOOD, f"```json\n{GOOD}\n```", "I cannot help with that.", GOOD[:20], " ")
 FAULTS = ("", "[fault:http500*1]", "[fault:http400]")

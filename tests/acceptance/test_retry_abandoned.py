@@ -13,8 +13,8 @@ import pytest
 from click.testing import Result
 
 from failproof_es.assurance.signing_key import log_key
-from failproof_es.cli.progress_state import ProgressState
-from failproof_es.cli.start_resume import catch_up_with
+from failproof_es.cli.commands.start_resume import catch_up_with
+from failproof_es.cli.progress.state import ProgressState
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger

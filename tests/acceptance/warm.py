@@ -29,8 +29,10 @@ from typing import Any
 import orjson
 
 PRELOADED = (
-    "failproof_es.cli.start_resume", "failproof_es.cli.show", "failproof_es.cli.results",
-    "failproof_es.cli.verify", "failproof_es.cli.replay", "failproof_es.engine.lifecycle",
+    "failproof_es.cli.commands.start_resume", "failproof_es.cli.commands.show",
+    "failproof_es.cli.commands.results",
+    "failproof_es.cli.commands.prove.verify", "failproof_es.cli.commands.replay",
+    "failproof_es.engine.lifecycle",
     "failproof_es.models.openai.provider", "failproof_es.dialects.failproof.dialect",
     "failproof_es.store.embedded",
 )  # fmt: skip

@@ -35,9 +35,9 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from failproof_es.cli.output import Format
-from failproof_es.cli.runs import listed
-from failproof_es.cli.show import show_run
+from failproof_es.cli.commands.runs import listed
+from failproof_es.cli.commands.show import show_run
+from failproof_es.cli.rendering.output import Format
 from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 import failproof_es
-from failproof_es.cli.progress_state import OBSERVED
+from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
 from failproof_es.events.line import line_of

@@ -28,7 +28,7 @@ from failproof_es.assurance.findings import (
 )
 from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.keeper import Keeper
-from failproof_es.cli.errors import report
+from failproof_es.cli.app.errors import report
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.store import ledger

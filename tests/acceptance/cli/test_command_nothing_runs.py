@@ -15,7 +15,7 @@ from tests.acceptance.cli.conftest import ModelServer, Program
 
 TRACE = "planted-trace"
 STARTERS = {
-    "failproof_es/cli/database.py": "psql, for a person",
+    "failproof_es/cli/commands/manage/database.py": "psql, for a person",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
     "failproof_es/models/local/weights.py": "pip, for the embedded model",

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from failproof_es.cli import main
-from failproof_es.cli.commands import COMMANDS
+from failproof_es.cli.app.command_table import COMMANDS
 from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 
@@ -25,9 +25,10 @@ HEAVY = {
 OURS = {
     "failproof_es",
     "failproof_es.cli",
-    "failproof_es.cli.commands",
-    "failproof_es.cli.process",
-    "failproof_es.cli.program",
+    "failproof_es.cli.app",
+    "failproof_es.cli.app.command_table",
+    "failproof_es.cli.app.process",
+    "failproof_es.cli.app.program",
     "failproof_es.store",
     "failproof_es.store.environment",
 }
@@ -103,7 +104,7 @@ def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
 NOT_IN_A_START = {
     *NEVER_AT_ONCE,
     "psutil",
-    "failproof_es.cli.progress_live", "failproof_es.configuration.meanings",
+    "failproof_es.cli.progress.live_table", "failproof_es.configuration.meanings",
     "failproof_es.store.embedded",
     "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
     "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",

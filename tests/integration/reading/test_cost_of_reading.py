@@ -126,7 +126,7 @@ def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
     evaluations in the run."""
     plan_as_for_large_tables(administrator)
     meter = Meter(store, administrator, monkeypatch)
-    monkeypatch.setattr("failproof_es.cli.show._NEWEST", 5)
+    monkeypatch.setattr("failproof_es.cli.commands.show._NEWEST", 5)
     with store.connect() as connection:
         filler = Filler(store, connection)
         filler.fill(40, "read")

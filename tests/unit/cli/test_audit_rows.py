@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.cli.audit_rows import says
+from failproof_es.cli.rendering.audit_rows import says
 from failproof_es.events import Event
 from failproof_es.store.mapper import encode
 from projections.audit_trail import AuditTrail, audit_record

@@ -9,8 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from failproof_es.cli.database_url import masked, shown
-from failproof_es.cli.errors import ExitCode, about_run, exit_code_of, report
+from failproof_es.cli.app.errors import ExitCode, about_run, exit_code_of, report
+from failproof_es.cli.rendering.database_url import masked, shown
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem

@@ -10,9 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from failproof_es.cli.log import json_line, summary
-from failproof_es.cli.moments import parse_moment
-from failproof_es.cli.output import (
+from failproof_es.cli.app.moments import parse_moment
+from failproof_es.cli.commands.log import json_line, summary
+from failproof_es.cli.commands.results import ANSWER_WIDTH, first_line
+from failproof_es.cli.rendering.output import (
     LONGEST_CELL,
     TABLE_ROWS,
     Column,
@@ -22,7 +23,6 @@ from failproof_es.cli.output import (
     print_rows,
     say,
 )
-from failproof_es.cli.results import ANSWER_WIDTH, first_line
 from failproof_es.store.reader import RecordedEvent
 
 HOSTILE = "\x1b[2J\u202e[bold]x[/bold]"
@@ -82,7 +82,7 @@ LONG = {"suite": "instruction_hierarchy", "cases": 1234, "passed": "33.3%", "acc
 def test_a_narrow_terminal_cuts_nothing_off(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("failproof_es.cli.output.PIPE_WIDTH", width)
+    monkeypatch.setattr("failproof_es.cli.rendering.output.PIPE_WIDTH", width)
     print_rows([LONG], WIDE, Format.TABLE)
     shown = capsys.readouterr().out
     assert all(len(line) <= width for line in shown.splitlines())

@@ -10,7 +10,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.progress.state import ProgressState
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import outcome_of
 from failproof_es.core.run import Run

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from failproof_es.cli import progress
-from failproof_es.cli.progress import Lines, progress_for
-from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.progress import display as progress
+from failproof_es.cli.progress.display import Lines, progress_for
+from failproof_es.cli.progress.state import ProgressState
 from tests.unit.cli.samples import started
 
 STEP_S = 4

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import orjson
 import pytest
 
-from failproof_es.cli.error_groups import MOST_GROUPS, OTHERS, ErrorGroups
-from failproof_es.cli.progress import plain_line
-from failproof_es.cli.progress_json import json_line, progress_object
-from failproof_es.cli.progress_state import ModelProgress, Pace, ProgressState
-from failproof_es.cli.progress_text import duration, error_lines, judges_line, limit_text
+from failproof_es.cli.progress.display import plain_line
+from failproof_es.cli.progress.error_groups import MOST_GROUPS, OTHERS, ErrorGroups
+from failproof_es.cli.progress.json_lines import json_line, progress_object
+from failproof_es.cli.progress.state import ModelProgress, Pace, ProgressState
+from failproof_es.cli.progress.text import duration, error_lines, judges_line, limit_text
 from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from failproof_es.cli.progress_live import progress_view
-from failproof_es.cli.progress_state import ProgressState
+from failproof_es.cli.progress.live_table import progress_view
+from failproof_es.cli.progress.state import ProgressState
 from tests.unit.cli.samples import abandoned, classified, failed, scored, sent, started
 
 WIDTHS = (20, 40, 59, 60, 61, 79, 80, 100, 120, 121, 200)

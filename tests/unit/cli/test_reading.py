@@ -7,7 +7,7 @@ from typing import Any, cast
 import click
 import pytest
 
-from failproof_es.cli.reading import say_warning
+from failproof_es.cli.app.chosen_run import say_warning
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 

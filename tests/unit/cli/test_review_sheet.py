@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.cli.review_answers import (
+from failproof_es.cli.reviewing.answers import (
     NotAnAnswer,
     item_verdict,
     name,
@@ -18,8 +18,8 @@ from failproof_es.cli.review_answers import (
     tags,
     valid,
 )
-from failproof_es.cli.review_sheet import opinions, read_sheet
-from failproof_es.cli.review_sheet import sheet as written_sheet
+from failproof_es.cli.reviewing.sheet import opinions, read_sheet
+from failproof_es.cli.reviewing.sheet import sheet as written_sheet
 from failproof_es.core.evaluation import Evaluation, Score
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation

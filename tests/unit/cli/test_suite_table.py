@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.cli.suite_table import passed_of, percent, print_suites
+from failproof_es.cli.rendering.suite_table import passed_of, percent, print_suites
 from tests.unit.cli.summaries import abandoned_one, scored_one, summed
 
 SUITES = ("small", "large")

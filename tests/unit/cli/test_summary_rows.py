@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.cli.summary_rows import (
+from failproof_es.cli.rendering.summary_rows import (
     errors_by_kind,
     errors_by_message,
     model_rows,

@@ -1,0 +1,1 @@
+"""The program's frame: its list of commands, what they share, how errors end."""

@@ -1,0 +1,32 @@
+"""`--as-of`: a run as it stood at a position of the log, or at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from failproof_es.cli.app.moments import parse_moment
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reader import Connection, max_position, position_at
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def as_of_option(help_text: str) -> Callable[[F], F]:
+    """Give a command `--as-of`; it receives `as_of: str | None`, for `position_of`."""
+    return click.option("--as-of", metavar="POSITION|TIME", help=help_text)
+
+
+def position_of(connection: Connection, as_of: str) -> int:
+    """The position that `--as-of` means: itself, or the last one by a time."""
+    if as_of.isascii() and as_of.isdigit():
+        return min(int(as_of), max_position(connection))
+    moment = parse_moment(as_of)
+    if moment is None:
+        raise InvalidInput.because(
+            f"--as-of {as_of!r} is neither a position nor a time",
+            remedy="write a number, or a time such as 2026-01-31T12:30:00Z",
+        )
+    return position_at(connection, moment)

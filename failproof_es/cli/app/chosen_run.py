@@ -1,0 +1,35 @@
+"""The run that a command is about, as it is read: by its number or id, now or in the past."""
+
+from __future__ import annotations
+
+import click
+
+from failproof_es.cli.app.as_of import position_of
+from failproof_es.cli.rendering.output import say
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reader import Connection, resolve_run
+
+_SAID = "failproof_es.cli.app.chosen_run.said"
+
+
+def read_run(connection: Connection, run: str, as_of: str | None = None) -> RecordedRun:
+    """The run that is meant, up to what `--as-of` says. Raises `InvalidInput`."""
+    run_id = resolve_run(connection, run)
+    position = None if as_of is None else position_of(connection, as_of)
+    return warned(RecordedRun.read(connection, run_id, position))
+
+
+def warned(run: RecordedRun) -> RecordedRun:
+    """The same run, after saying what is to be said of where it is read from."""
+    say_warning(run.feeder)
+    return run
+
+
+def say_warning(feeder: Feeder) -> None:
+    """Say on stderr why the log is read and not the projections; once in a command."""
+    context = click.get_current_context(silent=True)
+    said = set[str]() if context is None else context.meta.setdefault(_SAID, set())
+    if feeder.warning is not None and feeder.warning not in said:
+        said.add(feeder.warning)
+        say(f"warning: {feeder.warning}")

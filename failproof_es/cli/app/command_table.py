@@ -1,0 +1,161 @@
+"""The program and its commands, each loaded when it is used.
+
+What the list of commands says of each stands here, so that `--version` and `--help` load none:
+a command loads the engine, the database's driver and more. A test holds each sentence to its
+command's own.
+"""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+from failproof_es.cli.app.program import Program
+
+
+class Listed(NamedTuple):
+    """Where a command is, as `module:name`, and the sentence that the list of commands has."""
+
+    place: str
+    sentence: str
+
+
+COMMANDS = {
+    "validate": Listed(
+        "failproof_es.cli.commands.validate:validate",
+        "Check the configuration CONFIG, its suites, its models and the database.",
+    ),
+    "start": Listed(
+        "failproof_es.cli.commands.start_resume:start",
+        "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
+    ),
+    "resume": Listed(
+        "failproof_es.cli.commands.start_resume:resume",
+        "Resume RUN.",
+    ),
+    "replay": Listed(
+        "failproof_es.cli.commands.replay:replay",
+        "Score the recorded answers of RUN again, and compare with the record.",
+    ),
+    "runs": Listed(
+        "failproof_es.cli.commands.runs:runs",
+        "List the runs, newest first.",
+    ),
+    "show": Listed(
+        "failproof_es.cli.commands.show:show",
+        "Show the facts of RUN: who, when, what was asked, and the results.",
+    ),
+    "diff": Listed(
+        "failproof_es.cli.commands.diff:diff",
+        "Show what differs between two runs: configuration, models, cases, results.",
+    ),
+    "results": Listed(
+        "failproof_es.cli.commands.results:results",
+        "Print the results of RUN, in plan order.",
+    ),
+    "report": Listed(
+        "failproof_es.cli.commands.report:report",
+        "Write a report of RUN, or of several runs and how they compare.",
+    ),
+    "review": Listed(
+        "failproof_es.cli.commands.review:review",
+        "Review evaluations by hand: `failproof-es review RUN`.",
+    ),
+    "export": Listed(
+        "failproof_es.cli.commands.export:export",
+        "Export all data of each RUN into FOLDER, for another system.",
+    ),
+    "log": Listed(
+        "failproof_es.cli.commands.log:log",
+        "Print the events of the log, or of RUN, in commit order.",
+    ),
+    "audit": Listed(
+        "failproof_es.cli.commands.audit:audit",
+        "Print the audit trail of RUN, or of a validation that failed.",
+    ),
+    "verify": Listed(
+        "failproof_es.cli.commands.prove.verify:verify",
+        "Verify that nothing in the log was changed, or that RUN is genuine.",
+    ),
+    "evidence": Listed(
+        "failproof_es.cli.commands.prove.evidence:evidence",
+        "Export one run as evidence that anyone can verify offline.",
+    ),
+    "ledger": Listed(
+        "failproof_es.cli.commands.prove.ledger:ledger",
+        "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
+    ),
+    "projections": Listed(
+        "failproof_es.cli.commands.manage.projections:projections",
+        "Show the status of the projections, or rebuild them from the log.",
+    ),
+    "suites": Listed(
+        "failproof_es.cli.commands.manage.suites:suites",
+        "Create, check and list suites of cases.",
+    ),
+    "prompts": Listed(
+        "failproof_es.cli.commands.manage.prompts:prompts",
+        "Work with collections of prompts in the log.",
+    ),
+    "models": Listed(
+        "failproof_es.cli.commands.manage.models:models",
+        "List the models that can be installed, or install one.",
+    ),
+    "db": Listed(
+        "failproof_es.cli.commands.manage.database:db",
+        "Start, stop and inspect the database that holds the log.",
+    ),
+}
+
+
+class Commands(Program):
+    """The program, with every command of `COMMANDS`."""
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        """Be the whole process: what is imported until the command begins is no garbage.
+
+        The cyclic collector would walk it ten times over before it goes to work.
+        """
+        gc.disable()
+        return super().__call__(*arguments, **settings)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in alphabetical order."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now if it was not before."""
+        if (listed := COMMANDS.get(cmd_name)) is None:
+            return None
+        module, _, name = listed.place.partition(":")
+        command = getattr(import_module(module), name)
+        assert isinstance(command, click.Command)
+        if not gc.isenabled():
+            gc.freeze()
+            gc.enable()
+        return command
+
+    def sentence_of(self, ctx: click.Context, name: str) -> str | None:
+        """What the list of commands says of the command, which is not loaded for it."""
+        return COMMANDS[name].sentence
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="failproof-es", message="%(prog)s %(version)s")
+def main() -> None:
+    """Evaluate language models, and record every step in an append-only log.
+
+    RUN is a run number, a run id, or `latest`. Data goes to stdout. Messages for people go
+    to stderr.
+
+    \b
+    Exit codes:
+      0    done, and all gates are met
+      1    the run or the tool failed
+      2    wrong usage, configuration or suite; nothing was sent
+      3    the run is complete, and a gate is not met
+      130  interrupted; the run can be resumed
+    """

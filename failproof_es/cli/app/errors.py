@@ -1,0 +1,174 @@
+"""Turn what went wrong into a paragraph for a person and an exit code for a program."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from enum import IntEnum
+
+import click
+import psycopg
+
+from failproof_es.assurance.integrator import LedgerBroken
+from failproof_es.assurance.trusted import Forked
+from failproof_es.cli.rendering.database_url import masked
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.sanitise import lines, one_line
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.ledger.note import NoteError
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
+from failproof_es.store.lease import RunBusy
+from failproof_es.store.outage import LogUnavailable
+
+_RUN = "failproof_es_run"
+
+
+class ExitCode(IntEnum):
+    """What the command line promises (architecture § 7)."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    GATE_NOT_MET = 3
+    NOT_PROVEN_YET = 3
+    """Nothing failed, and what was asked for does not hold (yet)."""
+    INTERRUPTED = 130
+
+
+def exit_code_of(outcome: Outcome) -> ExitCode:
+    """The exit code of a run that was driven to `outcome`."""
+    if not outcome.intact:
+        return ExitCode.FAILED
+    if outcome.status == "completed":
+        return ExitCode.DONE if outcome.gates_met else ExitCode.GATE_NOT_MET
+    if outcome.interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED
+
+
+def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
+    """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
+    if debug:
+        sys.stderr.write(lines(masked("".join(traceback.format_exception(error)))))
+    match error:
+        case InvalidInput():
+            _say_problems(error)
+            return ExitCode.USAGE
+        case RunBusy():
+            say(f"error: {_text(error)}")
+            return ExitCode.FAILED
+        case ImpossibleHistory() | UnreadableState():
+            say(
+                f"error: the record is not as the engine writes it: {_text(error)}. Nothing more "
+                "was sent. `failproof-es verify` says whether it was changed."
+            )
+            return ExitCode.FAILED
+        case LedgerBroken() | Forked() | NoteError() | UnreadableEvent() if command == "verify":
+            say(f"error: {_text(error)}")
+            return ExitCode.FAILED
+        case LedgerBroken() | Forked() | NoteError():
+            say(
+                f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
+                "changed."
+            )
+            return ExitCode.FAILED
+        case UnreadableEvent():
+            say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
+            return ExitCode.FAILED
+        case JournalError() | LogUnavailable():
+            say(
+                f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
+                f"What is recorded stays. When the database is back, {_take_up(error)}."
+            )
+            return ExitCode.FAILED
+        case psycopg.errors.ReadOnlySqlTransaction() | ReadOnlyLog(whole=True):
+            say(
+                "error: the database takes no writes: it is a standby, or the sessions of this "
+                "user or database are set to be read-only (`failproof-es db status` names such a "
+                "setting). Nothing that was recorded is lost."
+            )
+            return ExitCode.FAILED
+        case psycopg.OperationalError():
+            say(
+                f"error: the database went away: {_text(error)}. Nothing that was recorded is "
+                "lost. Check that the server is running (`failproof-es db status`) and try again; "
+                f"then {_take_up(error)}."
+            )
+            return ExitCode.FAILED
+        case KeyboardInterrupt() | click.Abort():
+            say("interrupted")
+            return ExitCode.INTERRUPTED
+        case _ if _is_refused(error) or _is_refused(error.__cause__):
+            say(
+                f"error: this database user may not do that: {_text(error)}. Use one that was "
+                "granted failproof_writer; failproof_auditor only reads."
+            )
+            return ExitCode.FAILED
+        case _:
+            hint = "" if debug else " (--debug shows the stack trace)"
+            say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")
+            return ExitCode.FAILED
+
+
+def about_run(error: BaseException, run: str) -> None:
+    """Note which run the error broke off, by its number or its id, for the hint how to go on."""
+    vars(error)[_RUN] = run
+
+
+def _take_up(error: BaseException) -> str:
+    """How to go on with the run: never by `latest`, which another one may be by then."""
+    run = vars(error).get(_RUN)
+    if run is not None:
+        return f"resume the run with `failproof-es resume {run}`"
+    return (
+        "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
+    )
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    return isinstance(error, ReadOnlyLog | psycopg.errors.InsufficientPrivilege)
+
+
+def _say_problems(error: InvalidInput) -> None:
+    problems = [_text(problem) for problem in error.problems]
+    if len(problems) == 1:
+        say(f"error: {problems[0]}")
+    else:
+        say(f"error: {len(problems)} problems, nothing was sent:")
+        for line in _told_together(error.problems):
+            say(f"  {line}")
+    for note in getattr(error, "__notes__", ()):
+        say(_text(note))
+
+
+def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
+    """Each defect in the order found; one that several lines of a file have once, with them all."""
+    lines_of: dict[Problem, list[int]] = {}
+    for problem in problems:
+        alike = replace(problem, line=None, case_line=None)
+        lines_of.setdefault(alike, []).extend([] if problem.line is None else [problem.line])
+    for alike, numbers in lines_of.items():
+        ordered = sorted(set(numbers))
+        also = f" (and {_spans(ordered[1:])})" if ordered[1:] else ""
+        yield f"{_text(replace(alike, line=ordered[0] if ordered else None))}{also}"
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Numbers of lines, those that follow each other as a span: `lines 2-9, 12`."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1][1:] = [number]
+        else:
+            spans.append([number])
+    word = "line" if len(numbers) == 1 else "lines"
+    return f"{word} {', '.join('-'.join(map(str, span)) for span in spans)}"
+
+
+def _text(error: object) -> str:
+    """One line, safe to show, without a password, without the full stop that we add."""
+    return one_line(masked(" ".join(str(error).split())).rstrip("."))

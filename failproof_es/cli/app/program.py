@@ -1,0 +1,132 @@
+"""The program's frame: options that every command takes, and one place where errors end.
+
+`--database-url` and `--debug` may stand before the command or after it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from failproof_es.cli.app.process import unbreakable_stderr
+from failproof_es.store.environment import DATABASE_URL
+
+if TYPE_CHECKING:
+    from failproof_es.store.store import Store
+
+_LONGEST_SENTENCE = 300
+
+
+@dataclass(slots=True)
+class Session:
+    """What the global options say."""
+
+    database_url: str | None = None
+    debug: bool = False
+
+    def open_store(self) -> Store:
+        """The store that the options, the environment or the default name."""
+        from failproof_es.store.store import Store
+
+        return Store.open(self.database_url)
+
+
+def session() -> Session:
+    """The session of the command that is being carried out."""
+    return click.get_current_context().ensure_object(Session)
+
+
+def _set_database_url(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Session).database_url = value
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Session).debug = True
+
+
+def global_options() -> list[click.Parameter]:
+    """The options of the program that each of its commands takes too."""
+    return [
+        click.Option(
+            ["--database-url"],
+            metavar="URL",
+            expose_value=False,
+            callback=_set_database_url,
+            help=f"A PostgreSQL server.  [default: ${DATABASE_URL}, else the embedded server]",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_debug,
+            help="Show stack traces.",
+        ),
+    ]
+
+
+class Command(click.Command):
+    """A command that takes the global options, and arguments in UTF-8 only."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(global_options())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse bytes that are no UTF-8: an argument may go on record, which is UTF-8."""
+        for each in args:
+            if any("\ud800" <= sign <= "\udfff" for sign in each):
+                raise click.UsageError(f"the argument {each!r} is not UTF-8", ctx)
+        return super().parse_args(ctx, args)
+
+
+class Group(click.Group):
+    """A noun with verbs; it takes the global options, too."""
+
+    command_class = Command
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(global_options())
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their whole first sentence, which click cuts off at 45."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, sentence)
+                    for name in self.list_commands(ctx)
+                    if (sentence := self.sentence_of(ctx, name)) is not None
+                ]
+            )
+
+    def sentence_of(self, ctx: click.Context, name: str) -> str | None:
+        """What the list of commands says of the command: the first sentence of its help."""
+        command = self.get_command(ctx, name)
+        return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
+
+
+class Program(Group):
+    """The whole program: whatever a command raises ends here, as a text and an exit code."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Carry out the command; map what it raises to an exit code."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by whoever called
+                setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
+        with unbreakable_stderr():
+            try:
+                return super().invoke(context)
+            except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
+                raise
+            except (Exception, KeyboardInterrupt) as error:
+                from failproof_es.cli.app.errors import report
+
+                debug = context.ensure_object(Session).debug
+                context.exit(report(error, debug=debug, command=context.invoked_subcommand))

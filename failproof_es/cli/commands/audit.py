@@ -1,0 +1,81 @@
+"""`audit`: what was done about a run, when, by whom, why (specification 001 § 8.2)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from heapq import merge
+from operator import attrgetter
+from typing import Any
+from uuid import UUID
+
+import click
+import orjson
+
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.audit_rows import AuditRows
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
+from failproof_es.core.case import operations_id, run_id
+from failproof_es.engine.reviews.people import review_rows
+from failproof_es.store.reader import Connection, RecordedEvent, find, resolve_run
+from projections.audit_trail import AuditTrail, audit_record
+from projections.protocol import Fact
+
+_COLUMNS = (
+    Column("position", "position", right=True),
+    Column("time (UTC)", "time"),
+    Column("event", "event"),
+    Column("who", "who"),
+    Column("case", "case"),
+    Column("model", "model"),
+    Column("says", "says"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@format_option(Format.TABLE, Format.JSONL)
+def audit(run: str, output_format: Format) -> None:
+    """Print the audit trail of RUN, or of a validation that failed.
+
+    A validation that failed is named by the id that its run would have had.
+
+    The trail holds the resolved configuration, validations, retries, errors and pauses. It
+    also holds changed limits, written files and reviews. With --json each line is a record as
+    specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. The projection
+    `audit_trail` holds the same.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        records = _records(connection, _run_id(connection, run))
+        if output_format is Format.JSONL:
+            for record in records:
+                sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
+            sys.stdout.buffer.flush()
+        else:
+            print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
+
+
+def _run_id(connection: Connection, run: str) -> UUID:
+    """The run that is meant; what failed its validation has an id and no run."""
+    named = run_id(run)
+    if any(find(connection, stream_id=operations_id(named), limit=1)):
+        return named
+    return resolve_run(connection, run)
+
+
+def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
+    topics = sorted(AuditTrail.topics)
+    reviews = review_rows(connection, run_id)
+    beside = list(find(connection, stream_id=operations_id(run_id), topics=topics))
+    own = find(connection, run_id=run_id, topics=topics)
+    for row in merge(own, beside, reviews, key=attrgetter("position")):
+        record = audit_record(_fact(row))
+        if record is not None:
+            told = record._asdict()
+            place = {"position": told.pop("position")}
+            yield {**told, "details": {**place, **told["details"]}}
+
+
+def _fact(row: RecordedEvent) -> Fact:
+    run_id = None if row.run_id is None else str(row.run_id)
+    return Fact(row.position, str(row.stream_id), row.topic, run_id, row.upcast_payload())

@@ -1,0 +1,218 @@
+"""`diff`: what differs between two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import click
+import orjson
+
+from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_facts,
+    print_json,
+    print_rows,
+    print_table,
+)
+from failproof_es.core.exact_numbers import exact
+from failproof_es.core.tally import Group
+from failproof_es.engine.related_runs.differences import (
+    Absent,
+    CaseDifferences,
+    Value,
+    case_differences,
+    differing,
+    model_differences,
+)
+from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.experiments import runs_alike
+
+_SIDES = ("left", "right")
+_VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
+_CASES = (
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("what", "what"),
+    Column("left", "left"),
+    Column("right", "right"),
+)
+_RESULTS = (
+    Column("model", "model"),
+    *(
+        Column(f"{side} {name}", f"{side}_{name}", right=True)
+        for name in ("finished", "scored", "passed", "correct")
+        for side in ("left", "right")
+    ),
+    Column("compared with", "compared_with"),
+    Column("pairs", "pairs", right=True),
+    *(Column(f"{side} correct of pairs", f"{side}_of_pairs", right=True) for side in _SIDES),
+    Column("left out", "left_out"),
+)
+
+
+@click.command(cls=Command)
+@click.argument("left", metavar="RUN")
+@click.argument("right", metavar="RUN")
+@format_option()
+def diff(left: str, right: str, output_format: Format) -> None:
+    """Show what differs between two runs: configuration, models, cases, results.
+
+    Each value is shown with its path, as the first RUN has it and as the second. If a case
+    differs between the runs, its most important difference is shown: what is sent, how it is
+    graded, or only its notes. Results are compared on pairs: evaluations that were sent the
+    same, graded alike, and scored in both runs.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        one, other = (read_run(connection, run) for run in (left, right))
+        found = _Found(one, other)
+    if output_format is Format.TABLE:
+        found.print()
+    elif output_format is Format.JSON:
+        print_json(found.document(), indent=True)
+    else:
+        print_rows(found.rows(), (), output_format)
+
+
+class _Found:
+    """All that differs between two runs."""
+
+    def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
+        attempts = runs_alike(left.connection, left.run_id).attempts
+        self.runs = {"left": left.started, "right": right.started}
+        self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
+        self.configuration = list(
+            differing(left.started.configuration, right.started.configuration)
+        )
+        self.models = model_differences(left.run, right.run)
+        self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
+        self.results = list(_results(left, right))
+
+    def document(self) -> dict[str, Any]:
+        """Everything as one object."""
+        return {
+            **{
+                side: {
+                    "run_id": str(started.originator_id),
+                    "run_number": started.run_number,
+                    "name": started.name,
+                    "code_version": started.code_version,
+                    "dialect": started.dialect,
+                }
+                for side, started in self.runs.items()
+            },
+            "same_experiment": self.same_experiment,
+            "configuration": [_value(each) for each in self.configuration],
+            "models": [_value(each) for each in self.models],
+            "cases": asdict(self.cases),
+            "results": self.results,
+        }
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One object for each thing that differs, and for each model's results."""
+        for kind, values in (("configuration", self.configuration), ("model", self.models)):
+            yield from ({"kind": kind, **_value(each)} for each in values)
+        yield from ({"kind": "case", **row} for row in self._case_rows())
+        yield from ({"kind": "results", **row} for row in self.results)
+
+    def print(self) -> None:
+        """Everything for people."""
+        cases = self.cases
+        only = f"{len(cases.only_left)} only left, {len(cases.only_right)} only right"
+        print_facts(
+            {
+                side: f"run {started.run_number} {started.name} ({started.originator_id})"
+                for side, started in self.runs.items()
+            }
+            | {
+                "experiment": "the same" if self.same_experiment else "another one",
+                "cases": f"{cases.same} the same, {len(cases.changed)} changed, {only}",
+            }
+        )
+        for title, values in (("configuration", self.configuration), ("models", self.models)):
+            if values:
+                print_table(map(_shown, values), _VALUES, title=title)
+        rows = list(self._case_rows())
+        if rows:
+            print_table(map(_short, rows), _CASES, title="cases")
+        print_table(self.results, _RESULTS, title="results")
+
+    def _case_rows(self) -> Iterator[dict[str, Any]]:
+        cases = self.cases
+        for each in cases.changed:
+            what = f"{each.differs} differs"
+            yield _case_row(each.suite, each.case, what, left=each.left, right=each.right)
+        for one in cases.only_left:
+            yield _case_row(one.suite, one.case, "only left", left=one.digest)
+        for one in cases.only_right:
+            yield _case_row(one.suite, one.case, "only right", right=one.digest)
+
+
+def _case_row(
+    suite: str, case: str, what: str, *, left: str | None = None, right: str | None = None
+) -> dict[str, Any]:
+    return {"suite": suite, "case": case, "what": what, "left": left, "right": right}
+
+
+def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
+    """What came of each model in both runs, `None` where one did not ask it.
+
+    Then both on the same questions: `pairs`, and why the rest has no partner.
+    """
+    one, other = _by_model(left), _by_model(right)
+    both = {each.model: each for each in scores_of_both(left.connection, left.run_id, right.run_id)}
+    for model in dict.fromkeys((*one, *other)):
+        row: dict[str, Any] = {"model": model}
+        for side, facts in (("left", one.get(model)), ("right", other.get(model))):
+            row[f"{side}_finished"] = None if facts is None else facts.finished
+            row[f"{side}_scored"] = None if facts is None else facts.scored
+            row[f"{side}_passed"] = None if facts is None else facts.passed
+            row[f"{side}_correct"] = None if facts is None else float(facts.accuracy_sum)
+        yield row | _of_pairs(both.get(model))
+
+
+def _of_pairs(both: Scores | None) -> dict[str, Any]:
+    """How a model of the left run and its counterpart did on what both were scored for."""
+    known = both is not None and both.counterpart is not None
+    pairs = both.pairs if both is not None else ()
+    return {
+        "compared_with": both.counterpart if both is not None else None,
+        "pairs": len(pairs) if known else None,
+        "left_of_pairs": float(sum(exact(pair.now) for pair in pairs)) if known else None,
+        "right_of_pairs": float(sum(exact(pair.before) for pair in pairs)) if known else None,
+        "unpaired": [
+            {"why": each.why, "left": each.first, "right": each.second}
+            for each in (both.unpaired if both is not None and known else ())
+        ],
+        "left_out": "; ".join(each.told() for each in both.unpaired) if both and known else None,
+    }
+
+
+def _by_model(run: RecordedRun) -> dict[str, Group]:
+    """The results of each model over all its suites."""
+    return {model: run.summary.group(model=model) for model in run.summary.models}
+
+
+def _value(value: Value) -> dict[str, Any]:
+    """A value as JSON: a side that has none has no key."""
+    sides = {"left": value.left, "right": value.right}
+    kept = {side: it for side, it in sides.items() if not isinstance(it, Absent)}
+    return {"path": value.path, **kept}
+
+
+def _shown(value: Value) -> dict[str, Any]:
+    """A value for people: as JSON, nothing where a side has none."""
+    return {
+        key: it if key == "path" else orjson.dumps(it).decode() for key, it in _value(value).items()
+    }
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """A case with as much of its digests as people compare."""
+    return {**row, **{side: row[side] and row[side][:12] for side in ("left", "right")}}

@@ -1,0 +1,157 @@
+"""`log`: the events themselves, for auditors."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import click
+import orjson
+
+from failproof_es.cli.app.moments import moment_argument
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import Format, format_option
+from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
+from failproof_es.events import EVENTS
+from failproof_es.events.line import line_of
+from failproof_es.store.reader import Connection, RecordedEvent, find, max_position, resolve_run
+
+_FOLLOW_EVERY_S = 0.5
+_SUMMARY_WIDTH = 96
+_LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
+_HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
+
+
+@click.command(cls=Command)
+@click.argument("run", required=False)
+@click.option("--stream", type=click.UUID, metavar="ID", help="Only this stream's events.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(sorted(EVENTS)),
+    metavar="EVENT",
+    help="Only events of this type, e.g. ErrorRecorded. Can be given again.",
+)
+@click.option("--after", type=int, metavar="POSITION", help="Only events after this position.")
+@click.option("--up-to", type=int, metavar="POSITION", help="Only events up to this position.")
+@click.option(
+    "--since", type=moment_argument, metavar="TIME", help="Recorded at this time or later."
+)
+@click.option(
+    "--until", type=moment_argument, metavar="TIME", help="Recorded at this time or earlier."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="How many events at most.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing new events until interrupted.")
+@format_option(Format.TABLE, Format.JSONL)
+def log(
+    run: str | None,
+    stream: UUID | None,
+    types: tuple[str, ...],
+    after: int | None,
+    up_to: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int | None,
+    follow: bool,
+    output_format: Format,
+) -> None:
+    """Print the events of the log, or of RUN, in commit order.
+
+    Times are the database's own. A line of JSON carries the payload exactly as it is
+    stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
+    The prompts of a run are streams of their own: find them with --type PromptStored.
+    """
+    limit = None if limit is None else min(limit, sys.maxsize)  # more than a database counts
+    with session().open_store() as store, store.connect() as connection:
+        filters: dict[str, Any] = {
+            "run_id": None if run is None else resolve_run(connection, run),
+            "stream_id": stream,
+            "topics": types,
+            "up_to": up_to,
+            "since": since,
+            "until": until,
+        }
+        events = _follow if follow else find
+        rows = events(connection, after=after, limit=limit, **filters)
+        if output_format is Format.JSONL:
+            _print_lines(rows, flush=follow)
+        else:
+            click.echo(_HEADING)
+            width = _summary_width()
+            for row in rows:
+                click.echo(_table_line(row, width))
+
+
+def _follow(
+    connection: Connection, *, after: int | None, limit: int | None, **filters: Any
+) -> Iterator[RecordedEvent]:
+    """Everything that matches, now and later, until `limit` or `up_to` is reached."""
+    position = after or 0
+    left = limit
+    while left is None or left > 0:
+        newest = max_position(connection)
+        if newest > position:
+            for row in find(connection, after=position, limit=left, **filters):
+                yield row
+                position = row.position
+                left = None if left is None else left - 1
+            position = max(position, newest)
+        if filters["up_to"] is not None and position >= filters["up_to"]:
+            return
+        time.sleep(_FOLLOW_EVERY_S)
+
+
+def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
+    """Write exact bytes, unless a terminal would obey them."""
+    to_terminal = sys.stdout.isatty()
+    out = sys.stdout.buffer
+    for row in rows:
+        line = json_line(row)
+        out.write((json_text(line.decode()).encode() if to_terminal else line) + b"\n")
+        if flush:
+            out.flush()
+    out.flush()
+
+
+def json_line(row: RecordedEvent) -> bytes:
+    """The event as one line of JSON, its payload spliced in exactly as stored.
+
+    Raises `UnreadableEvent` when it is no JSON object: the line would be none either.
+    """
+    row.payload()
+    head = orjson.dumps(
+        {
+            "position": row.position,
+            "stream_id": row.stream_id,
+            "stream_version": row.version,
+            "event_type": row.topic,
+            "run_id": row.run_id,
+            "recorded_at": row.recorded_at.astimezone(UTC),
+        }
+    )
+    return head[:-1] + b',"payload":' + row.state + b"}"
+
+
+def _table_line(row: RecordedEvent, width: int) -> str:
+    """The event in a line of fixed columns: a log of any length prints as it is read."""
+    recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
+    return _LINE.format(*place, summary(row, width))
+
+
+def _summary_width() -> int:
+    """What a terminal has left beside the fixed columns."""
+    if not sys.stdout.isatty():
+        return _SUMMARY_WIDTH
+    return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)
+
+
+def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
+    """What the event says in a few words, for the table only."""
+    return shortened(one_line(line_of(row.topic, row.payload())), width)

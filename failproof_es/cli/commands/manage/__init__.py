@@ -1,0 +1,1 @@
+"""The commands beside runs: the database, models, suites, prompts, projections."""

@@ -1,0 +1,218 @@
+"""`db`: the database that holds the log."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.rendering.database_url import masked, shown
+from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
+from failproof_es.cli.rendering.protection import (
+    for_people,
+    protection,
+    say_differences,
+    say_missing,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect, parameters_of
+from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.environment import DATABASE_URL
+from failproof_es.store.installation import WRITER
+from failproof_es.store.layers import Layer
+from failproof_es.store.store import Store
+
+_ADMINISTRATOR = (
+    "warning: you are the server's superuser. Read no view and no read model: the engine's login "
+    "can put code into them, which would run with your rights. Read as the auditor."
+)
+_NO_ADMINISTRATOR = (
+    "you are failproof_auditor, who may read everything. To be the server's superuser add --insist"
+)
+_ROLES = ("auditor", "writer", "projector", "administrator")
+
+
+def _as_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(
+        "--as",
+        "role",
+        type=click.Choice(_ROLES),
+        help=f"As whom, on the embedded server.  [default: {default}]",
+    )
+
+
+@click.group(cls=Group)
+def db() -> None:
+    """Start, stop and inspect the database that holds the log."""
+
+
+@db.command("start")
+def start_server() -> None:
+    """Start the embedded server if it is not running, and upgrade the schema."""
+    _require_embedded("start")
+    with session().open_store() as store:
+        for remark in store.embedded.loosened if store.embedded else []:
+            say(f"note: {remark}")
+        say("the embedded server is running")
+
+
+@db.command()
+@format_option()
+def init(output_format: Format) -> None:
+    """Create or upgrade the schema, the roles and the guards, as far as this user may.
+
+    No other command changes an existing schema on a server of your own. It says which layers of
+    protection are missing afterwards, and why.
+    """
+    store = Store.reach(session().database_url)
+    done = store.install()
+    facts, missing = protection(store)
+    applied = [f"{migration.number:04}_{migration.name}" for migration in done.migrations]
+    facts = {**facts, "migrations": applied, "problems": list(done.problems)}
+    if output_format is Format.TABLE:
+        print_facts(for_people(facts))
+        for problem in done.problems:
+            say(f"not permitted: {problem}")
+        say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
+
+
+@db.command("stop")
+def stop_server() -> None:
+    """Stop the embedded server. The next command that needs it starts it again."""
+    _require_embedded("stop")
+    stopped = EmbeddedServer().stop()
+    say("the embedded server is stopped" if stopped else "the embedded server was not running")
+
+
+@db.command()
+@format_option()
+def status(output_format: Format) -> None:
+    """Show whether the database can be reached, what it is, and which protection it lacks.
+
+    Exits 1 if it cannot be reached.
+    """
+    external = _external_url()
+    facts = _external_status(external) if external else _embedded_status()
+    missing: Sequence[Layer] = ()
+    if facts["running"]:
+        told, missing = protection(Store.reach(external))
+        facts |= told
+    if output_format is Format.TABLE:
+        print_facts(for_people(facts))
+        say_missing(missing)
+        say_differences(facts.get("not_as_installed", ()))
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
+    if not facts["running"]:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+@db.command()
+@_as_option("writer")
+def url(role: str | None) -> None:
+    """Print the database's URL for `psql` and other tools, with secrets as `***`."""
+    click.echo(shown(_url_as(role or "writer", given=role is not None)))
+
+
+@db.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- PSQL_ARGUMENTS...]")
+@_as_option("auditor")
+@click.option("--insist", is_flag=True, help="Be the administrator with --as administrator.")
+def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
+    """Open `psql` on the database. The view failproof.readable_log is made for reading.
+
+    `--as administrator` also needs --insist, or the shell opens as the auditor. The reason: a view
+    runs the code of whoever made it, with the rights of whoever reads it.
+
+    It exits with the code of psql. That is 0 even after a failed statement, and 3 with
+    `-- -v ON_ERROR_STOP=1`.
+    """
+    if insist and role != "administrator":
+        raise click.UsageError("--insist goes with --as administrator")
+    refused = role == "administrator" and not insist
+    url = _url_as("auditor" if refused else role or "auditor", given=role is not None)
+    if role == "administrator":
+        say(_NO_ADMINISTRATOR if refused else _ADMINISTRATOR)
+    conninfo, environment = without_password(url)
+    done = subprocess.run(
+        [_psql(), *arguments, conninfo], env={**os.environ, **environment}, check=False
+    )
+    click.get_current_context().exit(done.returncode)
+
+
+def without_password(url: str) -> tuple[str, dict[str, str]]:
+    """The connection string without its password, and the environment that carries it.
+
+    A password among a process's arguments could be read by everyone on the machine.
+    """
+    parts = parameters_of(url)
+    password = parts.pop("password", None)
+    return make_conninfo("", **parts), {"PGPASSWORD": password} if password else {}
+
+
+def _external_url() -> str | None:
+    return session().database_url or os.environ.get(DATABASE_URL)
+
+
+def _require_embedded(verb: str) -> None:
+    if _external_url():
+        raise InvalidInput.because(
+            f"`db {verb}` is for the embedded server, and --database-url or {DATABASE_URL} "
+            "names another one",
+            remedy="leave that out, or use that server's own tools",
+        )
+
+
+def _url_as(role: str, *, given: bool) -> str:
+    """The URL of the database, with the schema in it, for one of the embedded server's users."""
+    if external := _external_url():
+        if given:
+            raise InvalidInput.because(
+                "--as is for the embedded server: another server's URL names its user",
+                remedy="leave it out, and name the user in the URL",
+            )
+        return external
+    with session().open_store() as store:
+        assert store.embedded is not None
+        if role == "administrator":
+            return store.embedded.url
+        return store.embedded.url_as(f"failproof_{role}")
+
+
+def _embedded_status() -> dict[str, Any]:
+    status = EmbeddedServer().status()
+    return {
+        "server": "embedded",
+        "running": status.running,
+        "process": status.pid,
+        "data": str(status.data_dir),
+        "url": None if status.url is None else shown(EmbeddedServer().url_as(WRITER)),
+        "version": status.version,
+    }
+
+
+def _external_status(url: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"server": "external", "running": False, "url": shown(url)}
+    try:
+        with connect(url) as connection:
+            facts["running"] = True
+            facts["version"] = connection.info.parameter_status("server_version")
+    except psycopg.Error as error:
+        facts["error"] = masked(" ".join(str(error).split()))
+    return facts
+
+
+def _psql() -> str:
+    """The machine's `psql`, else the one that comes with the embedded server."""
+    return shutil.which("psql") or EmbeddedServer().psql[0]

@@ -1,0 +1,107 @@
+"""`projections`: the read models beside the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+import psycopg
+
+from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reader import Connection
+from failproof_es.support.plugins import instance
+from failproof_es.support.plurals import counted
+from projections.installed import OFFERED, others, ours
+from projections.protocol import Projection
+from projections.runner import names_known
+from projections.runner import rebuild as rebuild_projections
+from projections.runner import status as status_of
+
+_COLUMNS = (
+    Column("projection", "name"),
+    Column("version", "version", right=True),
+    Column("position", "position", right=True),
+    Column("behind", "behind", right=True),
+    Column("updated (UTC)", "updated_at"),
+)
+
+
+@click.group(cls=Group)
+def projections() -> None:
+    """Show the status of the projections, or rebuild them from the log."""
+
+
+@projections.command()
+@format_option()
+def status(output_format: Format) -> None:
+    """Show how far each projection has followed the log.
+
+    `behind` counts positions. A run keeps its projections current while it goes. You can query
+    them with SQL at any time (`failproof-es db shell`).
+    """
+    with session().open_store() as store, store.connect() as connection:
+        theirs, broken = others()
+        stand = status_of(connection, (*ours(), *theirs))
+        print_rows(map(asdict, stand), _COLUMNS, output_format)
+    if broken:  # whatever becomes of theirs, ours are shown
+        raise InvalidInput(broken)
+
+
+@projections.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def rebuild(names: tuple[str, ...]) -> None:
+    """Rebuild the named projections from the log, or all of them.
+
+    Each is built beside the live one and replaces it in one transaction. Readers never see a
+    gap.
+    """
+    theirs: Sequence[Projection]
+    broken: list[Problem]
+    known = names_known(ours())
+    if names:
+        theirs, broken = [_named(name) for name in names if name not in known], []
+    else:
+        theirs, broken = others()
+    wanted = {known.get(name) for name in names}
+    mine = [each for each in ours() if not names or each.name in wanted]
+    with session().open_store() as store, store.connect() as connection:
+        if mine:
+            _rebuild(connection, mine)
+        for each in theirs:  # each by itself: one that breaks holds up no other
+            try:
+                _rebuild(connection, [each])
+            except psycopg.OperationalError:  # the database, and not the projection
+                raise
+            except InvalidInput as error:
+                broken += error.problems
+            except Exception as error:  # another package's code, or its SQL
+                broken.append(_broken(each, error))
+    if broken:
+        raise InvalidInput(broken)
+
+
+def _named(name: str) -> Projection:
+    found: Projection = instance(OFFERED.load(name))
+    return found
+
+
+def _rebuild(connection: Connection, chosen: Sequence[Projection]) -> None:
+    position = rebuild_projections(connection, progress=_say_progress, projections=chosen)
+    said = ", ".join(projection.name for projection in chosen)
+    say(f"rebuilt {said} up to position {position:,}")
+
+
+def _broken(projection: Projection, error: Exception) -> Problem:
+    package = " ".join(OFFERED.package_of(projection.name) or ())
+    return Problem(
+        f"the projection {projection.name!r} of the package {package} can't be built: "
+        f"{type(error).__name__}: {error}",
+        remedy="its tables are as they were; update or remove the package",
+    )
+
+
+def _say_progress(position: int, newest: int) -> None:
+    say(f"read {position:,} of {counted(newest, 'event')}")

@@ -1,0 +1,188 @@
+"""`suites`: begin, check and list case files without running anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.cli.app.options import DialectOption
+from failproof_es.cli.app.program import Group
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_rows,
+    print_table,
+    say,
+)
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.core.case import Case
+from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
+from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.dialects.new_suites import new_suite
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.problems import InvalidInput, Problems
+from failproof_es.support import shipped
+from failproof_es.support.atomic_file import why_not
+from failproof_es.support.plurals import counted
+
+_SUITES = (
+    Column("dialect", "dialect"),
+    Column("suite", "suite"),
+    Column("cases", "cases", right=True),
+)
+_CASES = (
+    Column("id", "id"),
+    Column("title", "title"),
+    Column("category", "category"),
+    Column("severity", "severity"),
+    Column("tags", "tags"),
+)
+_TITLES = ("title", "prompt", "content", "question")
+"""What people tell cases apart by: their title, else what is asked in the specification's word."""
+_TITLE_WIDTH = 60
+
+
+@click.group(cls=Group)
+def suites() -> None:
+    """Create, check and list suites of cases."""
+
+
+@suites.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--dialect",
+    cls=DialectOption,
+    command="suites new",
+    help="The dialect to write it in.",
+)
+def new(file: Path, dialect: str) -> None:
+    """Write a small valid suite to FILE to start from, with a comment on every field.
+
+    The suffix of FILE chooses the format: .yaml or .jsonl for redteam, .jsonl for failproof and
+    promptguard, .yaml for benchmark, .toml for command. JSON has no comments, so they go to
+    stderr instead. A file that exists is not overwritten.
+    """
+    begun = new_suite(dialect_named(dialect), file)
+    try:
+        with file.open("xb") as stream:
+            stream.write(begun.content)
+    except FileExistsError:
+        raise InvalidInput.because(
+            f"{file} exists already: nothing was written", remedy="choose another name"
+        ) from None
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{file} cannot be written: {why_not(file, error)}",
+            remedy="name a place where you may write, or change its permissions",
+        ) from None
+    if begun.guidance is not None:
+        say(begun.guidance)
+    say(f"written: {one_line(file)}")
+
+
+@suites.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Read the files as this dialect. Without it, the content decides.",
+)
+@format_option()
+def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
+    """Check case files. Each PATH is a file, a folder or a glob.
+
+    Lists every defect of every file with its line and field, and exits 2 if there is one.
+    Counts the cases that any answer passes, and the cases that no answer can pass. The files may
+    be of several dialects. Nothing is sent and no database is needed.
+    """
+    found = files_of(list(paths), dialect)
+    problems = Problems()
+    suites: defaultdict[tuple[str, str], ForegoneCounts] = defaultdict(ForegoneCounts)
+    total = ForegoneCounts()
+    for dialect_, case in _cases_of(found, problems):
+        decided = foregone(dialect_, case)
+        for counts in (suites[case.dialect, case.suite_id], total):
+            counts.add(decided)
+    _report(problems, total.cases)
+    rows = [{"dialect": name, "suite": suite} | asdict(of) for (name, suite), of in suites.items()]
+    print_rows(rows, _SUITES, output_format)
+    for line in total.lines():
+        say(f"warning: {line}")
+    files = sum(len(files) for _, files in found)
+    say(f"valid: {counted(total.cases, 'case')} in {counted(files, 'file')}")
+
+
+@suites.command("list")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="Read the files as this dialect. Without it, the content decides.",
+)
+@format_option()
+def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) -> None:
+    """List the cases of files: id, title, category, severity and tags of each.
+
+    If a dialect has no titles, the question is shown instead. Files with defects are refused,
+    as by `suites validate`.
+    """
+    problems = Problems()
+    rows = [_row(case) for _, case in _cases_of(files_of(list(paths), dialect), problems)]
+    _report(problems, len(rows))
+    if output_format is Format.TABLE:
+        print_table((_in_table(row) for row in rows), _CASES)
+    else:
+        print_rows(rows, _CASES, output_format)
+
+
+def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
+    """The dialects of these paths, each with its files. Raises `InvalidInput`.
+
+    What is not there may name what ships: `suites/redteam`.
+    """
+    paths = [shipped.suites(path) for path in paths]
+    if dialect is None:
+        return recognise_each(paths)
+    chosen = dialect_named(dialect)
+    return [(chosen, case_files(paths, chosen.suffixes))]
+
+
+def _cases_of(
+    found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
+) -> Iterator[tuple[Dialect, Case]]:
+    for dialect, files in found:
+        fitting = refuse_other_dialects(dialect, files, problems)
+        yield from ((dialect, case) for case in dialect.load(fitting, problems))
+
+
+def _report(problems: Problems, cases: int) -> None:
+    """Say the warnings. Raises `InvalidInput` with every error, and where there is no case."""
+    for warning in problems.warnings:
+        say(f"warning: {one_line(warning)}")
+    if not cases and not problems.errors:
+        problems.error("the files hold no case", remedy="add at least one")
+    problems.raise_errors()
+
+
+def _row(case: Case) -> dict[str, Any]:
+    named = (case.document.get(name) for name in _TITLES)
+    return {
+        "id": case.case_id,
+        "title": next((each for each in named if isinstance(each, str)), None),
+        "category": case.category,
+        "severity": case.severity,
+        "tags": list(case.tags),
+        "dialect": case.dialect,
+        "suite": case.suite_id,
+    }
+
+
+def _in_table(row: dict[str, Any]) -> dict[str, Any]:
+    title = shortened(" ".join((row["title"] or "").split()), _TITLE_WIDTH)
+    return {**row, "title": title or None, "tags": ", ".join(row["tags"])}

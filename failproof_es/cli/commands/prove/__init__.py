@@ -1,0 +1,1 @@
+"""The commands that prove the log: `verify`, `evidence`, `ledger`."""

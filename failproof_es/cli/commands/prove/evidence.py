@@ -1,0 +1,115 @@
+"""`evidence`: one run as a file that proves itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from failproof_es.assurance.export import evidence as lines_of
+from failproof_es.assurance.keeper import checkpoint_and_keep
+from failproof_es.assurance.signing_key import own_public_key, read_public_key
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.engine.replays.evidence import replay_bundle
+from failproof_es.ledger import bundle
+from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
+from failproof_es.ledger.note import COSIGNATURE, ED25519
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.reader import resolve_run
+from failproof_es.support.plurals import counted
+
+NEXT_STEP = {
+    Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",
+    Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
+}
+"""What to do about what a run still needs."""
+
+
+@click.group(cls=Group)
+def evidence() -> None:
+    """Export one run as evidence that anyone can verify offline."""
+
+
+@evidence.command()
+@click.argument("run")
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="The file to write."
+)
+@click.option("--no-checkpoint", is_flag=True, help="Take the newest checkpoint; sign nothing.")
+@click.option(
+    "--checkpoint", "size", type=click.IntRange(min=1), metavar="SIZE",
+    help="Take the checkpoint of SIZE events, for example a cosigned one; sign nothing.",
+)  # fmt: skip
+def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> None:
+    """Write RUN and everything that proves it to one file (docs/reference/evidence-format.md).
+
+    The log is signed first, unless you choose a checkpoint. The file then holds what the log
+    held at that checkpoint. Later attempts and reviews are not in it.
+
+    Exits 3 when the run is not sealed or not signed yet. Exits 1 when the run differs from
+    what was sealed and signed. In both cases no file is written.
+    """
+    with session().open_store() as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            if not no_checkpoint and size is None:
+                checkpoint_and_keep(connection)
+        with connect(store.auditor_url) as connection:
+            try:
+                own = own_public_key(ledger.origin(connection))
+                lines = lines_of(connection, run_id, size, own)
+                written = write_recorded(store, [run_id], "evidence", output, lines)
+            except NotProvenYet as error:
+                say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")
+                click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
+            except EvidenceError as error:
+                say(
+                    f"error: run {run} cannot be exported: {error}. `failproof-es verify` says "
+                    "what was changed."
+                )
+                click.get_current_context().exit(ExitCode.FAILED)
+    say(f"{output}: {counted(written.bytes, 'byte')}")
+
+
+@evidence.command("verify")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--key", required=True, help="The log's public key, or a file that holds it.")
+@click.option(
+    "--cosigner", "cosigners", multiple=True, metavar="KEY",
+    help="Require a signature by this cosigner's public key. May be repeated.",
+)  # fmt: skip
+@click.option("--replay", is_flag=True, help="Also score the recorded answers again.")
+def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bool) -> None:
+    """Check the evidence in FILE, without a database and without the network.
+
+    Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
+    """
+    public = read_public_key(key, ED25519)
+    wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]
+    content = read_file(file)
+    try:
+        read = bundle.read(content)
+        verdict = bundle.verify(read, public, wanted)
+    except EvidenceError as error:
+        click.echo(one_line(f"NOT genuine: {error}"))
+        click.get_current_context().exit(ExitCode.FAILED)
+    for line in read.summary:
+        click.echo(one_line(line))
+    for name, at in verdict.cosigned.items():
+        click.echo(f"cosigned by {name} at {at}")
+    click.echo(
+        f"genuine: {counted(len(read.events), 'event')}, each in the signed tree; the run is whole"
+    )
+    if replay:
+        agree, differing = replay_bundle(read)
+        click.echo(f"replayed: {agree:,} evaluations agree, {len(differing):,} differ")
+        for each in differing:
+            click.echo(one_line(f"  differs: {each}"))
+        if differing:
+            click.get_current_context().exit(ExitCode.FAILED)

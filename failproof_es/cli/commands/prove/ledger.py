@@ -1,0 +1,220 @@
+"""`ledger`: the tree over the log, its signed checkpoints, and those who watch it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from failproof_es.assurance.keeper import checkpoint_and_keep, own_key
+from failproof_es.assurance.signing_key import (
+    create_key,
+    has_key,
+    key_path,
+    own_public_key,
+    public_path,
+    read_key,
+    read_public_key,
+)
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.assurance.trees import read_trees, refuse_replaced
+from failproof_es.assurance.trusted import (
+    check_continues,
+    default_place,
+    hold,
+    keeping,
+    newest_note,
+)
+from failproof_es.assurance.witness import Request, cosign_request, parse_request
+from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.commands.prove.ledger_repair import repair
+from failproof_es.cli.rendering.output import (
+    Format,
+    format_option,
+    print_facts,
+    print_json,
+    say,
+    write_file,
+)
+from failproof_es.ledger import checkpoint as checkpoints
+from failproof_es.ledger import note
+from failproof_es.ledger.merkle import consistency_proof
+from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, PublicKey, SigningKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger as tables
+from failproof_es.store.ledger import Connection
+from failproof_es.support.plurals import counted
+
+_LARGEST_CHECKPOINT = 1 << 20
+
+
+@click.group(cls=Group)
+def ledger() -> None:
+    """Sign the log, have it cosigned, and check it against checkpoints kept elsewhere."""
+
+
+ledger.add_command(repair)
+
+
+@ledger.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@format_option()
+def key(output: Path | None, output_format: Format) -> None:
+    """Print the log's public key. Give it to those who verify your evidence."""
+    with session().open_store() as store, store.connect() as connection:
+        public = own_key(connection).public
+    origin = public.name
+    if output is not None:
+        write_file(output, [f"{public}\n".encode()])
+    facts = {"origin": origin, "public_key": str(public), "key_file": str(key_path(origin))}
+    if output_format is Format.TABLE:
+        print_facts(facts)
+    else:
+        print_json(facts, indent=output_format is Format.JSON)
+
+
+@ledger.command()
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option(
+    "--since",
+    type=click.IntRange(min=0),
+    metavar="SIZE",
+    help="Add the proof that it continues the tree of SIZE. A witness needs it.",
+)
+@click.option(
+    "--add",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Record the cosignatures in FILE. Sign nothing.",
+)
+def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None:
+    """Add all committed events to the tree, sign it, and print the checkpoint."""
+    with session().open_store() as store, store.connect() as connection:
+        if add is not None:
+            text = _add_cosignatures(connection, add)
+        else:
+            checkpoint_and_keep(connection)
+            newest = newest_note(connection, _public_key(None, tables.origin(connection)))
+            text = str(newest if since is None else _with_proof(connection, newest, since))
+    if output is not None:
+        write_file(output, [text.encode()])
+    click.echo(text, nl=False)
+
+
+@ledger.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--key", "key_file", required=True, type=click.Path(path_type=Path),
+    help="The file of your own key. It is created if it does not exist.",
+)  # fmt: skip
+@click.option("--name", help="Your name in the cosignature, for a new key.")
+@click.option("--log-key", required=True, help="The log's public key, or a file that holds it.")
+@click.option(
+    "--seen", required=True, type=click.Path(path_type=Path),
+    help="Where you keep the last checkpoint of this log that you cosigned.",
+)  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+def cosign(
+    file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
+) -> None:
+    """Cosign the checkpoint in FILE as a second party, without the database.
+
+    FILE must prove that it continues the last checkpoint that you cosigned, or hold that one
+    itself. Return what is printed to the owner of the log, for `ledger checkpoint --add`.
+    """
+    public = read_public_key(log_key, ED25519)
+    own = _cosigner(key_file, name)
+    request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
+    with keeping(str(seen), public) as kept:
+        signed = cosign_request(request, public, own, kept.checkpoint, int(time.time()))
+        # Given away before it counts as seen: what could not be written can be had again.
+        if output is not None:
+            write_file(output, [str(signed).encode()])
+        click.echo(str(signed), nl=False)
+        kept.replace(request.signed)
+
+
+def _cosigner(file: Path, name: str | None) -> SigningKey:
+    if has_key(file):
+        return read_key(file, COSIGNATURE)
+    if name is None:
+        raise InvalidInput.because(
+            f"there is no key in {file}", remedy="give it a --name to make one"
+        )
+    made = create_key(file, name, COSIGNATURE)
+    say(f"made a key: {made.public} (also in {public_path(file)})")
+    return made
+
+
+@ledger.command()
+@click.argument("place", required=False, metavar="[FILE|DIR|URL]")
+@click.option(
+    "--every", type=click.FloatRange(min=1), metavar="SECONDS", help="Repeat until stopped."
+)
+@click.option("--log-key", help="The log's public key.  [default: this user's]")
+def watch(place: str | None, every: float | None, log_key: str | None) -> None:
+    """Check the log against the last checkpoint kept in PLACE, and keep the newest there.
+
+    A file keeps the newest checkpoint, a folder keeps all of them. A URL is only read. Without
+    PLACE, the file of this user is taken. Exits 1 when the log does not continue the checkpoint
+    that was kept.
+    """
+    with session().open_store() as store:
+        while True:
+            with store.connect() as connection:
+                _watch_once(connection, place, log_key)
+            if every is None:
+                return
+            time.sleep(every)
+
+
+def _watch_once(connection: Connection, place: str | None, given_key: str | None) -> None:
+    origin = tables.origin(connection)
+    public = _public_key(given_key, origin)
+    if place is not None:
+        refuse_replaced(read_trees(connection), public, place)
+    newest, kept = hold(connection, place or str(default_place(origin)), public)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    before = "nothing was kept before" if kept is None else f"continues the {kept} kept"
+    click.echo(f"{now}Z  {counted(newest.size, 'event')} signed; {before}")
+
+
+def _public_key(given: str | None, origin: str) -> PublicKey:
+    public = read_public_key(given, ED25519) if given else own_public_key(origin)
+    if public is None:
+        raise InvalidInput.because(
+            f"there is no public key of {origin} here",
+            remedy="`failproof-es ledger key` prints it where the log is signed",
+        )
+    return public
+
+
+def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
+    size = checkpoints.parse(signed.text).size
+    if since > size:
+        raise InvalidInput.because(
+            f"the log has {counted(size, 'event')}: nothing continues a tree of {since}",
+            remedy="the witness saw more of this log than there is: find out why",
+        )
+    proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
+    return Request(since, tuple(proof) if since < size else (), signed)
+
+
+def _add_cosignatures(connection: Connection, file: Path) -> str:
+    """Record them, unless the tree in the database is not the one that they sign."""
+    public = _public_key(None, tables.origin(connection))
+    content = read_file(file, _LARGEST_CHECKPOINT)
+    try:
+        cosigned = note.parse(content.decode())
+        added = checkpoints.opened(cosigned, public)
+    except (NoteError, UnicodeDecodeError) as error:
+        raise InvalidInput.because(
+            f"{file} is no cosigned checkpoint of this log: {error}",
+            remedy="give it what `ledger cosign` printed",
+        ) from None
+    check_continues(connection, added, checkpoints.opened(newest_note(connection, public), public))
+    tables.add_checkpoint(connection, added.size, str(cosigned))
+    return str(cosigned)

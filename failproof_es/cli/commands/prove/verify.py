@@ -1,0 +1,287 @@
+"""`verify`: the log against its tree, and the tree against what was signed and kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.findings import (
+    Finding,
+    Replaced,
+    Signatures,
+    Verdict,
+    Verification,
+    Verified,
+)
+from failproof_es.assurance.signing_key import read_public_key
+from failproof_es.assurance.trees import own_public_keys, read_trees
+from failproof_es.assurance.trusted import default_place, read_kept
+from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.verified import keep_verified, read_verified
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.commands.prove.evidence import NEXT_STEP
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.protection import say_missing
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.ledger import bundle
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.contents import EvidenceError, NotProvenYet
+from failproof_es.ledger.note import ED25519, PublicKey
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.connecting import connect
+from failproof_es.store.layers import missing_layers
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reader import resolve_run
+from failproof_es.support.plurals import counted
+
+_SAID = {
+    Verdict.GENUINE: "genuine",
+    Verdict.UNSIGNED: "UNSIGNED, and nothing was found",
+    Verdict.CHANGED: "NOT as it was recorded",
+}
+
+
+@click.command(cls=Command)
+@click.option(
+    "--key", help="The log's public key, or a file that holds it.  [default: this user's]"
+)
+@click.option(
+    "--checkpoint", "places", multiple=True, metavar="FILE|DIR|URL",
+    help="Where a checkpoint is kept outside the database. May be repeated. "
+    "[default: this user's]",
+)  # fmt: skip
+@click.argument("run", required=False)
+@click.option(
+    "--incremental", is_flag=True,
+    help="Read only the events after the last verification that found no change.",
+)  # fmt: skip
+@click.option(
+    "--unsigned", is_flag=True,
+    help="Exit 0 although no signature could be checked, if no change was found.",
+)  # fmt: skip
+@format_option()
+def verify(
+    run: str | None,
+    key: str | None,
+    places: tuple[str, ...],
+    incremental: bool,
+    unsigned: bool,
+    output_format: Format,
+) -> None:
+    """Verify that nothing in the log was changed, or that RUN is genuine.
+
+    Every event is compared with the tree, and the tree with its checkpoints.
+
+    It reads as an auditor, and writes nothing to the database. It names the first bad event, and
+    what kind of change fits. Exits 1 when anything was changed.
+
+    Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
+    that was replaced as a whole looks the same. --unsigned accepts it.
+
+    With RUN, it proves instead that this run is genuine and whole at the newest checkpoint, as
+    its evidence would. RUN does not go with --checkpoint, --incremental or --unsigned. Exits 1
+    when the run differs from what was sealed and signed. Exits 3 when it is not sealed or not
+    signed yet, which is not a sign of a change.
+    """
+    if run is not None and (places or incremental or unsigned):
+        raise click.UsageError(
+            "RUN is proven as a whole: leave out --checkpoint, --incremental and --unsigned"
+        )
+    with (
+        session().open_store() as store,
+        connect(store.auditor_url) as connection,
+    ):
+        trees = read_trees(connection)
+        origin = trees.current.origin
+        keys = own_public_keys(trees) if key is None else trees.keys(read_public_key(key, ED25519))
+        public = keys.get(origin, next(iter(keys.values()), None))
+        if run is not None:
+            _verify_run(connection, run, public, output_format)
+            return
+        trusted = _trusted(keys, places)
+        before = read_verified(origin) if incremental else None
+        result = verify_log(connection, public, trusted, before)
+        missing = missing_layers(connection)
+    if result.verified is not None:
+        _keep(result.verified)
+    if output_format is Format.TABLE:
+        _print(result)
+        say_missing(missing)
+    else:
+        print_json(document(result), indent=output_format is Format.JSON)
+    accepted = result.genuine or (unsigned and result.verdict is Verdict.UNSIGNED)
+    click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
+
+
+def _keep(verified: Verified) -> None:
+    try:
+        keep_verified(verified)
+    except InvalidInput as error:
+        say(f"the next --incremental verification begins where the last one did: {error}")
+
+
+def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
+    """The checkpoints to hold the log to: those in the places named, else this user's own.
+
+    `keys` are the log's by origin: of its own tree, and of those that a repair replaced.
+    """
+    if not keys:
+        if places:
+            raise InvalidInput.because(
+                "without the log's public key no checkpoint can be trusted",
+                remedy="give it with --key",
+            )
+        return []
+    if not places:
+        own = (read_kept(str(default_place(origin)), key) for origin, key in keys.items())
+        return [checkpoint for checkpoint in own if checkpoint is not None]
+    kept = {place: _read_kept(place, list(keys.values())) for place in places}
+    if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
+        raise InvalidInput(
+            [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
+             for place in missing]
+        )  # fmt: skip
+    return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
+
+
+def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
+    """What is kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    *others, last = keys
+    for key in others:
+        with contextlib.suppress(InvalidInput):
+            return read_kept(place, key)
+    return read_kept(place, last)
+
+
+def _verify_run(
+    connection: Connection, run: str, public: PublicKey | None, output_format: Format
+) -> None:
+    """Make the run's evidence in memory, and judge it as a stranger would."""
+    if public is None:
+        raise InvalidInput.because(
+            "without the log's public key a run cannot be proven", remedy="give it with --key"
+        )
+    try:
+        lines = evidence(connection, resolve_run(connection, run), key=public)
+        made = bundle.read(b"".join(lines))
+        proven = bundle.verify(made, public)
+    except EvidenceError as error:
+        yet = isinstance(error, NotProvenYet)
+        if output_format is not Format.TABLE:
+            verdict = error.missing.verdict if isinstance(error, NotProvenYet) else "changed"
+            print_json({"run": run, "genuine": False, "verdict": verdict, "reason": str(error)})
+        elif isinstance(error, NotProvenYet):
+            click.echo(one_line(f"run {run}: {error}"))
+            say(NEXT_STEP[error.missing])
+        else:
+            click.echo(one_line(f"run {run}: NOT proven: {error}"))
+        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET if yet else ExitCode.FAILED)
+    size = proven.checkpoint.size
+    if output_format is not Format.TABLE:
+        facts = {"events": len(made.events), "checkpoint": size}
+        print_json({"run": run, "genuine": True, "verdict": "genuine", **facts})
+        return
+    for line in made.summary:
+        click.echo(one_line(line))
+    click.echo(
+        f"genuine and whole: {len(made.events):,} events, as of the checkpoint of {size:,} events"
+    )
+
+
+def document(result: Verification) -> dict[str, Any]:
+    """The verification as JSON."""
+    return {
+        "origin": result.origin,
+        "genuine": result.genuine,
+        "verdict": result.verdict.value,
+        "signatures": result.signatures.value,
+        "checkpoints": result.checkpoints,
+        "events": result.events,
+        "tree_size": result.tree_size,
+        "root": result.root.hex(),
+        "signed": result.signed_size,
+        "anchored_outside": result.anchored_size,
+        "not_anchored_outside": result.tree_size - result.anchored_size,
+        "replaced": [asdict(each) for each in result.replaced],
+        "findings": [asdict(each) for each in result.findings],
+        "more_findings": result.more,
+    }
+
+
+def _print(result: Verification) -> None:
+    for each in result.findings:
+        click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
+    for kind, count in result.more.items():
+        click.echo(f"{kind}: {count:,} more")
+    for replaced in result.replaced:
+        _print_replaced(replaced)
+    log = result.origin or "a log without a name"
+    click.echo(f"{counted(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
+    if result.signatures is not Signatures.CHECKED:
+        say(_why_unsigned(result))
+    tail = result.tree_size - result.anchored_size
+    click.echo(
+        f"signed: {result.signed_size:,}; anchored outside the database: "
+        f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
+    )
+
+
+def _print_replaced(replaced: Replaced) -> None:
+    at = replaced.repaired_at.strftime("%Y-%m-%d %H:%M:%S")
+    click.echo(
+        one_line(
+            f"the tree of {replaced.origin} ({counted(replaced.events, 'event')}) was replaced at "
+            f"{at}Z by {replaced.who}@{replaced.where}: {replaced.reason}"
+        )
+    )
+    if not replaced.intact:
+        click.echo("  not everything that was signed over it stands in the log as it was signed")
+    elif replaced.signed_size:
+        click.echo(
+            f"  what was signed over its first {replaced.signed_size:,} stands in the log as it "
+            "was signed"
+        )
+    if replaced.vouched_for:
+        click.echo("  its key signed for the new tree")
+    for remark in replaced.remarks:
+        click.echo(one_line(f"  {remark}"))
+
+
+def _why_unsigned(result: Verification) -> str:
+    """Which signatures could not be checked, and what to do."""
+    give_key = (
+        "Give the log's public key with --key: `failproof-es ledger key` prints it where the log "
+        "is signed."
+    )
+    sign = (
+        "`failproof-es ledger checkpoint` signs the log. If it was signed before, its checkpoints "
+        "were removed."
+    )
+    there = counted(result.checkpoints, "checkpoint")
+    match result.signatures:
+        case Signatures.NO_KEY:
+            why = f"there is no public key of {result.origin} here to check {there} with. "
+            return f"unsigned: {why}{give_key}"
+        case Signatures.NO_CHECKPOINT:
+            return f"unsigned: the database holds no checkpoint. {sign}"
+        case Signatures.NEITHER:
+            why = f"no checkpoint, and there is no public key of {result.origin} here. "
+            return f"unsigned: the database holds {why}{give_key} {sign}"
+        case _:
+            return f"unsigned: the log's key signed none of {there} in the database."
+
+
+def _place(finding: Finding) -> str:
+    if finding.index is None:
+        return ""
+    told = f"event {finding.index}"
+    if finding.stream_id is not None:
+        told += f" (position {finding.position}, stream {finding.stream_id} version "
+        told += f"{finding.version}, {finding.topic})"
+    return f"{told}: "

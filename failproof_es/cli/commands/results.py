@@ -1,0 +1,218 @@
+"""`results`: one object, or one line, per evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from failproof_es.cli.app.as_of import as_of_option
+from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.junit import junit_option, write_junit
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_json,
+    print_json_list,
+    print_table,
+    say,
+)
+from failproof_es.cli.rendering.result_rows import result_rows, run_shape_of, shape_of
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.cli.rendering.suite_table import gate_line
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.people import standing_of, standing_told
+from failproof_es.problems import Problems
+from failproof_es.reading.recorded_run import RecordedRun
+
+ANSWER_WIDTH = 60
+
+_COLUMNS = (
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("model", "model"),
+    Column("class", "class"),
+    Column("passed", "passed"),
+    Column("accuracy", "accuracy", right=True),
+    Column("answer", "answer"),
+)
+_COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COLUMNS[-1])
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option("--shape", metavar="NAME", help="Print another shape that the dialect has.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Print at most N evaluations. The command for the next page is printed on stderr.",
+)
+@click.option(
+    "--after",
+    type=click.IntRange(min=1),
+    metavar="PLACE",
+    help="Start after this place in the plan. The first evaluation has place 1.",
+)
+@as_of_option("Print the results as they were at a position of the log or at a time.")
+@junit_option
+@format_option()
+def results(
+    run: str,
+    shape: str | None,
+    limit: int | None,
+    after: int | None,
+    as_of: str | None,
+    junit: Path | None,
+    output_format: Format,
+) -> None:
+    """Print the results of RUN, in plan order.
+
+    The table shows the first line of each answer, and the numbers that scorers added. As JSON
+    each evaluation is a whole object, in the shape of its dialect.
+
+    Some shapes describe a whole run, such as evaluation-result of the command dialect. They give
+    one object for each model, or a summary. As JSON that is a list, or the object itself if there
+    is only one.
+
+    With --limit only that many evaluations of the plan are read, however long the plan is. JSON
+    leaves out those that have not begun.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run, as_of)
+        whole = None
+        if shape is not None or output_format is not Format.TABLE:
+            # What can't be had is refused before anything is written or printed. The table is
+            # read from the record alone: no dialect is needed for it.
+            require_dialect(recorded.started)
+            whole = run_shape_of(recorded.started.dialect, shape)
+            if whole is None:
+                shape_of(recorded.started.dialect, shape)
+        page = _Page(after or 0, limit)
+        paged = after is not None or limit is not None
+        _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
+        if junit is not None:
+            write_junit(store, [recorded], junit)
+        if output_format is Format.TABLE and whole is not None:
+            for result in result_rows(recorded, shape):
+                for line in whole.lines(result):
+                    click.echo(one_line(line))
+        elif output_format is Format.TABLE:
+            scorers = names_of_scorers(recorded.started.configuration)
+            columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
+            print_table(_table_rows(recorded, page, scorers), columns)
+        elif output_format is Format.JSON and whole is not None:
+            summed_up = list(result_rows(recorded, shape))
+            print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
+        elif output_format is Format.JSON:
+            print_json_list(result_rows(recorded, shape, **page._asdict()))
+        else:
+            for row in result_rows(recorded, shape, **page._asdict()):
+                print_json(row)
+        for name, gate in (recorded.run.gates or {}).items():
+            if not gate["met"]:
+                say(gate_line(name, gate))
+        _say_next(recorded, page)
+
+
+class _Page(NamedTuple):
+    """Which places of the plan are wanted: the first `limit` of those after `after`."""
+
+    after: int
+    limit: int | None
+
+
+def _require_fitting(
+    run: RecordedRun, page: _Page, whole_shape: str | None, junit: Path | None
+) -> None:
+    """Raises `InvalidInput` where a part is asked for that there is not, or cannot be made."""
+    problems = Problems()
+    if page.after > run.started.planned_evaluations:
+        problems.error(
+            f"the plan of run {run.started.run_number} has no place {page.after}",
+            field="--after",
+            remedy=f"its last place is {run.started.planned_evaluations}",
+        )
+    if whole_shape is not None and page != _Page(0, None):
+        problems.error(
+            f"the shape {whole_shape!r} is made of the whole run",
+            field="--shape",
+            remedy="leave --limit and --after away",
+        )
+    if junit is not None:
+        problems.error(
+            "JUnit XML is of the whole run",
+            field="--junit",
+            remedy="leave --limit and --after away",
+        )
+    problems.raise_errors()
+
+
+def _say_next(run: RecordedRun, page: _Page) -> None:
+    """Say how to get what comes after the page, where anything does."""
+    if page.limit is None:
+        return
+    after = page.after + page.limit
+    if (left := run.started.planned_evaluations - after) > 0:
+        say(f"{left:,} more: {_command(after)}")
+
+
+def _command(after: int) -> str:
+    """The same command for what comes after that place."""
+    given = click.get_current_context().params
+    words = ["failproof-es results", given["run"]]
+    for name in ("shape", "limit", "as_of"):
+        if given[name] is not None:
+            words += [f"--{name.replace('_', '-')}", str(given[name])]
+    words += ["--after", str(after)]
+    if given["output_format"] is not Format.TABLE:
+        words += ["--format", str(given["output_format"])]
+    return f"`{' '.join(words)}`"
+
+
+def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for planned in run.outcomes(**page._asdict()):
+        outcome = planned.outcome
+        if outcome.impossible is not None:
+            raise ImpossibleHistory(outcome.impossible)
+        row: dict[str, Any] = {
+            "suite": planned.case.suite_id,
+            "case": planned.case.case_id,
+            "model": outcome.model_key,
+            "class": outcome.primary,
+            "passed": outcome.passed,
+            "accuracy": outcome.accuracy,
+            "added": _added(outcome, scorers),
+            "answer": None,
+        }
+        if outcome.awaiting_review:
+            standing = standing_of(run.connection, [outcome.evaluation_id], up_to=run.up_to)
+            row["answer"] = f"({standing_told(standing)})"
+        elif outcome.status == "abandoned":
+            row["answer"] = f"({outcome.ended_kind}: {outcome.reason})"
+        elif outcome.answer is not None:
+            row["answer"] = first_line(outcome.answer)
+        yield row
+
+
+def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
+    """The numbers that these scorers added, each with its name."""
+    numbers = (
+        (name, value)
+        for name, value in outcome.scores.items()
+        if name.partition(BETWEEN)[0] in scorers
+    )
+    return ", ".join(f"{name} {value:.4g}" for name, value in numbers) or None
+
+
+def first_line(text: str) -> str:
+    """The first line of an answer that says anything, sanitised and shortened for a table."""
+    line = next((line for line in text.split("\n") if line.strip()), "")
+    return shortened(one_line(line.strip()), ANSWER_WIDTH)

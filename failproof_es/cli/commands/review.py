@@ -1,0 +1,245 @@
+"""`review`: what people say of the evaluations of a run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.assurance.keeper import Keeper
+from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.input_files import read_file
+from failproof_es.cli.app.program import Command, Group, session
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.signing_trouble import say_trouble
+from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.cli.reviewing.answers import NotAnAnswer, name
+from failproof_es.cli.reviewing.screen import Stopped, ask, show
+from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.engine.history import read_evaluations
+from failproof_es.engine.identity import who
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.people import (
+    Only,
+    ReviewedEvaluation,
+    Reviewing,
+    finished_evaluations,
+    items_of,
+    record_reviews,
+)
+from failproof_es.problems import InvalidInput, Problems
+from failproof_es.store.reader import Connection
+from failproof_es.store.store import Store
+from failproof_es.support.extras import require
+from failproof_es.support.plurals import counted
+from projections.follower import Follower
+
+_DEFAULT = "run"
+
+
+class ReviewGroup(Group):
+    """`review RUN` is `review run RUN`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant, and what is left for it."""
+        verb = [] if args[0] in self.commands else [_DEFAULT]
+        return super().resolve_command(ctx, [*verb, *args])
+
+
+def _reviewer(_: click.Context, parameter: click.Parameter, value: str | None) -> str:
+    try:
+        return name(who() if value is None else value)
+    except NotAnAnswer as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+reviewer_option = click.option(
+    "--reviewer", metavar="NAME", callback=_reviewer, help="Who reviews.  [default: you]"
+)
+only_option = click.option(
+    "--only",
+    type=click.Choice(["all", "failures", "unscored"]),
+    default="all",
+    show_default=True,
+    help="failures: scored and not passed. unscored: abandoned. all: everything finished.",
+)
+again_option = click.option(
+    "--again",
+    is_flag=True,
+    help="Also show what this reviewer has reviewed. The later verdict counts.",
+)
+unblind_option = click.option(
+    "--unblind",
+    is_flag=True,
+    help="Show the engine's result. This is recorded with each verdict. So does --only failures.",
+)
+
+
+@click.group(cls=ReviewGroup, context_settings={"ignore_unknown_options": True})
+def review() -> None:
+    """Review evaluations by hand: `failproof-es review RUN`.
+
+    Verdicts are recorded beside the run, which does not change. Nothing is replaced: of
+    each reviewer the later verdict counts, and the earlier ones stay visible.
+    """
+
+
+@review.command(_DEFAULT, cls=Command)
+@click.argument("run")
+@reviewer_option
+@only_option
+@again_option
+@unblind_option
+def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> None:
+    """Review the evaluations of RUN one after the other.
+
+    Each verdict is on record at once. Leave at any question with `quit`; the next time goes
+    on with what this reviewer has not reviewed yet. What the engine and its judges came to
+    is not shown, so that it sways nobody.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run)
+        dialect = require_dialect(recorded.started)
+        keys = [
+            each.recorded.key
+            for each in finished_evaluations(connection, recorded.evaluations(), only)
+            if again or reviewer not in each.latest()
+        ]
+        unblind = unblind or only == "failures"
+        reviewing = Reviewing(recorded.run_id, reviewer, blind=not unblind)
+        done = 0
+        try:
+            with ExitStack() as kept:
+                for number, key in enumerate(keys, 1):
+                    evaluation = _one(connection, key)
+                    place = f"{number} of {len(keys)}"
+                    show(evaluation, dialect, place, unblind=unblind)
+                    if opinion := ask(items_of(evaluation.recorded.case)):
+                        if not done:
+                            kept.enter_context(_keeping_up(store))
+                        record_reviews(store, reviewing, {key.evaluation_id: opinion})
+                        done += 1
+        except Stopped:
+            pass
+        except click.Abort:
+            click.echo()  # what was asked last has no end of line
+            raise
+        finally:
+            if keys:
+                say(f"{done} of {counted(len(keys), 'evaluation')} reviewed by {reviewer}")
+            else:
+                say(f"nothing that is finished is left to review for {reviewer}")
+
+
+@review.command(cls=Command)
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@reviewer_option
+@only_option
+@again_option
+@unblind_option
+def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind: bool) -> None:
+    """Write what is to be reviewed of RUN to FILE, a CSV for spreadsheets.
+
+    Fill in `verdict`: pass, fail or unclear in a row `overall`, met or not_met in the others.
+    What is left empty is not reviewed. `severity`, `tags` and `notes` go into the row `overall`.
+    A FILE that exists is never overwritten: somebody may have filled it in.
+    """
+    if file.exists():
+        raise InvalidInput.because(
+            f"{file} exists already: nothing was written", remedy="choose another name"
+        )
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run)
+        dialect = require_dialect(recorded.started)
+        chosen = (
+            each
+            for each in finished_evaluations(connection, recorded.evaluations(), only)
+            if again or reviewer not in each.latest()
+        )
+        unblind = unblind or only == "failures"
+        rows = sheet(chosen, dialect, reviewer, unblind=unblind)
+        write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
+    say(f"{file}: fill it in, then `failproof-es review import {run} {file}`")
+
+
+@review.command("import", cls=Command)
+@click.argument("run")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@reviewer_option
+def import_(run: str, file: Path, reviewer: str) -> None:
+    """Put the verdicts in FILE, which `review export` wrote, on record: all or none of them.
+
+    Everything that is wrong with the file is said at once. What this reviewer said before
+    in the same words is not said again: importing a file twice adds nothing.
+    """
+    content = read_file(file)
+    problems = Problems()
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run)
+        found = read_sheet(file, content, problems)
+        known = {
+            each.evaluation_id: [item.key for item in items_of(each.recorded.case)]
+            for each in finished_evaluations(connection, recorded.evaluations())
+            if each.evaluation_id in found.rows
+        }
+        given = opinions(file, found, known, problems)
+        if not given and not problems.errors:
+            problems.error("holds no verdict", path=file, remedy="fill in the column `verdict`")
+        problems.raise_errors()
+        digest = hashlib.sha256(content).hexdigest()
+        reviewing = Reviewing(recorded.run_id, reviewer, found.blind, digest)
+        with _keeping_up(store):
+            new = record_reviews(store, reviewing, given)
+            say(f"new and on record: {len(new)} of {counted(len(given), 'verdict')}, by {reviewer}")
+
+
+@review.command(cls=Command)
+@click.argument("run")
+@format_option(Format.TABLE, Format.JSON)
+def status(run: str, output_format: Format) -> None:
+    """Who reviewed how much of RUN, and how far judges and people agree.
+
+    Agreement is Cohen's kappa with its 95 % interval: 1 is agreement, 0 is chance.
+    """
+    require("report", "`review status`")  # its statistics
+    # Here, because it loads scipy, which takes longer than most commands.
+    from failproof_es.cli.reviewing.status import print_status, status_of
+
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run)
+        found: dict[str, Any] = status_of(
+            recorded, finished_evaluations(connection, recorded.evaluations())
+        )
+    if output_format is Format.TABLE:
+        print_status(found)
+    else:
+        print_json(found, indent=True)
+
+
+def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
+    return next(finished_evaluations(connection, read_evaluations(connection, [key])))
+
+
+@contextmanager
+def _keeping_up(store: Store) -> Iterator[None]:
+    """What is appended meanwhile is signed and projected, as in a run.
+
+    Who stops early has ended, too. Exits 1 then when the log was changed.
+    """
+    keeper = Keeper(store)
+    try:
+        with suppress(Stopped), keeper, Follower(store.projections_url):
+            yield
+    finally:
+        say_trouble(keeper)
+    if keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)

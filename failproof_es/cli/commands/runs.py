@@ -1,0 +1,209 @@
+"""`runs`: every run on record, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import click
+
+from failproof_es.cli.app.chosen_run import say_warning
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.suite_table import passed_of, percent
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine.related_runs.attempts import GATES, Places
+from failproof_es.reading.feeder import UnreadableRun
+from failproof_es.reading.recorded_run import feeder_for
+from failproof_es.report.wording import usd
+from failproof_es.store.reader import Connection
+
+_PAGE = 100
+"""So many runs are read at once."""
+_LIMIT = 20
+"""So many runs are printed without --limit."""
+_COLUMNS = (
+    Column("run", "run_number", right=True),
+    Column("name", "name"),
+    Column("status", "status"),
+    Column("started", "started_at"),
+    Column("models", "models_shown"),
+    Column("attempt", "attempt_shown", right=True),
+    Column("overlapping", "overlapping", right=True),
+    Column("finished", "finished_shown", right=True),
+    Column("passed", "passed_shown"),
+    Column("gates", "gates_shown"),
+    Column("cost", "cost_shown", right=True),
+    Column("id", "run_id"),
+)
+_KEYS = (
+    "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
+    "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
+    "problem",
+)  # fmt: skip
+"""What every run says as JSON, in this order."""
+
+
+@click.command(cls=Command)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_LIMIT,
+    show_default=True,
+    help="Print at most N runs. The command for the next page is printed on stderr.",
+    metavar="N",
+)
+@click.option(
+    "--before",
+    type=click.IntRange(min=1, max=2**63 - 1),
+    metavar="NUMBER",
+    help="Print only runs whose number is smaller than NUMBER.",
+)
+@click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
+@format_option()
+def runs(limit: int, before: int | None, everything: bool, output_format: Format) -> None:
+    """List the runs, newest first.
+
+    \b
+    attempt      which attempt at the same experiment this is: the same cases and models
+    overlapping  how many earlier runs asked much of the same; `show RUN` names them
+    finished     the evaluations scored or abandoned, of those planned
+    passed       the share that passed, of those that passed or failed, for each model
+    cost         of all answers, judges included; `-` if a price or a token count is unknown
+
+    A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
+    printed on stderr; in JSON it is under `problem`.
+    """
+    problems: list[str] = []
+    with session().open_store() as store, store.connect() as connection:
+        page = _Page(None if everything else limit, before)
+        rows = _noting(page.read(connection), problems)
+        if output_format is Format.TABLE:
+            print_rows(map(_for_people, rows), _COLUMNS, output_format)
+        else:
+            print_rows(rows, _COLUMNS, output_format)
+    if page.next_before is not None:
+        say(f"older runs: failproof-es runs --limit {limit} --before {page.next_before}")
+    for problem in problems:
+        say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
+    if problems:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dict[str, Any]]:
+    """The same rows. What is wrong with one of them is put into `problems`."""
+    for row in rows:
+        if row["problem"] is not None:
+            said = one_line(row["problem"].rstrip("."))
+            problems.append(f"run {row['run_number']} is not as the engine writes it: {said}")
+        yield row
+
+
+class _Page:
+    """The newest `limit` runs, all without it, whose number is smaller than `before`."""
+
+    def __init__(self, limit: int | None, before: int | None) -> None:
+        self._limit, self._before = limit, before
+        self.next_before: int | None = None
+        """Where the next page begins; None where there is none. Known once this one is read."""
+
+    def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
+        """What is printed of each, newest first."""
+        limit = None if self._limit is None else self._limit + 1
+        last = None
+        for n, row in enumerate(listed(connection, limit, self._before)):
+            if n == self._limit:
+                self.next_before = last
+                return
+            last = row["run_number"]
+            yield row
+
+
+def listed(
+    connection: Connection, limit: int | None, before: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """What is printed of every run, newest first; a hundred of them are read at a time."""
+    feeder = feeder_for(connection)
+    say_warning(feeder)
+    places, summaries = Places(connection), feeder.summaries(limit=limit, before=before)
+    while page := list(islice(summaries, _PAGE)):
+        known = places.of([each.run_id for each in page])
+        for each in page:
+            if isinstance(each, UnreadableRun):
+                yield _unreadable(each)
+            else:
+                yield _row(each, *known.get(each.run_id, (None, None)))
+
+
+def _unreadable(run: UnreadableRun) -> dict[str, Any]:
+    unknown: dict[str, Any] = dict.fromkeys(_KEYS)
+    return unknown | {
+        "run_id": str(run.run_id),
+        "run_number": run.run_number,
+        "status": "unreadable",
+        "models": [],
+        "passed": [],
+        "problem": run.why,
+    }
+
+
+def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict[str, Any]:
+    started, run = summary.run.started, summary.run
+    asked = started.experiment
+    return {
+        "run_id": str(summary.run_id),
+        "run_number": started.run_number,
+        "name": started.name,
+        "status": run.status,
+        "started_at": started.timestamp,
+        "dialect": started.dialect,
+        "models": list(summary.models),
+        "experiment": None if asked is None else asked.digest,
+        "attempt": attempt,
+        "attempts": attempts,
+        "overlapping": None if asked is None else asked.overlapping,
+        "planned": summary.planned,
+        "finished": summary.total.finished,
+        "passed": list(_passed(summary)),
+        "gates_met": run.gates_met,
+        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "problem": None,
+    }
+
+
+def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
+    """Of each model how many passed, failed and were scored, what was carried over included."""
+    for model in summary.models:
+        group = summary.group(model=model)
+        yield {
+            "model": model,
+            "passed": group.passed,
+            "failed": group.failed,
+            "scored": group.scored,
+            "rate": group.pass_rate,
+        }
+
+
+def _told(passed: Sequence[dict[str, Any]]) -> str:
+    """`18/20 (90.0%)`; of several models each under its name, one after the other."""
+    several = len(passed) > 1
+    return ", ".join(
+        (f"{each['model']} " if several else "")
+        + f"{passed_of(each['passed'], each['failed'])} ({percent(each['rate'])})"
+        for each in passed
+    )
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **row,
+        "models_shown": ", ".join(row["models"]) or None,
+        "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
+        "passed_shown": _told(row["passed"]) or None,
+        "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
+        "gates_shown": GATES[row["gates_met"]],
+        "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",
+    }

@@ -1,0 +1,359 @@
+"""`show`: one run's facts, as its summary has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from failproof_es.assurance.standing import Standing, standing
+from failproof_es.cli.app.as_of import as_of_option
+from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.findings import finding_lines
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    moment,
+    print_facts,
+    print_json,
+    print_table,
+    say,
+)
+from failproof_es.cli.rendering.suite_table import gate_line, print_suites
+from failproof_es.cli.rendering.summary_rows import (
+    errors_by_kind,
+    errors_by_message,
+    model_rows,
+    suite_rows,
+    told_messages,
+)
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.core.case import run_id
+from failproof_es.core.costs import Tokens, tokens_told
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine.related_runs.attempts import GATES, Other, attempts_of
+from failproof_es.engine.related_runs.retried_evaluations import AskedAgain, asked_again
+from failproof_es.engine.required_plugins import told_packages
+from failproof_es.engine.reviews.people import STANDINGS, standing_told
+from failproof_es.events import ModelSnapshot
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.report.wording import version_told
+from failproof_es.support.plurals import counted
+
+_NAMED = 10
+"""So many evaluations are named one by one for people."""
+_NEWEST = 20
+"""So many other attempts, and runs that overlap, are named one by one."""
+_SUITE_FILES = (
+    Column("suite file", "path"),
+    Column("cases", "cases", right=True),
+    Column("sha256", "sha256"),
+)
+_OTHERS = (
+    Column("run", "run_number", right=True),
+    Column("attempt", "attempt", right=True),
+    Column("name", "name"),
+    Column("status", "status"),
+    Column("started", "started_at"),
+    Column("finished", "finished_shown", right=True),
+    Column("scored", "scored", right=True),
+    Column("gates", "gates"),
+    Column("same cases", "shared_cases", right=True),
+)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@as_of_option("Show the run as it was at a position of the log or at a time.")
+@format_option()
+def show(run: str, as_of: str | None, output_format: Format) -> None:
+    """Show the facts of RUN: who, when, what was asked, and the results.
+
+    A finished evaluation was scored or abandoned. Its dialect says whether a score passes or
+    fails. An abandoned evaluation ended without a score. It is lost if no usable answer came, or
+    it awaits review by people. Failed attempts are requests without a usable reply. Most of them
+    are sent again.
+
+    All runs that asked the same cases, or many of them, are counted. The newest 20 are named
+    here, and all of them in a report.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        if not show_run(read_run(connection, run, as_of), output_format):
+            click.get_current_context().exit(ExitCode.FAILED)
+
+
+def show_run(run: RecordedRun, output_format: Format) -> bool:
+    """Print a run's facts up to `run.up_to`; false where its record cannot be true.
+
+    What cannot be is said on stderr.
+    """
+    summary = run.summary
+    stands = standing(run.connection, sealed=run.run.sealed)
+    people = Counter(summary.reviews)
+    attempts = attempts_of(run.connection, run.run_id, _NEWEST)
+    if output_format is not Format.TABLE:
+        print_json(
+            {
+                **as_json(run),
+                "reviews": {name: people[name] for name in ("awaiting", *STANDINGS)},
+                "attempts": attempts,
+                "ledger": stands,
+            },
+            indent=output_format is Format.JSON,
+        )
+        return _say_impossible(run)
+    print_facts(
+        {
+            **_for_people(run),
+            **_people(run, people),
+            "attempt": attempts.told(),
+            **_ledger_for_people(stands),
+        }
+    )
+    for heading, others, before in (
+        ("other attempts", attempts.others, attempts.others_before),
+        ("runs that asked much of the same", attempts.overlapping, attempts.overlapping_before),
+    ):
+        if before:
+            heading += f", the newest {len(others)} of {len(others) + before:,}"
+        if others:
+            print_table(map(_other_row, others), _OTHERS, title=heading)
+    print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
+    print_suites(summary)
+    for name, gate in (run.run.gates or {}).items():
+        click.echo(gate_line(name, gate))
+    if run.run.validation is not None:
+        for line in finding_lines(run.run.validation):
+            click.echo(line)
+    return _say_impossible(run)
+
+
+def _say_impossible(run: RecordedRun) -> bool:
+    """Say what cannot be true of what was shown; true where there is nothing."""
+    impossible = run.summary.counts.impossible
+    if not impossible:
+        return True
+    for each in run.feeder.impossible(run.run, limit=_NAMED):
+        say(f"error: impossible_history: {each.impossible}")
+    wrong = counted(impossible, "evaluation")
+    say(f"the record of {wrong} cannot be true: `failproof-es verify` says whether it was changed")
+    return False
+
+
+def _other_row(other: Other) -> dict[str, Any]:
+    finished = "-" if other.finished is None else other.finished
+    return {
+        **asdict(other),
+        "finished_shown": f"{finished}/{other.planned}",
+        "gates": GATES[other.gates_met],
+    }
+
+
+def _id_for_people(run: RecordedRun) -> str:
+    """The run's UUID, after the text that it was made of, where there is one."""
+    given = recorded_configuration(run.started).test_run.id
+    made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
+    return f"{given} ({run.run_id})" if made else str(run.run_id)
+
+
+def as_json(run: RecordedRun) -> dict[str, Any]:
+    """All facts of a run as one JSON object. What is unknown is null.
+
+    `accuracy` is that of the run's one model: of several, `by_model` has each.
+    """
+    summary = run.summary
+    started, total, asking, spent = run.started, summary.total, summary.asking(), summary.spent
+    alone = len(summary.models) == 1
+    validation = run.run.validation
+    return {
+        "run_id": str(run.run_id),
+        "run_number": started.run_number,
+        "name": started.name,
+        "status": run.run.status,
+        "reason": run.run.reason,
+        "as_of": run.up_to,
+        "branched_from": started.branched_from and started.branched_from.model_dump(mode="json"),
+        "started_at": started.timestamp,
+        "who": started.who,
+        "where": started.where,
+        "code_version": started.code_version,
+        "packages": started.packages,
+        "dialect": started.dialect,
+        "models": [model.model_dump() for model in started.models],
+        "suites": [suite.model_dump() for suite in started.suites],
+        "counts": {
+            "planned": summary.planned,
+            "finished": total.finished,
+            "scored": total.scored,
+            "passed": total.passed,
+            "failed": total.failed,
+            "abandoned": total.abandoned,
+            "lost": summary.lost(),
+            "awaiting_review": total.awaiting,
+            "carried_over": asking.carried_over,
+        },
+        "asked_again": [_again_as_json(each) for each in asked_again(run.connection, run.run)],
+        "skipped_defects": run.run.skipped,
+        "classes": {name: count for name, count in total.classes.items() if count},
+        "accuracy": {
+            "by_case": total.accuracy if alone else None,
+            "mean_of_suites": summary.mean_of_suites() if alone else None,
+        },
+        "by_model": model_rows(summary),
+        "by_suite": suite_rows(summary),
+        "gates": dict(run.run.gates or {}),
+        "validation": validation
+        and validation.model_dump(
+            mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}
+        ),
+        "requests": asking.requests,
+        "retries": asking.retries,
+        "lost_attempts": asking.lost_attempts,
+        "failed_attempts": asking.errors,
+        "errors": dict(errors_by_kind(summary)),
+        "error_messages": dict(errors_by_message(summary)),
+        "tokens": {
+            "input": spent.input.known,
+            "output": spent.output.known,
+            "input_unknown": spent.input.unknown,
+            "output_unknown": spent.output.unknown,
+        },
+        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "prices": _price_sources(run),
+        "latency_ms": {"p50": summary.latency_ms(50), "p95": summary.latency_ms(95)},
+    }
+
+
+def _for_people(run: RecordedRun) -> dict[str, Any]:
+    summary = run.summary
+    started, asking, spent = run.started, summary.asking(), summary.spent
+    versions = ", ".join(sorted(set(_price_sources(run).values())))
+    cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
+    status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
+    return {
+        "run": f"{started.run_number} {started.name}",
+        "id": _id_for_people(run),
+        **_branched_for_people(run),
+        "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
+        "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
+        "version": started.code_version,
+        **({"packages": "; ".join(packages)} if (packages := told_packages(started)) else {}),
+        "models asked": _asked_for_people(started.models),
+        **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
+        "evaluations": _evaluations_for_people(summary),
+        **_skipped_for_people(run),
+        "requests": f"{asking.requests}, {asking.retries} of them retries, "
+        f"{asking.lost_attempts} without an outcome on record",
+        "failed attempts": _attempts_for_people(summary),
+        **({"error messages": said} if (said := told_messages(summary)) else {}),
+        "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
+        "cost": cost,
+        "latency": f"p50 {_ms(summary.latency_ms(50))}, p95 {_ms(summary.latency_ms(95))}",
+    }
+
+
+def _evaluations_for_people(summary: RunSummary) -> str:
+    """How many there are, what became of them, and why some have no score."""
+    total = summary.total
+    of_those = [
+        f"{count} {word}"
+        for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
+        if count
+    ]
+    return (
+        f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
+        f"{total.passed} passed, {total.abandoned} abandoned"
+        + (f" ({', '.join(of_those)})" if of_those else "")
+    )
+
+
+def _attempts_for_people(summary: RunSummary) -> str:
+    kinds = ", ".join(f"{kind} {n}" for kind, n in errors_by_kind(summary).most_common())
+    return f"{summary.asking().errors} ({kinds})" if kinds else "none"
+
+
+def _price_sources(run: RecordedRun) -> dict[str, str]:
+    """By model and judge: which price data was recorded, where any was."""
+    prices = run.run.prices or {}
+    return {key: each.source for key, each in prices.items() if each.source is not None}
+
+
+def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
+    return ", ".join(f"{each.key} ({each.provider}){version_told(each)}" for each in models)
+
+
+def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
+    branch = run.started.branched_from
+    if branch is None:
+        return {}
+    source = RecordedRun.read(run.connection, branch.run_id).started
+    told = {
+        "branched from": f"run {source.run_number} at position {branch.position}, "
+        f"{counted(run.summary.asking().carried_over, 'evaluation')} carried over"
+    }
+    if branch.settings:
+        told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
+    if branch.again is not None:
+        told["asked again"] = _again_for_people(list(asked_again(run.connection, run.run)))
+    return told
+
+
+def _again_for_people(again: Sequence[AskedAgain]) -> str:
+    kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(e.kind for e in again).most_common())
+    named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
+    more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
+    return (
+        f"{counted(len(again), 'evaluation')} that had been abandoned ({kinds}): "
+        f"{', '.join(named[:_NAMED])}{more}"
+    )
+
+
+def _again_as_json(each: AskedAgain) -> dict[str, Any]:
+    return {
+        "suite": each.case.suite_id,
+        "case": each.case.case_id,
+        "model": each.key.model_key,
+        "repetition": each.key.repetition,
+        "was": {"kind": each.kind, "reason": each.reason},
+    }
+
+
+def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
+    if not run.run.skipped:
+        return {}
+    kept = f"{counted(run.run.skipped, 'defect')} kept cases out of the plan"
+    return {"never planned": f"{kept} (`audit {run.started.run_number}` lists them)"}
+
+
+def _ledger_for_people(stands: Standing) -> dict[str, Any]:
+    return {
+        "sealed": "yes" if stands.sealed else "no: the run has not ended",
+        "log": f"{counted(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
+        f"outside the database, {stands.not_anchored:,} not anchored yet",
+        "database": f"does not enforce: {', '.join(stands.missing_layers)}"
+        if stands.missing_layers
+        else "enforces every layer (`db status`)",
+    }
+
+
+def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
+    """What was left to people, and how far they are; nothing where nothing was."""
+    if not counts:
+        return {}
+    told = standing_told(counts)
+    how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
+    return {"left to people": f"{told}{how}"}
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} ms"
+
+
+def _told(tokens: Tokens) -> str:
+    return tokens_told(tokens.known, tokens.unknown)

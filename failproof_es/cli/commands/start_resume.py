@@ -1,0 +1,373 @@
+"""`start` and `resume`: drive a run, show how it goes, print what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from uuid import UUID
+
+import click
+
+from failproof_es.assurance.keeper import Keeper
+from failproof_es.cli.app.chosen_run import warned
+from failproof_es.cli.app.errors import ExitCode, about_run, exit_code_of
+from failproof_es.cli.app.options import connections_option, quiet_option, settings_option
+from failproof_es.cli.app.process import output_may_be_lost, raise_descriptor_limit
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.commands.validate import print_preflight
+from failproof_es.cli.progress.display import Progress, progress_for
+from failproof_es.cli.progress.state import OBSERVED, ProgressState
+from failproof_es.cli.rendering.findings import finding_lines
+from failproof_es.cli.rendering.junit import junit_option, write_junit
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.partial_results import Checkpoints, CheckpointWriter
+from failproof_es.cli.rendering.protection import say_differences
+from failproof_es.cli.rendering.results_file import write_results_file
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.signing_trouble import say_trouble
+from failproof_es.cli.rendering.suite_table import gate_line, print_suites
+from failproof_es.cli.rendering.summary_rows import told_messages
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine import Outcome
+from failproof_es.engine import branch as branch_run
+from failproof_es.engine import resume as resume_run
+from failproof_es.engine import start as start_run
+from failproof_es.engine.history import WINDOW, portions_read, read_run
+from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
+from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.definitions import differences
+from failproof_es.store.reader import Connection, find, resolve_run
+from failproof_es.store.store import Store
+from failproof_es.support.atomic_file import why_not
+from failproof_es.support.plurals import counted
+from projections.follower import Follower
+
+
+class Drive(Protocol):
+    """Starting or resuming, whichever it is."""
+
+    def __call__(
+        self,
+        *,
+        observe: Callable[[Event], None],
+        stop: asyncio.Event,
+        say: Callable[[str], None],
+    ) -> Coroutine[Any, Any, Outcome]: ...
+
+
+@click.command(cls=Command)
+@click.argument("config", type=click.Path(path_type=Path))
+@settings_option
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only check, as `validate` does. No case is asked and nothing is stored.",
+)
+@junit_option
+@quiet_option
+@format_option()
+def start(
+    config: Path,
+    settings: tuple[str, ...],
+    dry_run: bool,
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
+) -> None:
+    """Start a run of the configuration CONFIG, a file or the name of a shipped one.
+
+    Before the first case is asked, the configuration, the suites and the models are checked, as
+    `validate` does. With --json the last line of stdout is one object: run_id, run_number,
+    status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
+    """
+    loaded = load_configuration(config, settings)
+    with session().open_store() as store:
+        if dry_run:
+            print_preflight(loaded, store, output_format)
+            return
+
+        def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            return start_run(loaded, store, **how)
+
+        _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--at",
+    "position",
+    type=click.IntRange(min=1),
+    metavar="POSITION",
+    help="Start a new run from the state of RUN at this position of the log.",
+)
+@click.option(
+    "--retry-abandoned",
+    is_flag=True,
+    help="Start a new run that asks again what RUN abandoned and carries over what it scored.",
+)
+@connections_option
+@junit_option
+@quiet_option
+@format_option()
+def resume(
+    run: str,
+    position: int | None,
+    retry_abandoned: bool,
+    settings: tuple[str, ...],
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
+) -> None:
+    """Resume RUN.
+
+    A request whose answer is on record is never sent again. A request without one is
+    recorded as lost and sent again.
+
+    With --at or --retry-abandoned, a new run begins with the configuration and the plan of RUN.
+    RUN itself does not change, whether it has ended or not. The new run records which run it was
+    branched from, and why.
+
+    --at carries over the evaluations that were finished at that position. All others are
+    evaluated again.
+
+    --retry-abandoned carries over the evaluations that were scored, by now or at that position.
+    It asks the abandoned ones again: those that ended without a score.
+    """
+    branching = position is not None or retry_abandoned
+    if settings and not branching:
+        raise InvalidInput.because(
+            "--set cannot change a run that has begun: its configuration is on record",
+            remedy="with --retry-abandoned or --at it changes that of the new run",
+        )
+    with session().open_store() as store:
+        state = ProgressState()
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            if not quiet and not branching:
+                catch_up_with(state, connection, run_id)
+
+        def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if not quiet:
+                how["on_carried_over"] = state.carry_over
+            if branching:
+                again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
+                return branch_run(run_id, position, store, again=again, settings=settings, **how)
+            return resume_run(run_id, store, **how)
+
+        _carry_out(
+            store, drive, state, junit, quiet, output_format, None if branching else str(run_id)
+        )
+
+
+def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
+    """Count what the run has done so far."""
+    state.use_prices(read_run(connection, run_id).prices or {})
+    carried_over = []
+    for row in find(connection, run_id=run_id, topics=OBSERVED):
+        state.observe(event := row.event())
+        if isinstance(event, CarriedOver):
+            key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
+            carried_over.append(key)
+    for begin in range(0, len(carried_over), WINDOW):
+        for recorded in portions_read(connection, carried_over[begin : begin + WINDOW]):
+            state.carry_over(recorded)
+
+
+def _carry_out(
+    store: Store,
+    drive: Drive,
+    state: ProgressState,
+    junit: Path | None,
+    quiet: bool,
+    output_format: Format,
+    resumed: str | None = None,
+) -> None:
+    """Drive the run with the projections following it, then print what came of it."""
+    raise_descriptor_limit()
+    with store.connect() as connection:
+        say_differences(each.what for each in differences(connection))
+    progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
+    with (
+        Keeper(store) as keeper,
+        Follower(store.projections_url) as follower,
+        CheckpointWriter(store) as checkpoints,
+    ):
+
+        def observe(event: Event) -> None:
+            state.observe(event)
+            checkpoints.observe(event)
+            if isinstance(event, RunStarted) and not quiet:
+                for recorded in _prices(store, event):
+                    state.observe(recorded)
+
+        def run_told() -> str | None:
+            return resumed if state.run_number is None else str(state.run_number)
+
+        try:
+            outcome = asyncio.run(_until_stopped(drive, observe, progress, run_told))
+        except Exception as error:
+            if (told := run_told()) is not None:
+                about_run(error, told)
+            raise
+    if not follower.kept_up:
+        say(
+            "warning: the projections stopped following. The log is whole: "
+            "`failproof-es projections rebuild` builds them anew."
+        )
+    say_trouble(keeper)
+    exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
+    with store.connect() as connection:
+        run = warned(RecordedRun.read(connection, outcome.run_id))
+        if not _write_files(store, run, junit, quiet):
+            exit_code = ExitCode.FAILED
+        counted_up = run.summary
+        if output_format is Format.TABLE:
+            with output_may_be_lost():
+                _print_outcome(outcome, counted_up)
+    if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
+        say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
+    if not quiet:
+        _say_what_next(counted_up, outcome.status)
+    if output_format is not Format.TABLE:
+        with output_may_be_lost():
+            print_json(summary(outcome, exit_code))
+    click.get_current_context().exit(exit_code)
+
+
+def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
+    """The prices of a run that has just begun: they stand on record with its plan."""
+    topics = [PricesRecorded.__name__]
+    with store.connect() as connection:
+        for row in find(connection, stream_id=started.originator_id, topics=topics):
+            yield row.event()
+
+
+async def _until_stopped(
+    drive: Drive,
+    observe: Callable[[Event], None],
+    progress: Progress,
+    run_told: Callable[[], str | None],
+) -> Outcome:
+    """Drive the run. The first signal to end asks it to stop, the second ends the process.
+
+    `run_told` is how the run is called in hints, once that is known.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            progress.__exit__(None, None, None)
+            run = run_told()
+            goes_on = f": `failproof-es resume {run}` goes on" if run else ""
+            say(f"left at once; what is recorded stays{goes_on}")
+            os._exit(ExitCode.INTERRUPTED)
+        stop.set()
+        say("stopping: waiting for what is in flight; once more to leave at once")
+
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        heard.append(signal.SIGHUP)
+    for number in heard:
+        loop.add_signal_handler(number, on_signal)
+    try:
+        with progress or nullcontext():
+            return await drive(observe=observe, stop=stop, say=say)
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)
+
+
+def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
+    """The object that ends `start --json` (architecture § 7)."""
+    return {
+        "run_id": str(outcome.run_id),
+        "run_number": outcome.run_number,
+        "name": outcome.name,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "counts": outcome.counts.model_dump(),
+        "gates": outcome.gates,
+        "intact": outcome.intact,
+        "exit_code": int(exit_code),
+    }
+
+
+def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
+    """Write the files that are wanted and due; false when that failed, which is said."""
+    try:
+        Checkpoints(store, run).write_due()
+        path = write_results_file(store, run) if run.run.ended else None
+    except OSError as error:
+        path = Path(error.filename) if isinstance(error.filename, str) else None
+        why = f"{path} cannot be written: {why_not(path, error)}" if path else str(error)
+        say(
+            f"error: the results file is missing: {why}. The results are on record: "
+            f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
+        )
+        return False
+    if path is not None and not quiet:
+        say(f"results written to {path}")
+    return junit is None or _write_junit(store, run, junit, quiet)
+
+
+def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> bool:
+    try:
+        write_junit(store, [run], path)
+    except InvalidInput as error:  # much was sent, so this is no wrong usage any more
+        remedy = f"`failproof-es results {run.started.run_number} --junit FILE` writes it"
+        say(f"error: {error.problems[0].message}. The results are on record: {remedy}.")
+        return False
+    if not quiet:
+        say(f"JUnit XML written to {path}")
+    return True
+
+
+def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
+    title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
+    counts = outcome.counts
+    if counts.finished < counts.planned:
+        title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
+    print_suites(counted_up, title=title)
+    if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
+        click.echo(one_line(f"what went wrong: {told_messages(counted_up)}"))
+    for name, gate in outcome.gates.items():
+        click.echo(gate_line(name, gate))
+    if outcome.validation is not None:
+        for line in finding_lines(outcome.validation):
+            click.echo(line)
+
+
+def _say_what_next(counted_up: RunSummary, status: str) -> None:
+    number, total = counted_up.run.started.run_number, counted_up.total
+    if status in ("paused", "running"):
+        say(f"resume it with `failproof-es resume {number}`")
+        return
+    if awaiting := total.awaiting:
+        await_ = "awaits" if awaiting == 1 else "await"
+        say(
+            f"{counted(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
+            f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
+            "spreadsheet"
+        )
+    if left := total.abandoned - awaiting:
+        lost = counted_up.lost()
+        were = "was" if left == 1 else "were"
+        of_those = f", {lost:,} of them lost" if lost else ""
+        say(
+            f"{counted(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+            f"{number} --retry-abandoned` asks again in a run that carries over the rest"
+        )
+    say(
+        f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
+        f"`failproof-es replay {number}`, `failproof-es log {number}`"
+    )

@@ -1,0 +1,125 @@
+"""Show a run's progress on stderr: a live table on a terminal, lines elsewhere.
+
+The lines are plain text for people, or JSON objects where the output is for programs.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+from failproof_es.cli.progress.json_lines import json_line
+from failproof_es.cli.progress.state import ProgressState
+from failproof_es.cli.progress.text import (
+    LONGEST_NAME,
+    error_lines,
+    facts,
+    heading,
+    judges_line,
+)
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+
+LINE_EVERY_S = 10.0
+SAMPLE_EVERY_S = 1.0
+"""A rate is measured between samples, and before the run has begun there is no model to take
+one of."""
+
+LINE_ERRORS = 2
+"""Kinds of errors that a line tells."""
+
+
+class Progress(Protocol):
+    """Something that shows progress between `__enter__` and `__exit__`."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
+    """The way to show `state` that fits where stderr goes and who reads it."""
+    if quiet:
+        return Silence()
+    if as_json:
+        return Lines(state, json_line)
+    if not sys.stderr.isatty():
+        return Lines(state, plain_line)
+    from rich.console import Console  # what draws a table that lives is for terminals
+
+    from failproof_es.cli.progress.live_table import LiveProgress
+
+    console = Console(stderr=True, highlight=False)
+    return Lines(state, plain_line) if console.is_dumb_terminal else LiveProgress(state, console)
+
+
+class Silence:
+    """Show nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class Lines:
+    """One line every ten seconds, and one at the end: for log files, pipes and programs."""
+
+    def __init__(
+        self,
+        state: ProgressState,
+        line: Callable[[ProgressState], str],
+        every_s: float = LINE_EVERY_S,
+    ) -> None:
+        self._state = state
+        self._line = line
+        self._every_s = every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        if self._state.models:  # else it ended before there was a run
+            self._write()
+
+    def _tick(self) -> None:
+        due = time.monotonic() + self._every_s
+        while not self._ended.wait(min(SAMPLE_EVERY_S, self._every_s)):
+            if time.monotonic() >= due:
+                due += self._every_s
+                self._write()
+            else:
+                self._line(self._state)
+
+    def _write(self) -> None:
+        print(self._line(self._state), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def plain_line(state: ProgressState) -> str:
+    """The same facts in one line without any control sequence."""
+    parts = []
+    for key, model in list(state.models.items()):
+        cells = facts(state, model)
+        done = f"{model.finished:,} of {model.planned:,} done"
+        if carried_over := model.asking.carried_over:
+            done += f" ({carried_over} carried over)"
+        said = ", ".join(f"{name} {value}" for name, value in cells.items())
+        parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {said}")
+    if judges := judges_line(state):
+        parts.append(judges)
+    parts += error_lines(state, LINE_ERRORS)
+    return "; ".join([heading(state), *parts])

@@ -1,0 +1,104 @@
+"""A run's progress as JSON for programs: one object a line (specification 001 § 8.1)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from failproof_es.cli.progress.state import ModelProgress, ProgressState, RateLimit, share
+from failproof_es.cli.rendering.sanitise import json_text
+from failproof_es.core.costs import Spent
+from failproof_es.core.tally import Group
+
+ERROR_GROUPS = 20
+"""So many, most frequent first: a line a second should stay short."""
+
+
+def json_line(state: ProgressState) -> str:
+    """How the run stands, as one JSON object on one line."""
+    return json_text(orjson.dumps(progress_object(state), option=orjson.OPT_UTC_Z).decode())
+
+
+def progress_object(state: ProgressState) -> dict[str, Any]:
+    """How the run stands. What is not known is `None`, never 0; rates of errors are 0 to 1."""
+    group = state.group
+    rows = [_row(state, model) for model in list(state.models.values())]
+    return {
+        "event": "progress",
+        "timestamp": datetime.now(UTC),
+        "test_run_id": state.run_id,
+        "details": {
+            "run_number": state.run_number,
+            "name": state.name,
+            "phase": state.phase,
+            "elapsed_s": round(state.elapsed_s, 3),
+            "planned": state.planned,
+            "finished": state.finished,
+            **_counts(group, state.lost),
+            "error_rate": share(group.abandoned - group.awaiting, group.finished),
+            "failed_attempts": state.asking.errors,
+            "tokens": _tokens(state.spent),
+            "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
+            "seconds_left": state.seconds_left,
+            "models": rows,
+            "error_groups": [asdict(group) for group in state.errors.most_frequent(ERROR_GROUPS)],
+            "judges": [
+                {"judge": key.removeprefix("judge:"), **_limit(limit)}
+                for key, limit in state.judge_limits().items()
+            ],
+        },
+    }
+
+
+def _row(state: ProgressState, model: ModelProgress) -> dict[str, Any]:
+    pace = state.pace(model.key)
+    return {
+        "model": model.key,
+        "planned": model.planned,
+        "finished": model.finished,
+        **_counts(model.group, model.lost),
+        "refused": model.group.classes["refusal"],
+        "carried_over": model.asking.carried_over,
+        "error_rate": model.error_rate,
+        "failed_attempts": model.asking.errors,
+        "retries": model.asking.retries,
+        "in_flight": len(model.in_flight),
+        "per_second": pace.per_second,
+        "tokens": _tokens(model.spent),
+        "cost_usd": model.cost_usd,
+        "seconds_left": pace.seconds_left,
+        **_limit(state.rate_limit(model.key)),
+    }
+
+
+def _counts(group: Group, lost: int) -> dict[str, int]:
+    """What became of what is finished, carried over or not."""
+    return {
+        "scored": group.scored,
+        "passed": group.passed,
+        "failed": group.failed,
+        "abandoned": group.abandoned,
+        "lost": lost,
+        "awaiting_review": group.awaiting,
+    }
+
+
+def _tokens(spent: Spent) -> dict[str, int | None]:
+    return {
+        "input": spent.input.known,
+        "output": spent.output.known,
+        "input_unknown": spent.input.unknown,
+        "output_unknown": spent.output.unknown,
+    }
+
+
+def _limit(limit: RateLimit) -> dict[str, Any]:
+    return {"limit": limit.allowed, "ceiling": limit.ceiling, "held_until": limit.held_until}
+
+
+def _sum_or_none(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -1,0 +1,181 @@
+"""A run's progress on a terminal: a bar for each model, repainted a few times a second."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Self
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleDimensions, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from failproof_es.cli.progress.state import ProgressState
+from failproof_es.cli.progress.text import (
+    error_lines,
+    facts,
+    heading,
+    judges_line,
+    percent_done,
+)
+from failproof_es.cli.rendering.sanitise import one_line
+
+REPAINTS_PER_SECOND = 4
+TOTAL = "total"
+
+_ERRORS_SHOWN = 5
+_NARROWEST_BAR = 8
+_WIDEST_BAR = 40
+_LONGEST_NAME = 24
+_INDENT = 2
+
+
+class LiveProgress:
+    """Progress that a thread of its own repaints. The end state is left on the screen.
+
+    A window whose size changed is cleared before it is painted again: terminals break the
+    lines that stood there at the new width, each in its own way.
+    """
+
+    def __init__(self, state: ProgressState, console: Console) -> None:
+        self._state = state
+        self._console = console
+        self._live = self._new_live()
+        self._size = console.size
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._repaint, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._live.start(refresh=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._lock:  # entered twice where a second signal ends the process
+            if self._ended.is_set():
+                return
+            self._ended.set()
+            self._live.stop()
+            self._console.print(progress_view(self._state, self._console.width))
+
+    def _new_live(self) -> Live:
+        return Live(
+            get_renderable=lambda: progress_view(self._state, self._console.width),
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=False,
+            vertical_overflow="crop",
+        )
+
+    def _repaint(self) -> None:
+        while not self._ended.wait(1 / REPAINTS_PER_SECOND):
+            with self._lock:
+                if self._ended.is_set():
+                    return
+                if self._console.size != self._size:
+                    self._begin_anew(self._console.size)
+                self._live.refresh()
+
+    def _begin_anew(self, size: ConsoleDimensions) -> None:
+        self._size = size
+        self._live.stop()
+        self._console.clear()
+        self._live = self._new_live()
+        self._live.start()
+
+
+def progress_view(state: ProgressState, width: int) -> RenderableType:
+    """What is shown in a window so many columns wide, from 20 on."""
+    parts: list[RenderableType] = [Text(heading(state), style="bold")]
+    if state.models:
+        parts.append(_models(state, width))
+    if judges := judges_line(state):
+        parts.append(Text(judges))
+    if errors := error_lines(state, _ERRORS_SHOWN):
+        parts.append(Text("failed attempts"))
+        parts += [
+            Padding(Text(line, no_wrap=True, overflow="ellipsis"), (0, 0, 0, _INDENT))
+            for line in errors
+        ]
+    return Group(*parts)
+
+
+def _models(state: ProgressState, width: int) -> RenderableType:
+    """A line a model where its facts fit beside its bar; else the facts below each bar."""
+    models = list(state.models.values())
+    told = {model.key: facts(state, model) for model in models}
+    rows = [(model.key, model.finished, model.planned) for model in models]
+    if len(rows) > 1:
+        rows.append((TOTAL, state.finished, state.planned))
+    done = max(len(_done(finished, planned)) for _, finished, planned in rows)
+    longest = max(cell_len(one_line(key)) for key, _, _ in rows)
+    names = min(max(longest, len("model")), _LONGEST_NAME)
+    columns = {
+        name: max(len(name), *(len(each[name]) for each in told.values()))
+        for name in next(iter(told.values()))
+    }
+    beside = names + done + sum(columns.values()) + 2 * (len(columns) + 2)
+    if beside + _NARROWEST_BAR <= width:
+        return _wide(rows, told, columns, min(width - beside, _WIDEST_BAR))
+    names = min(names, max(width - done - 4, 1))
+    bar = max(min(width - names - done - 4, _WIDEST_BAR), 1)
+    return Group(*_narrow(rows, told, names, bar))
+
+
+def _wide(
+    rows: list[tuple[str, int, int]],
+    told: dict[str, dict[str, str]],
+    columns: dict[str, int],
+    bar: int,
+) -> Table:
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    table.add_column("model", max_width=_LONGEST_NAME, no_wrap=True, overflow="ellipsis")
+    table.add_column("", width=bar)
+    table.add_column("done", justify="right", no_wrap=True)
+    for name, width in columns.items():
+        table.add_column(name, justify="right", no_wrap=True, width=width)
+    for key, finished, planned in rows:
+        cells = told.get(key, {})
+        table.add_row(
+            Text(one_line(key)),
+            _bar(finished, planned, bar),
+            _done(finished, planned),
+            *(cells.get(name, "") for name in columns),
+        )
+    return table
+
+
+def _narrow(
+    rows: list[tuple[str, int, int]], told: dict[str, dict[str, str]], names: int, bar: int
+) -> list[RenderableType]:
+    found: list[RenderableType] = []
+    for key, finished, planned in rows:
+        line = Table.grid(padding=(0, 1))
+        line.add_column(width=names, no_wrap=True, overflow="ellipsis")
+        line.add_column(width=bar)
+        line.add_column(no_wrap=True)
+        line.add_row(Text(one_line(key)), _bar(finished, planned, bar), _done(finished, planned))
+        found.append(line)
+        if cells := told.get(key):
+            said = ", ".join(f"{name} {value}" for name, value in cells.items() if value != "-")
+            found.append(Padding(Text(said), (0, 0, 0, _INDENT)))
+    return found
+
+
+def _bar(finished: int, planned: int, width: int) -> ProgressBar:
+    return ProgressBar(total=max(planned, 1), completed=min(finished, planned), width=width)
+
+
+def _done(finished: int, planned: int) -> str:
+    return f"{finished:,}/{planned:,} {percent_done(finished, planned)}"

@@ -1,0 +1,373 @@
+"""How a run stands while it is running: a fold over its events, without any terminal.
+
+Every number is counted as in a `RunSummary`, by the same definitions. What it takes to count an
+event depends on nothing but that event.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import UUID
+
+from failproof_es.cli.progress.error_groups import ErrorGroups
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.core.costs import Prices, Spent, answer_cost, priced
+from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
+from failproof_es.core.outcome import EvaluationOutcome, outcome_of
+from failproof_es.core.summary import Asking, group_of
+from failproof_es.core.tally import Group
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.events import (
+    EVENTS,
+    AttemptLost,
+    CarriedOver,
+    Classified,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Event,
+    Judged,
+    LimitChanged,
+    PricesRecorded,
+    RequestSent,
+    ResponseReceived,
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
+    RunStarted,
+    RunValidated,
+    Scored,
+)
+
+Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
+"""What a drive is at: cases are checked and stored; models are asked; the record is read again;
+it is sealed; how it ended."""
+
+RATE_WINDOW_S = 30.0
+"""The rate is that of the last half minute, so that it follows a provider's mood; of a
+longer time where that is too short to finish anything."""
+ENOUGH_FINISHED = 5
+ENOUGH_SECONDS = 2.0
+
+OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
+"""The topics that say something about progress."""
+
+
+@dataclass(slots=True)
+class ModelProgress:
+    """One model's row. `planned` counts evaluations: cases x repetitions."""
+
+    key: str
+    planned: int = 0
+    group: Group = field(default_factory=Group)
+    """What is finished, evaluations that were carried over included."""
+    carried_over: int = 0
+    """So many of `group` happened in another run."""
+    asking: Asking = field(default_factory=Asking)
+    spent: Spent = field(default_factory=Spent)
+    """What was answered on behalf of it, by judges, too."""
+    lost: int = 0
+    """Those abandoned because no usable answer came."""
+    priced: bool = False
+    """Whether a price of it is on record."""
+    in_flight: set[UUID] = field(default_factory=set)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """`None` where no price of it is on record, or where it is not known of one answer."""
+        cost = self.spent.cost_usd
+        return float(cost) if self.priced and cost is not None else None
+
+    @property
+    def finished(self) -> int:
+        """Evaluations that have their one final result, those of another run included."""
+        return self.group.finished
+
+    @property
+    def finished_here(self) -> int:
+        """Those of them that this run itself finished."""
+        return self.group.finished - self.carried_over
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of what is finished that was abandoned and does not await review."""
+        return share(self.group.abandoned - self.group.awaiting, self.group.finished)
+
+
+@dataclass(slots=True)
+class _Open:
+    """What has to be remembered of an evaluation until it is finished."""
+
+    primary: str | None = None
+    last_error: ErrorRecorded | None = None
+    """`None` once an answer came after it, or a judge's answer was read."""
+    verdicts: tuple[JudgeVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Finished evaluations per second, and the seconds left; `None` until enough is known."""
+
+    per_second: float | None
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """How many requests a server takes at once, of how many, and until when it wants none."""
+
+    allowed: int | None
+    """`None` where neither the run nor its server has said so."""
+    ceiling: int | None
+    held_until: datetime | None
+    held_s: float
+    """The seconds of `held_until` that are left, 0 where nothing is held."""
+
+
+class ProgressState:
+    """Fold events into a row per model. `observe` is cheap; `pace` is asked at each repaint."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.models: dict[str, ModelProgress] = {}
+        self.run_id: UUID | None = None
+        self.run_number: int | None = None
+        self.name: str | None = None
+        self.phase: Phase = "planning"
+        self.errors = ErrorGroups()
+        self._prices: Prices = {}
+        self._open: dict[UUID, _Open] = {}
+        self._clock = clock
+        self._now = now
+        self._ceiling: int | None = None
+        self._limits: dict[str, LimitChanged] = {}
+        """By the key of each model and judge that the server serves."""
+        self._samples: dict[str, deque[tuple[float, int]]] = {}
+        self._ended: RunCompleted | RunFailed | None = None
+        self._began = clock()
+
+    def observe(self, event: Event) -> None:
+        """Count one event. Events that say nothing about progress are passed over."""
+        match event:
+            case RequestSent():
+                model = self._model(event.model_key)
+                model.in_flight.add(event.originator_id)
+                model.asking.requests += 1
+                model.asking.retries += event.attempt > 1
+            case ResponseReceived():
+                model = self._model(event.model_key)
+                model.in_flight.discard(event.originator_id)
+                model.asking.answers += 1
+                model.spent.add(event.usage, answer_cost(self._prices, event))
+                if (open_ := self._open.get(event.originator_id)) is not None:
+                    open_.last_error = None
+            case ErrorRecorded():
+                model = self._model(event.model_key)
+                model.in_flight.discard(event.originator_id)
+                model.asking.errors += 1
+                self._remembered(event).last_error = event
+                self.errors.add(event)
+            case AttemptLost():
+                model = self._model(event.model_key)
+                model.in_flight.discard(event.originator_id)
+                model.asking.lost_attempts += 1
+            case Classified():
+                self._remembered(event).primary = event.primary
+            case Judged():
+                open_ = self._remembered(event)
+                open_.last_error = None
+                if event.final:
+                    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
+                    open_.verdicts = (*open_.verdicts, verdict)
+            case Scored() | EvaluationAbandoned():
+                self._finish(event)
+            case CarriedOver():
+                self._model(event.model_key).asking.carried_over += 1
+            case PricesRecorded():
+                self.use_prices({each.model_key: each for each in event.models})
+            case LimitChanged():
+                # a new one, because who shows it does so from another thread
+                self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
+            case RunStarted():
+                self._begin(event)
+            case RunResumed():
+                self.phase = "evaluating"
+            case RunCompleted() | RunFailed():
+                self.phase, self._ended = "validating", event
+            case RunValidated():
+                self.phase = "sealing"
+            case RunSealed():
+                self.phase = "failed" if isinstance(self._ended, RunFailed) else "completed"
+            case RunPaused():
+                self.phase = "paused"
+
+    def carry_over(self, recorded: RecordedEvaluation) -> None:
+        """Count how an evaluation ended that the run took over from another one.
+
+        That it took it over is counted by the event, and what was asked by nobody.
+        """
+        outcome = outcome_of(
+            recorded.key,
+            recorded.history,
+            {},
+            carried_over=recorded.carried_over,
+            broken=recorded.broken,
+        )
+        if outcome.finished:
+            model = self._model(outcome.model_key)
+            model.carried_over += 1
+            model.group.include(group_of(outcome))
+            model.lost += outcome.lost
+
+    def use_prices(self, prices: Prices) -> None:
+        """What answers cost from now on: the prices that the run has on record, and no others."""
+        self._prices = prices
+        for model in self.models.values():
+            model.priced = priced(prices, [model.key])
+
+    @property
+    def planned(self) -> int:
+        """Evaluations of all models."""
+        return sum(model.planned for model in list(self.models.values()))
+
+    @property
+    def finished(self) -> int:
+        """Those of them that have their one final result."""
+        return sum(model.finished for model in list(self.models.values()))
+
+    @property
+    def group(self) -> Group:
+        """What is finished, of all models."""
+        found = Group()
+        for model in list(self.models.values()):
+            found.include(model.group)
+        return found
+
+    @property
+    def asking(self) -> Asking:
+        """What was sent on behalf of all models."""
+        found = Asking()
+        for model in list(self.models.values()):
+            found.include(model.asking)
+        return found
+
+    @property
+    def spent(self) -> Spent:
+        """What was answered, judges' answers included."""
+        found = Spent()
+        for model in list(self.models.values()):
+            found.include(model.spent)
+        return found
+
+    @property
+    def lost(self) -> int:
+        """Evaluations to which no usable answer came."""
+        return sum(model.lost for model in list(self.models.values()))
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since this drive began."""
+        return self._clock() - self._began
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the last model is done: they go side by side. `None` while one is not known."""
+        left = [self.pace(key).seconds_left for key in list(self.models)]
+        known = [each for each in left if each is not None]
+        return max(known) if left and len(known) == len(left) else None
+
+    def pace(self, key: str) -> Pace:
+        """The model's pace now. Each call takes a sample, so call it at every repaint."""
+        model = self._model(key)
+        now = self._clock()
+        samples = self._samples.setdefault(key, deque())
+        done_here = model.finished_here
+        samples.append((now, done_here))
+        while len(samples) > 2 and self._is_enough(samples[1], done_here, now):
+            samples.popleft()
+        elapsed = now - samples[0][0]
+        done = done_here - samples[0][1]
+        if elapsed < ENOUGH_SECONDS or done < ENOUGH_FINISHED:
+            return Pace(None, 0.0 if model.planned and model.finished >= model.planned else None)
+        per_second = done / elapsed
+        left_s = max(model.planned - model.finished, 0) / per_second
+        return Pace(per_second, left_s + (self.rate_limit(key).held_s if left_s else 0.0))
+
+    def rate_limit(self, key: str) -> RateLimit:
+        """What the server of this model, or of `judge:KEY`, allows now."""
+        last = self._limits.get(key)
+        if last is None:
+            return RateLimit(self._ceiling, self._ceiling, None, 0.0)
+        left_s = (last.held_until - self._now()).total_seconds() if last.held_until else 0.0
+        held_until = last.held_until if left_s > 0 else None
+        return RateLimit(last.limit_after, self._ceiling, held_until, max(left_s, 0.0))
+
+    def judge_limits(self) -> dict[str, RateLimit]:
+        """Those of the judges whose server serves no model under test and has complained."""
+        return {
+            key: self.rate_limit(key)
+            for key, last in self._limits.items()
+            if key not in self.models and self.models.keys().isdisjoint(last.models)
+        }
+
+    @staticmethod
+    def _is_enough(sample: tuple[float, int], finished: int, now: float) -> bool:
+        """Whether the rate can be measured from `sample` on, without what came before it."""
+        return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
+
+    def _begin(self, event: RunStarted) -> None:
+        self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
+        self.phase = "evaluating"
+        self._ceiling = recorded_configuration(event).execution.parallel_workers
+        for snapshot in event.models:
+            self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
+
+    def _model(self, key: str) -> ModelProgress:
+        model = self.models.get(key)
+        if model is None:
+            model = ModelProgress(key, priced=priced(self._prices, [key]))
+            self.models[key] = model
+        return model
+
+    def _remembered(self, event: EvaluationEvent) -> _Open:
+        return self._open.setdefault(event.originator_id, _Open())
+
+    def _finish(self, event: Scored | EvaluationAbandoned) -> None:
+        """Count the evaluation into its model, as a summary counts its outcome."""
+        open_ = self._open.pop(event.originator_id, _Open())
+        model = self._model(event.model_key)
+        scored = isinstance(event, Scored)
+        ended = Evaluation(
+            abandoned=None if isinstance(event, Scored) else event,
+            verdicts=open_.verdicts,
+            last_error=open_.last_error,
+        )
+        outcome = EvaluationOutcome(
+            evaluation_id=event.originator_id,
+            run_id=event.originator_id if event.run_id is None else event.run_id,
+            prompt_id=event.prompt_id,
+            model_key=event.model_key,
+            repetition=event.repetition,
+            status="scored" if scored else "abandoned",
+            awaiting_review=awaits_review(ended),
+            primary=open_.primary,
+            scores=event.scores if isinstance(event, Scored) else {},
+            passed=event.passed if isinstance(event, Scored) else None,
+        )
+        model.group.include(group_of(outcome))
+        model.lost += ended.lost
+
+
+def share(part: int, whole: int) -> float | None:
+    """From 0 to 1; `None` where there is nothing to have a part of."""
+    return part / whole if whole else None

@@ -1,0 +1,109 @@
+"""What a run's progress says, in words and figures that are safe to show."""
+
+from __future__ import annotations
+
+import math
+
+from failproof_es.cli.progress.state import ModelProgress, Phase, ProgressState, RateLimit
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.report import wording
+
+LONGEST_NAME = 60
+_LONGEST_ERROR = 160
+
+PHASES: dict[Phase, str] = {
+    "planning": "checking cases and models",
+    "evaluating": "evaluating",
+    "validating": "validating the record",
+    "sealing": "sealing the record",
+    "completed": "completed",
+    "failed": "failed",
+    "paused": "paused",
+}
+
+
+def heading(state: ProgressState) -> str:
+    """Which run, what it is at, how much of it is done, and the time: `run 3 smoke: ...`."""
+    run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
+    parts = [PHASES[state.phase]]
+    if state.models:
+        done = f"{state.finished:,} of {state.planned:,}"
+        parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
+    parts.append(f"{duration(state.elapsed_s)} elapsed")
+    if state.phase == "evaluating" and (left := state.seconds_left) is not None:
+        parts.append(f"{duration(left)} left")
+    return one_line(f"{run}: {', '.join(parts)}")
+
+
+def percent_done(finished: int, planned: int) -> str:
+    """Rounded down: 100 % is said of nothing that is not all done."""
+    return f"{100 * finished // planned} %" if planned else "-"
+
+
+def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
+    """How a model stands, beside how much of it is done."""
+    pace = state.pace(model.key)
+    group = model.group
+    awaits = any(each.group.awaiting for each in list(state.models.values()))
+    return {
+        "passed": f"{group.passed:,}",
+        "refused": f"{group.classes['refusal']:,}",
+        "abandoned": _abandoned(model),
+        "lost": f"{model.lost:,}",
+        **({"awaiting review": f"{group.awaiting:,}"} if awaits else {}),
+        "retries": f"{model.asking.retries:,}",
+        "in flight": f"{len(model.in_flight):,}",
+        "rate/s": "-" if pace.per_second is None else f"{pace.per_second:.1f}",
+        "cost": "-" if model.cost_usd is None else f"${model.cost_usd:.4f}",
+        "left": "-" if pace.seconds_left is None else duration(pace.seconds_left),
+        "limit": limit_text(state.rate_limit(model.key)),
+    }
+
+
+def _abandoned(model: ModelProgress) -> str:
+    abandoned, finished = model.group.abandoned, model.group.finished
+    if not abandoned:
+        return "0"
+    return f"{abandoned:,} ({wording.percent(abandoned / finished).replace(' ', '')})"
+
+
+def error_lines(state: ProgressState, limit: int) -> list[str]:
+    """What failed attempts said most often, with its count, and how many more kinds there are."""
+    shown = state.errors.most_frequent(limit)
+    lines = [
+        f"{each.count:,}x {shortened(one_line(each.model), LONGEST_NAME)}: "
+        f"{shortened(one_line(each.message), _LONGEST_ERROR)}"
+        for each in shown
+    ]
+    if (more := state.errors.groups - len(shown)) > 0:
+        lines.append(f"and {more:,} other {'kind' if more == 1 else 'kinds'} of error")
+    return lines
+
+
+def judges_line(state: ProgressState) -> str:
+    """What is to be said of the servers that only judges stand on; empty where nothing is."""
+    limits = state.judge_limits().items()
+    return "; ".join(
+        f"{shortened(one_line(k), LONGEST_NAME)}: limit {limit_text(v)}" for k, v in limits
+    )
+
+
+def limit_text(limit: RateLimit) -> str:
+    """`24/100` of the requests that may go at once, and how long the server wants none."""
+    if limit.allowed is None:
+        return "-"
+    of = "" if limit.ceiling is None else f"/{limit.ceiling}"
+    held = f", held {_brief(limit.held_s)}" if limit.held_until is not None else ""
+    return f"{limit.allowed}{of}{held}"
+
+
+def _brief(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    return f"{whole} s" if whole < 60 else duration(whole)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: `0:07`, `12:30`, `3:05:00`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,59 @@
+"""The audit trail in words, for the table: who did it, about which case, what there is to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.engine.history import UNREADABLE, stored_case
+from failproof_es.events.line import line_of
+from failproof_es.store.reader import Connection, read_event, read_streams
+
+_WIDTH = 100
+
+
+class AuditRows:
+    """Records of the trail as rows of a table; case ids are looked up in the log."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._cases: dict[str, str] = {}
+
+    def row(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record in the columns position, time, event, who, case, model and says."""
+        details = record["details"]
+        of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
+        who = f"{details['who']}@{details['where']}" if "who" in details else None
+        moment = datetime.fromisoformat(record["timestamp"]).astimezone(UTC)
+        return {
+            "position": details["position"],
+            "time": moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
+            "event": record["event"],
+            "who": who,
+            "case": self._case(of.get("prompt_id")),
+            "model": of.get("model_key"),
+            "says": says(record["event"], details),
+        }
+
+    def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
+        row = read_event(self._connection, UUID(evaluation_id), 1)
+        return {} if row is None else row.upcast_payload()
+
+    def _case(self, prompt: str | None) -> str | None:
+        if prompt is None:
+            return None
+        if prompt not in self._cases:
+            streams = read_streams(self._connection, [UUID(prompt)])
+            self._cases[prompt] = prompt  # the trail goes on, whatever a case looks like
+            with suppress(*UNREADABLE):
+                self._cases[prompt] = stored_case(streams, UUID(prompt)).case_id
+        return self._cases[prompt]
+
+
+def says(event: str, details: Mapping[str, Any]) -> str:
+    """The most telling of an event, in one line that is safe to show; empty where it is nothing."""
+    return shortened(one_line(line_of(event, details)), _WIDTH)

@@ -1,0 +1,274 @@
+"""Write data to stdout, as a table for people or as JSON for programs.
+
+Nothing but data goes to stdout; what is meant for people (remarks, hints, progress)
+goes to stderr, so that a pipe never has to filter.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+import orjson
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failproof_es.cli.rendering.sanitise import json_text, lines, one_line, shortened
+from failproof_es.problems import InvalidInput
+from failproof_es.support.atomic_file import Written, why_not, write_whole
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHORT = "failproof_es.cli.rendering.output.json"
+
+TABLE_ROWS = 1_000
+
+LONGEST_CELL = 500
+"""More of a text than this is for JSON, not for a table."""
+
+_NARROWEST = 10
+"""How narrow a table's column of texts may get."""
+_NARROWEST_HEADING = 5
+
+PIPE_WIDTH = 200
+"""How wide a table is where there is no terminal to ask."""
+
+
+class Format(StrEnum):
+    """How a command prints its data."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def format_option(*allowed: Format) -> Callable[[F], F]:
+    """Give a command `--format` and `--json`; it receives `output_format: Format`."""
+    choices = [str(choice) for choice in (allowed or tuple(Format))]
+    short_for = Format.JSON if Format.JSON in choices else Format.JSONL
+
+    def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.meta[_SHORT] = short_for
+
+    def set_format(context: click.Context, _: click.Parameter, value: str | None) -> Format:
+        return Format(value or context.meta.get(_SHORT) or choices[0])
+
+    def decorate(command: F) -> F:
+        command = click.option(
+            "--json",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=set_json,
+            help=f"Short for --format {short_for}.",
+        )(command)
+        return click.option(
+            "--format",
+            "output_format",
+            type=click.Choice(choices),
+            callback=set_format,
+            help=f"How to print the data.  [default: {choices[0]}]",
+        )(command)
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A table's column: its heading and the key of its value in a row."""
+
+    heading: str
+    key: str
+    right: bool = False
+
+
+def print_rows(
+    rows: Iterable[dict[str, Any]], columns: Sequence[Column], output_format: Format
+) -> None:
+    """Print rows: all keys as JSON, the columns as a table."""
+    if output_format is Format.TABLE:
+        print_table(rows, columns)
+    elif output_format is Format.JSONL:
+        for row in rows:
+            print_json(row)
+    else:
+        print_json_list(rows)
+
+
+def print_table(
+    rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, title: str | None = None
+) -> None:
+    """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
+
+    No terminal is too narrow: texts go on in the next line, and where even that is too wide,
+    values stand one under the other. A long table becomes several, each with its
+    heading, so that memory stays flat.
+    """
+    console = stdout_console()
+    heading = title and one_line(title)
+    remaining = iter(rows)
+    page = list(islice(remaining, TABLE_ROWS))
+    while True:
+        cells = [
+            [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
+            for row in page
+        ]
+        for padding, heading_width in ((1, None), (0, None), (0, _NARROWEST_HEADING)):
+            between = len(columns) * (1 + 2 * padding) + 1
+            if widths := _widths(columns, cells, console.width - between, heading_width):
+                console.print(_table(columns, cells, widths, padding, heading))
+                break
+        else:
+            _print_one_under_the_other(console, columns, cells, heading)
+        page = list(islice(remaining, TABLE_ROWS))
+        if not page:
+            return
+
+
+def _widths(
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    room: int,
+    heading_width: int | None,
+) -> list[int] | None:
+    """How wide each column gets, the widest narrowed first; `None` where `room` is too little.
+
+    Numbers stay whole, a text needs a few characters; headings are broken after
+    `heading_width` characters at the least, not at all without it.
+    """
+    headings = [cell_len(column.heading) for column in columns]
+    longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
+    wanted = [max(each) for each in zip(headings, longest, strict=True)]
+    least = [
+        max(min(heading, heading_width or heading), width if c.right else min(width, _NARROWEST))
+        for c, heading, width in zip(columns, headings, longest, strict=True)
+    ]
+    if sum(least) > room:
+        return None
+    widths = [min(width, room) for width in wanted]
+    while sum(widths) > room:
+        narrowable = (at for at, width in enumerate(widths) if width > least[at])
+        widths[max(narrowable, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _table(
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    padding: int,
+    title: str | None,
+) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding))
+    for column, width in zip(columns, widths, strict=True):
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(column.heading, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _print_one_under_the_other(
+    console: Console,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    title: str | None,
+) -> None:
+    if title:
+        console.print(Text(title))
+    for row in cells:
+        named = zip((column.heading for column in columns), row, strict=True)
+        console.print(_facts({name: value for name, value in named if value}))
+        console.print()
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    """Print named facts one under the other, `-` where a value is unknown."""
+    stdout_console().print(_facts({one_line(name): cell(value) for name, value in facts.items()}))
+
+
+def _facts(cells: dict[str, str]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in cells.items():
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+def stdout_console() -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for a file."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
+
+
+class _Console(Console):
+    """Leaves a pipe that nobody reads to whoever prints; the library's would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def print_json(value: Any, *, indent: bool = False) -> None:
+    """Print a value as JSON: one line, or indented. Safe to show, same meaning."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
+    sys.stdout.write(json_text(text) + "\n")
+
+
+def say(text: str) -> None:
+    """Tell a person something, on stderr."""
+    sys.stderr.write(lines(text) + "\n")
+    sys.stderr.flush()
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a table."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return moment(value)
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return one_line(value)
+
+
+def moment(value: datetime) -> str:
+    """A point in time for people: UTC, to the second."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def print_json_list(values: Iterable[Any]) -> None:
+    """Print a JSON array of any length, one element a line, in flat memory."""
+    separator = "[\n"
+    for value in values:
+        sys.stdout.write(separator + json_text(orjson.dumps(value).decode()))
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> Written:
+    """Write a file that was asked for by name. Raises `InvalidInput`."""
+    try:
+        return write_whole(path, pieces)
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be written: {why_not(path, error)}",
+            remedy="name a place where you may write, or change its permissions",
+        ) from None

@@ -1,0 +1,158 @@
+"""Checkpoint files: what has finished, in parts of N evaluations, while a run is going.
+
+The k-th file holds the evaluations that finished as number (k-1)N+1 to kN in the order of
+the log. It is a projection: whoever writes it, whenever, it says the same, so a run that
+was killed and resumed has every one of them, and in them every evaluation once.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.result_rows import rows_of
+from failproof_es.cli.rendering.results_file import (
+    checkpoint_path,
+    file_output,
+    metadata,
+    results_path,
+    run_id_in,
+    write_lines,
+)
+from failproof_es.cli.rendering.written_files import record_file
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.engine.history import portions_read
+from failproof_es.engine.related_runs.carried_over import FINAL
+from failproof_es.events import (
+    CarriedOver,
+    EvaluationAbandoned,
+    EvaluationEvent,
+    Event,
+    Scored,
+)
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reader import RecordedEvent, find
+from failproof_es.store.store import Store
+
+_BREATH_S = 0.2
+"""At least this long between two looks at the log."""
+
+
+class Checkpoints:
+    """The checkpoint files of one run, written one after the other."""
+
+    def __init__(self, store: Store, run: RecordedRun) -> None:
+        self._store = store
+        self._run = run
+        output = file_output(run)
+        self.every = output.checkpoint_every if output else None
+        self._path = results_path(output.path, run) if output else Path()
+        self.written = 0
+        """How many are known to be on disk."""
+        self._position = 0
+
+    def write_due(self) -> None:
+        """Write every file that is due and not there. Raises `OSError`."""
+        if self.every is None:
+            return
+        while len(rows := self._next(self.every)) == self.every:
+            path = checkpoint_path(self._path, self.written + 1)
+            if run_id_in(path) != str(self._run.run_id):
+                self._write(path, rows)
+            self.written += 1
+            self._position = rows[-1].position
+
+    def _next(self, count: int) -> list[RecordedEvent]:
+        """The next final events, as many as a file takes if there are enough."""
+        return list(
+            find(
+                self._run.connection,
+                run_id=self._run.run_id,
+                topics=FINAL,
+                after=self._position,
+                limit=count,
+            )
+        )
+
+    def _write(self, path: Path, finals: list[RecordedEvent]) -> None:
+        keys = [_key(row) for row in finals]
+        checkpoint = {
+            "number": self.written + 1,
+            "evaluations": len(finals),
+            "finished_before": self.written * len(finals),
+            "up_to_position": finals[-1].position,
+        }
+        evaluations = portions_read(self._run.connection, keys)
+        header = {"metadata": {**metadata(self._run), "status": "running"}}
+        rows = rows_of(self._run, evaluations)
+        written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
+        record_file(self._store, [self._run.run_id], "checkpoint", path, written)
+
+
+class CheckpointWriter:
+    """Writes checkpoint files in a thread of its own, told of each event by `observe`.
+
+    What can't be written is said once and stops no run: the log is whole, and the files are
+    written when the run ends.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._run_id: UUID | None = None
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
+
+    def observe(self, event: Event) -> None:
+        """Take note of a durable event."""
+        if isinstance(event, Scored | EvaluationAbandoned | CarriedOver):
+            self._run_id = event.run_id
+            self._wake.set()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        if not self._woken() or self._run_id is None:
+            return
+        try:
+            with self._store.connect() as connection:
+                checkpoints = Checkpoints(self._store, RecordedRun.read(connection, self._run_id))
+                while checkpoints.every is not None and self._woken():
+                    checkpoints.write_due()
+                    self._stop.wait(_BREATH_S)
+        except (OSError, psycopg.Error) as error:
+            say(f"warning: no checkpoint file can be written: {error}. The log is whole.")
+
+    def _woken(self) -> bool:
+        """Wait for something to do; false when it is to stop instead.
+
+        Cleared before it is asked: whoever stops sets `_stop` first, so no stop is missed.
+        """
+        self._wake.wait()
+        self._wake.clear()
+        return not self._stop.is_set()
+
+
+def _key(final: RecordedEvent) -> EvaluationKey:
+    """The evaluation that a final event ends."""
+    event = final.event()
+    assert isinstance(event, EvaluationEvent) and event.run_id is not None
+    return EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)

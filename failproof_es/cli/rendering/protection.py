@@ -1,0 +1,69 @@
+"""What protects the log, told by `db init` and `db status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import psycopg
+
+from failproof_es.cli.rendering.database_url import masked
+from failproof_es.cli.rendering.output import say
+from failproof_es.store.definitions import differences
+from failproof_es.store.installation import SchemaState
+from failproof_es.store.layers import Layer, missing_layers
+from failproof_es.store.store import Store
+from failproof_es.support.plurals import counted
+from failproof_es.support.untrusted_text import one_line
+from projections.definitions import read_model_differences
+
+
+def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
+    """How the schema stands and the layers that are missing, for a store that may be empty.
+
+    What the server refuses to tell is among the facts as `error`.
+    """
+    try:
+        state = store.state()
+        with store.connect() as connection:
+            missing = missing_layers(connection)
+            # Of another version's schema everything would be named.
+            found = []
+            if state is SchemaState.CURRENT:
+                found = [*differences(connection), *read_model_differences(connection)]
+    except psycopg.Error as error:
+        return {"error": masked(" ".join(str(error).split()))}, ()
+    facts: dict[str, Any] = {
+        "schema": state.value,
+        "missing_layers": [_facts(layer) for layer in missing],
+        "not_as_installed": [each.what for each in found],
+    }
+    return facts, missing
+
+
+def say_missing(missing: Sequence[Layer]) -> None:
+    """Tell a person what each missing layer would stop, and how to get it."""
+    for layer in missing:
+        say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
+
+
+def say_differences(found: Iterable[str]) -> None:
+    """Tell a person what in the database is not as it was installed."""
+    for what in found:
+        say(f"not as installed: {one_line(what)}")
+
+
+def for_people(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with the layers by their names, and how much is not as it was installed."""
+    if "missing_layers" not in facts:
+        return facts
+    names = ", ".join(layer["name"] for layer in facts["missing_layers"])
+    count = counted(len(facts["not_as_installed"]), "object")
+    return {**facts, "missing_layers": names or "none", "not_as_installed": count}
+
+
+def _facts(layer: Layer) -> dict[str, Any]:
+    facts = asdict(layer)
+    del facts["in_place"]
+    return facts

@@ -1,0 +1,101 @@
+"""The results file of a configuration's `output.file`: complete, or not there at all.
+
+A projection of the log like every other: written anew after a crash it says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from failproof_es.cli.rendering.result_rows import result_rows
+from failproof_es.cli.rendering.written_files import record_file
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.configuration.schema import FileOutput
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.store import Store
+from failproof_es.support.atomic_file import Written, write_whole
+
+TIMESTAMP = "{timestamp}"
+_LONGEST_HEADER = 1_000_000
+
+
+def write_results_file(store: Store, run: RecordedRun) -> Path | None:
+    """Write the run's results as JSON lines, a metadata header first; `None` if not asked for.
+
+    A run that was resumed writes the same file. It appears under its name when it is
+    complete. Raises `OSError` when it cannot be written.
+    """
+    output = file_output(run)
+    if output is None:
+        return None
+    path = results_path(output.path, run)
+    written = write_lines(path, {"metadata": metadata(run)}, result_rows(run))
+    record_file(store, [run.run_id], "results", path, written)
+    return path
+
+
+def file_output(run: RecordedRun) -> FileOutput | None:
+    """What the run's configuration says of files; `None` when it wants none."""
+    output = recorded_configuration(run.started).output.file
+    return output if output is not None and output.enabled else None
+
+
+def results_path(pattern: str, run: RecordedRun) -> Path:
+    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name.
+
+    The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
+    Where a run of the same name and second has its file already, the run's number is added.
+    """
+    configured = recorded_configuration(run.started).test_run.timestamp
+    moment = configured or run.started.timestamp
+    timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
+    named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
+    path = Path(named).expanduser()
+    holders = {run_id_in(path), run_id_in(checkpoint_path(path, 1))}
+    if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
+        path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
+    return path
+
+
+def checkpoint_path(path: Path, number: int) -> Path:
+    """Where the checkpoint file of that number stands beside the results file."""
+    return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
+
+
+def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Written:
+    """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
+    return write_whole(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
+
+
+def metadata(run: RecordedRun) -> dict[str, Any]:
+    """What a reader of the file needs to know about where its results come from."""
+    manifest = run.started
+    return {
+        "run_id": str(run.run_id),
+        "run_number": manifest.run_number,
+        "name": manifest.name,
+        "timestamp_utc": manifest.timestamp.astimezone(UTC).isoformat(),
+        "status": run.run.status,
+        "dialect": manifest.dialect,
+        "configuration_digest": manifest.configuration_digest,
+        "models": [model.model_dump() for model in manifest.models],
+        "suites": [suite.model_dump() for suite in manifest.suites],
+        "planned_evaluations": manifest.planned_evaluations,
+        "code_version": manifest.code_version,
+    }
+
+
+def run_id_in(path: Path) -> str | None:
+    """The run that a results file is of; `None` where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            found = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return str(found)

@@ -1,0 +1,18 @@
+"""What stood in the way of signing, told by the commands that sign beside their work."""
+
+from __future__ import annotations
+
+from failproof_es.assurance.keeper import Keeper
+from failproof_es.cli.rendering.output import say
+
+
+def say_trouble(keeper: Keeper) -> None:
+    """Tell a person, if there was any. A log that was changed is an error, all else a warning."""
+    if keeper.changed is not None:
+        say(
+            f"error: the log was changed: {keeper.changed}. Nothing was signed over it. What was "
+            "recorded now stays on record. `failproof-es verify` says what was changed."
+        )
+    elif keeper.trouble is not None:
+        trouble = str(keeper.trouble) or type(keeper.trouble).__name__
+        say(f"warning: the log could not be signed: {trouble}")

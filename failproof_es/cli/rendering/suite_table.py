@@ -1,0 +1,79 @@
+"""The table of suites and classes, with both totals: by case, and as mean of suite means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.summary_rows import CLASSES, model_rows, suite_rows, total_row
+from failproof_es.core.summary import RunSummary
+from failproof_es.gates import told
+from failproof_es.report import wording
+
+
+def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
+    """The table of suites and classes, with the totals by case and by suite.
+
+    Of several models each has totals of its own: a good one hides no bad one.
+    """
+    rows = suite_rows(summary)
+    total = total_row(summary)
+    several = len(summary.models) > 1
+    seen = _classes_to_show(total["classes"])
+    repeated = any(row["evaluations"] != row["cases"] for row in rows)
+    columns = [
+        *([Column("model", "model")] if several else []),
+        Column("suite", "suite"),
+        Column("cases", "cases", right=True),
+        *([Column("evaluations", "evaluations", right=True)] if repeated else []),
+        *(Column(name, name, right=True) for name in seen),
+        Column("abandoned", "abandoned", right=True),
+        Column("passed", "passed_of", right=True),
+        Column("accuracy", "percent", right=True),
+    ]
+    empty = {column.key: "" for column in columns}
+    whole = [total | {"mean_of_suites": summary.mean_of_suites()}]
+    totals = model_rows(summary) if several else whole
+    means = [
+        empty | {"model": each["model"], "suite": "mean of suites"} | _mean(each) for each in totals
+    ]
+    print_table(
+        [dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in [*rows, *totals]]
+        + means,
+        columns,
+        title=title,
+    )
+
+
+def _mean(row: dict[str, Any]) -> dict[str, str]:
+    return {"percent": percent(row["mean_of_suites"])}
+
+
+def _classes_to_show(counts: dict[str, int]) -> list[str]:
+    """The classes worth a column: a dialect with its own has no use for those that never occur."""
+    own = sorted(counts.keys() - set(CLASSES))
+    usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
+    return [*usual, *own]
+
+
+def _accuracy(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "passed_of": passed_of(row["passed"], row["failed"]),
+        "percent": percent(row["accuracy"]),
+    }
+
+
+def passed_of(passed: int, failed: int) -> str:
+    """`18/20`; `-` where nothing passed or failed: none is scored, or there is no pass mark."""
+    return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage, `-` where there is none."""
+    return "-" if share is None else wording.percent(share).replace(" ", "")
+
+
+def gate_line(name: str, gate: dict[str, Any]) -> str:
+    """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
+    return one_line(f"gate {told(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")

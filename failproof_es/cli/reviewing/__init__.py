@@ -1,0 +1,1 @@
+"""What the command `review` asks and reads: at a terminal or in a spreadsheet."""

@@ -1,0 +1,126 @@
+"""One evaluation on the screen, and a reviewer's answers to it.
+
+Everything that a model or a case wrote stands behind a bar, its control characters as
+escapes: it cannot pose as a question of this program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from failproof_es.cli.rendering.sanitise import lines, one_line
+from failproof_es.cli.reviewing.answers import (
+    ITEM_VERDICTS,
+    SEVERITIES,
+    SKIP,
+    VERDICTS,
+    NotAnAnswer,
+    item_verdict,
+    severity,
+    tags,
+    valid,
+    word,
+)
+from failproof_es.core.evaluation import Evaluation
+from failproof_es.dialects.kit.judging import Item
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.reviews.conversation import Spoken, conversation
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
+from failproof_es.events import ReviewedItem
+
+T = TypeVar("T")
+
+_BAR = "│ "
+_QUIT = "quit"
+_ASKS = {
+    "must_do": "must do",
+    "must_not_do": "must not do (met: it did not)",
+    "pass_criteria": "criterion",
+}
+
+
+class Stopped(Exception):
+    """The reviewer wants to go on another time."""
+
+
+def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblind: bool) -> None:
+    """Print the case, the conversation, and only if `unblind` what the engine came to."""
+    case, key = evaluation.recorded.case, evaluation.recorded.key
+    about = [
+        f"suite {case.suite_id}",
+        f"model {key.model_key}",
+        *([f"repetition {key.repetition}"] if key.repetition > 1 else []),
+        *([f"category {case.category}"] if case.category else []),
+        *([f"severity if it fails {case.severity}"] if case.severity else []),
+    ]
+    title = case.document.get("title")
+    heading = case.case_id if title is None else f"{case.case_id}: {title}"
+    click.echo(f"\n== {place} == {one_line(heading)}")
+    click.echo(one_line(", ".join(about)))
+    for spoken in conversation(dialect, case, evaluation.state):
+        _print_turn(spoken)
+    if not evaluation.state.replies:
+        click.echo("\n(the model gave no answer)")
+    if unblind:
+        click.echo(f"\nthe engine: {one_line(engine_said(evaluation.state))}")
+
+
+def ask(items: Sequence[Item]) -> Opinion | None:
+    """What the reviewer says; `None` where they skip it. Raises `Stopped`, `click.Abort`."""
+    given = []
+    for item in items:
+        click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
+        verdict = _choice("met, not met, skip, quit", (*ITEM_VERDICTS, SKIP, _QUIT))
+        if verdict != SKIP:
+            given.append(ReviewedItem(item=item.key, verdict=item_verdict(verdict)))
+    click.echo("\nAll in all:")
+    overall = _choice("pass, fail, unclear, skip, quit", (*VERDICTS, SKIP, _QUIT))
+    if overall == SKIP:
+        return None
+    observed = _prompt(f"severity observed ({', '.join(SEVERITIES)}, or nothing)", severity)
+    tagged = _prompt("tags (with commas between them, or nothing)", tags)
+    notes = _prompt("notes (or nothing)", valid)
+    verdict_given = next(each for each in VERDICTS if each == overall)
+    return Opinion(verdict_given, tuple(given), observed, tagged, notes.strip())
+
+
+def engine_said(state: Evaluation) -> str:
+    """What the engine came to, and why."""
+    if state.score is not None:
+        accuracy = state.score.scores.get("accuracy")
+        number = "" if accuracy is None else f" {accuracy:g}"
+        verdict = {True: ", passed", False: ", failed", None: ""}[state.score.passed]
+        return f"scored{number}{verdict}: {state.score.reason}"
+    assert state.abandoned is not None
+    return f"abandoned, {state.abandoned.kind}: {state.abandoned.reason}"
+
+
+def _print_turn(spoken: Spoken) -> None:
+    speaker = "model under test" if spoken.reply is not None else spoken.role
+    click.echo(f"\n{speaker}:\n{_barred(spoken.text)}")
+
+
+def _barred(text: str) -> str:
+    return "\n".join(_BAR + line for line in lines(text).split("\n"))
+
+
+def _choice(question: str, words: tuple[str, ...]) -> str:
+    chosen = _prompt(question, lambda text: word(text, words), required=True)
+    if chosen == _QUIT:
+        raise Stopped
+    return chosen
+
+
+def _prompt(question: str, read: Callable[[str], T], *, required: bool = False) -> T:
+    def take(text: str) -> T:
+        try:
+            return read(text)
+        except NotAnAnswer as error:
+            raise click.BadParameter(str(error)) from None
+
+    default = None if required else ""
+    answer: T = click.prompt(question, default=default, show_default=False, value_proc=take)
+    return answer

@@ -1,0 +1,266 @@
+"""Reviews in a spreadsheet: CSV (RFC 4180, UTF-8) with a row for each verdict to be given.
+
+An evaluation has a row `overall`, which shows the conversation, and one for each item of its
+checklist. What a spreadsheet would take for a formula is written behind an apostrophe, which
+is taken away when the file comes back.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from failproof_es.cli.rendering.sanitise import lines, one_line
+from failproof_es.cli.reviewing.answers import (
+    NotAnAnswer,
+    item_verdict,
+    overall_verdict,
+    severity,
+    tags,
+    valid,
+)
+from failproof_es.cli.reviewing.screen import engine_said
+from failproof_es.dialects.kit.judging import Item
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.reviews.conversation import conversation
+from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, items_of
+from failproof_es.events import Reviewed, ReviewedItem
+from failproof_es.problems import Problems
+from failproof_es.support.spreadsheet import escaped, unescaped
+
+OVERALL = "overall"
+ENGINE = "engine"
+"""The column with what the engine came to; where it is, nobody reviewed blind."""
+
+_ANSWERS = ("verdict", "severity", "tags", "notes")
+_NEEDED = ("evaluation_id", "item", *_ANSWERS)
+COLUMNS = ("evaluation_id", "suite", "case", "model", "repetition", "item", "text", *_ANSWERS)
+
+_LONGEST_CELL = 30_000
+"""Spreadsheets cut a cell off at 32,767 characters without a word."""
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+def sheet(
+    evaluations: Iterable[ReviewedEvaluation], dialect: Dialect, reviewer: str, *, unblind: bool
+) -> Iterator[bytes]:
+    """The file, row by row, filled in with what this reviewer said last."""
+    columns = (*COLUMNS, *([ENGINE] if unblind else []))
+    yield b"\xef\xbb\xbf" + _row(columns)  # without the mark spreadsheets take it for Latin-1
+    for evaluation in evaluations:
+        for cells in _rows(evaluation, dialect, evaluation.latest().get(reviewer)):
+            yield _row([escaped(str(cells.get(column, ""))) for column in columns])
+
+
+def _rows(
+    evaluation: ReviewedEvaluation, dialect: Dialect, review: Reviewed | None
+) -> Iterator[dict[str, Any]]:
+    case, key = evaluation.recorded.case, evaluation.recorded.key
+    about = {
+        "evaluation_id": evaluation.evaluation_id,
+        "suite": one_line(case.suite_id),
+        "case": one_line(case.case_id),
+        "model": one_line(key.model_key),
+        "repetition": key.repetition,
+    }
+    spoken = conversation(dialect, case, evaluation.state)
+    turns = "\n\n".join(
+        f"{'model under test' if each.reply else each.role}:\n{each.text}" for each in spoken
+    )
+    overall = {"item": OVERALL, "text": _cell(turns), ENGINE: engine_said(evaluation.state)}
+    if review is not None:
+        overall |= {
+            "verdict": review.verdict,
+            "severity": review.severity or "",
+            "tags": ", ".join(review.tags),
+            "notes": review.notes,
+        }
+    yield about | overall
+    said = {each.item: each.verdict for each in review.items} if review is not None else {}
+    for item in items_of(case):
+        yield about | _item_row(item, evaluation, said.get(item.key, ""))
+
+
+def _item_row(item: Item, evaluation: ReviewedEvaluation, verdict: str) -> dict[str, Any]:
+    score = evaluation.state.score
+    decided = None if score is None else score.scores.get(item.key)
+    engine = "" if decided is None else "met" if decided == 1.0 else "not_met"
+    return {"item": item.key, "text": _cell(item.text), "verdict": verdict, ENGINE: engine}
+
+
+def _cell(text: str) -> str:
+    shown = lines(text)
+    if len(shown) <= _LONGEST_CELL:
+        return shown
+    left_out = len(shown) - _LONGEST_CELL
+    return f"{shown[:_LONGEST_CELL]}\n[{left_out} more characters: see `failproof-es results`]"
+
+
+def _row(cells: Sequence[str]) -> bytes:
+    line = io.StringIO(newline="")
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode("utf-8")
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a file, its first line counted from 1."""
+
+    line: int
+    cells: Mapping[str, str]
+
+    def __getitem__(self, column: str) -> str:
+        return self.cells.get(column, "").strip()
+
+
+@dataclass(slots=True)
+class Sheet:
+    """The rows of a file by evaluation. `blind`: it did not show what the engine came to."""
+
+    rows: dict[UUID, list[Row]] = field(default_factory=dict)
+    blind: bool = True
+
+
+def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
+    """The rows of a file, every defect in `problems`."""
+    found = Sheet()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        problems.error("is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
+        return found
+    first = text.split("\n", 1)[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","  # as where 0,5 is a number
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    before = 0
+    try:
+        columns = [cell.strip().lower() for cell in next(reader, [])]
+        if not _check_columns(path, columns, problems):
+            return found
+        found.blind = ENGINE not in columns
+        before = reader.line_num
+        for cells in reader:
+            line, before = before + 1, reader.line_num
+            _take(path, Row(line, dict(zip(columns, cells, strict=False))), found, problems)
+            if len(cells) > len(columns):
+                said = f"has {len(cells)} cells, the first line has {len(columns)}"
+                problems.error(said, path=path, line=line, remedy="quote cells that hold commas")
+    except csv.Error as error:
+        problems.error(f"is not CSV: {error}", path=path, line=before + 1)
+    return found
+
+
+def opinions(
+    path: Path, found: Sheet, known: Mapping[UUID, Sequence[str]], problems: Problems
+) -> dict[UUID, Opinion]:
+    """What the file says of each evaluation it says anything of, every defect in `problems`.
+
+    `known` are the finished evaluations of the run, each with the keys of its checklist.
+    """
+    said: dict[UUID, Opinion] = {}
+    for evaluation_id, rows in found.rows.items():
+        if evaluation_id not in known:
+            problems.error(
+                f"{evaluation_id} is no finished evaluation of this run",
+                path=path, line=rows[0].line, field="evaluation_id",
+                remedy="import it for the run that it was exported from",
+            )  # fmt: skip
+            continue
+        if opinion := _opinion(path, rows, known[evaluation_id], problems):
+            said[evaluation_id] = opinion
+    return said
+
+
+def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bool:
+    known = (*COLUMNS, ENGINE)
+    count = len(problems.found)
+    for column in (each for each in _NEEDED if each not in columns):
+        problems.error("is missing", path=path, line=1, field=column, remedy="export the file anew")
+    for place, column in enumerate(columns):
+        if column in columns[:place]:
+            problems.error("stands twice", path=path, line=1, field=column)
+        elif column not in known:
+            close = get_close_matches(column, known, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+            problems.error(
+                "is no column of reviews", path=path, line=1, field=column, remedy=remedy
+            )
+    return len(problems.found) == count
+
+
+def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
+    if not any(cell.strip() for cell in row.cells.values()):
+        return
+    try:
+        found.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
+    except ValueError:
+        problems.error(
+            f"{row['evaluation_id']!r} is no evaluation's id",
+            path=path, line=row.line, field="evaluation_id", remedy="leave it as it was exported",
+        )  # fmt: skip
+
+
+def _opinion(
+    path: Path, rows: Sequence[Row], keys: Sequence[str], problems: Problems
+) -> Opinion | None:
+    """What the rows of one evaluation say; `None` where they say nothing, or nothing valid."""
+    overall: Row | None = None
+    given: dict[str, ReviewedItem] = {}
+    seen: set[str] = set()
+    before = len(problems.errors)
+
+    def refuse(row: Row, column: str, message: str, remedy: str | None = None) -> None:
+        problems.error(message, path=path, line=row.line, field=column, remedy=remedy)
+
+    for row in rows:
+        item = row["item"]
+        if item in seen:
+            refuse(row, "item", f"{item!r} stands twice for this evaluation", "keep one of them")
+        elif item == OVERALL:
+            overall = row
+        elif item not in keys:
+            known = ", ".join((OVERALL, *keys))
+            refuse(row, "item", f"{item!r} is no item of this case", f"there are: {known}")
+        else:
+            for column in (each for each in _ANSWERS[1:] if row[each]):
+                refuse(row, column, "belongs into the row `overall`")
+            try:
+                if row["verdict"]:
+                    verdict = item_verdict(row["verdict"])
+                    given[item] = ReviewedItem(item=item, verdict=verdict)
+            except NotAnAnswer as error:
+                refuse(row, "verdict", str(error), "or leave it empty")
+        seen.add(item)
+    if overall is None or not any(overall[column] for column in _ANSWERS):
+        if given:
+            refuse(overall or rows[0], "verdict", "the row `overall` has no verdict")
+        return None
+    opinion = _read_overall(overall, tuple(given[key] for key in keys if key in given), refuse)
+    return opinion if len(problems.errors) == before else None
+
+
+def _read_overall(row: Row, items: tuple[ReviewedItem, ...], refuse: Any) -> Opinion | None:
+    read: dict[str, Any] = {}
+    for column, reader in (
+        ("verdict", overall_verdict),
+        ("severity", severity),
+        ("tags", tags),
+        ("notes", valid),
+    ):
+        try:
+            read[column] = reader(unescaped(row[column]))
+        except NotAnAnswer as error:
+            refuse(row, column, str(error))
+    return Opinion(items=items, **read) if len(read) == len(_ANSWERS) else None

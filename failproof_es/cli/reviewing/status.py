@@ -1,0 +1,76 @@
+"""Who reviewed how much of a run, and how far those who judged the same agree."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.engine.reviews.comparison import Comparison
+from failproof_es.engine.reviews.people import ReviewedEvaluation
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.report.judge_agreement import agreements_in
+
+_REVIEWERS = (
+    Column("reviewer", "reviewer"),
+    Column("reviewed", "reviewed", right=True),
+    Column("of", "of", right=True),
+    Column("pass", "pass", right=True),
+    Column("fail", "fail", right=True),
+    Column("unclear", "unclear", right=True),
+    Column("blind", "blind", right=True),
+)
+_AGREEMENT = (
+    Column("between", "one"),
+    Column("and", "other"),
+    Column("on", "what"),
+    Column("pairs", "pairs", right=True),
+    Column("agree", "agreeing", right=True),
+    Column("left out", "left_out", right=True),
+    Column("kappa", "kappa", right=True),
+    Column("95 % interval", "range", right=True),
+)
+
+
+def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> dict[str, Any]:
+    """Everything as JSON; what cannot be computed is null."""
+    finished = 0
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    comparison = Comparison()
+    for evaluation in evaluations:
+        finished += 1
+        comparison.add(evaluation)
+        for reviewer, review in evaluation.latest().items():
+            counts[reviewer].update(["reviewed", review.verdict, *["blind"] * review.blind])
+    return {
+        "run_id": str(run.run_id),
+        "run_number": run.started.run_number,
+        "finished": finished,
+        "reviewers": [
+            {
+                "reviewer": reviewer,
+                "of": finished,
+                **{name: count[name] for name in ("reviewed", "pass", "fail", "unclear", "blind")},
+            }
+            for reviewer, count in sorted(counts.items())
+        ],
+        "agreement": [asdict(each) for each in agreements_in(comparison)],
+    }
+
+
+def print_status(found: dict[str, Any]) -> None:
+    """The same for people."""
+    print_table(found["reviewers"], _REVIEWERS)
+    if found["agreement"]:
+        print_table(_for_people(found["agreement"]), _AGREEMENT)
+
+
+def _for_people(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        kappa, interval = row["kappa"], row["interval"]
+        yield row | {
+            "kappa": None if kappa is None else f"{kappa:.2f}",
+            "range": None if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}",
+        }
