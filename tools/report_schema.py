@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
-from failproof_es.report.content import Report
+from failproof_es.report.data.content import Report
 
 
 def schema() -> dict[str, Any]:

@@ -19,7 +19,7 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
     Raises `InvalidInput` where there is no such run, or the file can't be written.
     """
     require("report", "a report")
-    from failproof_es.report.documents import document_of, file_name
+    from failproof_es.report.formats.documents import document_of, file_name
 
     with store.connect() as connection:
         run = resolve_run(connection, str(run_id))

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.report.content import Report
-from failproof_es.report.making import make_report
+from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.content import Report
 from failproof_es.store.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke

@@ -18,9 +18,9 @@ from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.comparison import Between, Comparison
 from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
 from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem, ReviewVerdict
-from failproof_es.report.content import JudgeAgreement
-from failproof_es.report.judge_agreement import agreements_in
-from failproof_es.report.kappa import agreement
+from failproof_es.report.data.content import JudgeAgreement
+from failproof_es.report.data.judge_agreement import agreements_in
+from failproof_es.report.data.kappa import agreement
 
 RUN, PROMPT = UUID(int=1), UUID(int=2)
 KEY = EvaluationKey(RUN, PROMPT, "model")

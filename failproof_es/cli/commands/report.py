@@ -38,7 +38,7 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
     as it is, and never interpreted.
     """
     require("report", "a report")
-    from failproof_es.report.documents import document_of, file_name
+    from failproof_es.report.formats.documents import document_of, file_name
 
     with session().open_store() as store, store.connect() as connection:
         run_ids = [resolve_run(connection, run) for run in runs]

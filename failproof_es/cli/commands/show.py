@@ -43,7 +43,7 @@ from failproof_es.engine.required_plugins import told_packages
 from failproof_es.engine.reviews.people import STANDINGS, standing_told
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report.wording import version_told
+from failproof_es.report.data.wording import version_told
 from failproof_es.support.plurals import counted
 
 _NAMED = 10

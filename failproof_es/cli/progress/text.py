@@ -6,7 +6,7 @@ import math
 
 from failproof_es.cli.progress.state import ModelProgress, Phase, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import one_line, shortened
-from failproof_es.report import wording
+from failproof_es.report.data import wording
 
 LONGEST_NAME = 60
 _LONGEST_ERROR = 160

@@ -9,7 +9,7 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import told
-from failproof_es.report import wording
+from failproof_es.report.data import wording
 
 
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:

@@ -11,7 +11,7 @@ from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.engine.reviews.comparison import Comparison
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report.judge_agreement import agreements_in
+from failproof_es.report.data.judge_agreement import agreements_in
 
 _REVIEWERS = (
     Column("reviewer", "reviewer"),

@@ -16,9 +16,9 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome, replay, start
 from failproof_es.events import CaseSkipped, CasesPlanned
 from failproof_es.problems import InvalidInput
-from failproof_es.report.making import make_report
-from failproof_es.report.page_blocks import Table
-from failproof_es.report.page_counts import denominators
+from failproof_es.report.data.builder import make_report
+from failproof_es.report.page.blocks import Table
+from failproof_es.report.page.counts import denominators
 from failproof_es.store.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report.judge_agreement import agreements
+from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.store.experiments import attempts_listed, overlapping_listed
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from failproof_es.report.page_blocks import Fold, Page, Paragraph, Quotation, Section
-from failproof_es.report.page_html import pieces
+from failproof_es.report.formats.html import pieces
+from failproof_es.report.page.blocks import Fold, Page, Paragraph, Quotation, Section
 from tests.browser import beacon, parsed
 from tests.harmless_html import hostile, objections
 

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.core.pairing import Question
-from failproof_es.report.observations import Observation
+from failproof_es.report.data.observations import Observation
 
 
 def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observation:

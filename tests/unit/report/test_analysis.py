@@ -6,9 +6,9 @@ import pytest
 
 from failproof_es.core.outcome import speed_of
 from failproof_es.events import ResponseReceived, Usage
-from failproof_es.report.analysis import by_judge, errors, funnel, groups, refusals, stability
-from failproof_es.report.comparison import comparisons
-from failproof_es.report.observations import Observation
+from failproof_es.report.data.analysis import by_judge, errors, funnel, groups, refusals, stability
+from failproof_es.report.data.comparison import comparisons
+from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import rate
 from tests.unit.cli.samples import answered
 from tests.unit.report.observed import observed, tries

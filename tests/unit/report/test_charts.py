@@ -9,7 +9,7 @@ import altair as alt
 import pytest
 from markupsafe import Markup
 
-from failproof_es.report.charts import (
+from failproof_es.report.charts.plots import (
     Bar,
     Curve,
     Difference,
@@ -21,7 +21,7 @@ from failproof_es.report.charts import (
     interval_dots,
     latency_curves,
 )
-from failproof_es.report.charts_svg import drawn
+from failproof_es.report.charts.svg import drawn
 
 HOSTILE = "<script>alert(1)</script>\"'&\u202e\u200b\x1b[2J\x00\ud800 onload=x"
 ELEMENTS = {"svg", "g", "path", "line", "rect", "text", "tspan"}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from failproof_es.engine.related_runs.attempts import Attempts
-from failproof_es.report.conclusions import limitations, verdict
-from failproof_es.report.content import Asked, Cost, Gate, Verdict
-from failproof_es.report.observations import Observation
+from failproof_es.report.data.conclusions import limitations, verdict
+from failproof_es.report.data.content import Asked, Cost, Gate, Verdict
+from failproof_es.report.data.observations import Observation
 from tests.unit.report.observed import observed
 from tests.unit.report.test_page import asked, empty_report, other
 

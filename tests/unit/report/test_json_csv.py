@@ -8,8 +8,8 @@ from io import StringIO
 
 import pytest
 
-from failproof_es.report.content import Group
-from failproof_es.report.json_csv import csv_pieces
+from failproof_es.report.data.content import Group
+from failproof_es.report.formats.json_csv import csv_pieces
 from failproof_es.support.statistics import rate
 from tests.unit.report.test_page import empty_report
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from failproof_es.report.kappa import FEWEST_CLUSTERS, agreement
+from failproof_es.report.data.kappa import FEWEST_CLUSTERS, agreement
 
 Pairs = list[tuple[str, str]]
 

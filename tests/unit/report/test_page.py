@@ -16,7 +16,7 @@ import pytest
 from failproof_es.core.evaluation import JudgeVerdict, Reply
 from failproof_es.engine.related_runs.attempts import Attempts, Other
 from failproof_es.engine.reviews.conversation import Spoken
-from failproof_es.report.content import (
+from failproof_es.report.data.content import (
     Asked,
     AskedAgain,
     BranchedFrom,
@@ -38,9 +38,9 @@ from failproof_es.report.content import (
     Stability,
     Verdict,
 )
-from failproof_es.report.page import page_of
-from failproof_es.report.page_html import pieces
-from failproof_es.report.transcripts import ToldFailure
+from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.report.formats.html import pieces
+from failproof_es.report.page.sections import page_of
 from failproof_es.support.statistics import compare_outcomes, rate
 from tests.harmless_html import hostile, objections
 

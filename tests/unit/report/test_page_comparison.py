@@ -7,10 +7,10 @@ from itertools import combinations
 
 import pytest
 
-from failproof_es.report import charts
-from failproof_es.report.content import Comparison, Funnel, Report
-from failproof_es.report.page_blocks import Figure, Fold, Heading, Paragraph, Table
-from failproof_es.report.page_comparison import MOST_PAIRS_DRAWN, comparison
+from failproof_es.report.charts import plots as charts
+from failproof_es.report.data.content import Comparison, Funnel, Report
+from failproof_es.report.page.blocks import Figure, Fold, Heading, Paragraph, Table
+from failproof_es.report.page.comparison import MOST_PAIRS_DRAWN, comparison
 from failproof_es.support.statistics import Paired, compare_outcomes, compare_scores
 from tests.unit.report.test_page import empty_report
 

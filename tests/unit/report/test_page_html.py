@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.report.charts import Bar, bars
-from failproof_es.report.page_blocks import (
+from failproof_es.report.charts.plots import Bar, bars
+from failproof_es.report.formats.html import pieces, quoted
+from failproof_es.report.page.blocks import (
     LONGEST_TEXT,
     Column,
     Facts,
@@ -26,7 +27,6 @@ from failproof_es.report.page_blocks import (
     Section,
     Table,
 )
-from failproof_es.report.page_html import pieces, quoted
 from tests.harmless_html import hostile, objections
 
 

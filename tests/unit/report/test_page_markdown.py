@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.report.page_blocks import Column, Mark, Page, Quotation, Section, Table
-from failproof_es.report.page_markdown import pieces, text
+from failproof_es.report.formats.markdown import pieces, text
+from failproof_es.report.page.blocks import Column, Mark, Page, Quotation, Section, Table
 
 HOSTILE = "<script>alert(1)</script> ![x](http://evil/x.png) | **bold** `code` \u202e\x1b[2J"
 

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
 from failproof_es.events import Finding
-from failproof_es.report.json_csv import json_pieces
+from failproof_es.report.formats.json_csv import json_pieces
 from tests.unit.report.test_page import full_report
 from tools.report_schema import text
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.report import charts
-from failproof_es.report.comparison import BY_CATEGORY, OVERALL
-from failproof_es.report.content import Compared, Comparison, Report
-from failproof_es.report.page_blocks import (
+from failproof_es.report.charts import plots as charts
+from failproof_es.report.data.comparison import BY_CATEGORY, OVERALL
+from failproof_es.report.data.content import Compared, Comparison, Report
+from failproof_es.report.data.wording import points
+from failproof_es.report.page.blocks import (
     Block,
     Cell,
     Column,
@@ -18,8 +19,7 @@ from failproof_es.report.page_blocks import (
     Paragraph,
     Table,
 )
-from failproof_es.report.page_tables import INTERVAL, MOST_ROWS_DRAWN, folded_if_long
-from failproof_es.report.wording import points
+from failproof_es.report.page.tables import INTERVAL, MOST_ROWS_DRAWN, folded_if_long
 from failproof_es.support.plurals import counted
 from failproof_es.support.statistics import Interval
 

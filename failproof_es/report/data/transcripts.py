@@ -12,7 +12,7 @@ from failproof_es.dialects import dialect_named
 from failproof_es.engine.history import Connection, RecordedEvaluation, portions_read
 from failproof_es.engine.reviews.conversation import Spoken, conversation
 from failproof_es.events import EvaluationEvent
-from failproof_es.report.content import Failed
+from failproof_es.report.data.content import Failed
 from failproof_es.store.reader import read_event
 
 _WINDOW = 50

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.report.content import Measure
-from failproof_es.report.page_blocks import Block, Cell, Column, Fold, Table
-from failproof_es.report.wording import percent
+from failproof_es.report.data.content import Measure
+from failproof_es.report.data.wording import percent
+from failproof_es.report.page.blocks import Block, Cell, Column, Fold, Table
 from failproof_es.support.plurals import counted
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from failproof_es.core.evaluation import JudgeVerdict
-from failproof_es.report.content import Report
-from failproof_es.report.page_blocks import (
+from failproof_es.report.data.content import Report
+from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.report.data.wording import judge_named
+from failproof_es.report.page.blocks import (
     Block,
     Column,
     Facts,
@@ -18,9 +20,7 @@ from failproof_es.report.page_blocks import (
     Quotation,
     Table,
 )
-from failproof_es.report.page_tables import without_empty_columns
-from failproof_es.report.transcripts import ToldFailure
-from failproof_es.report.wording import judge_named
+from failproof_es.report.page.tables import without_empty_columns
 from failproof_es.support.plurals import counted
 from failproof_es.support.untrusted_text import shortened
 

@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.history import Connection
-from failproof_es.report import json_csv, page_html, page_markdown
-from failproof_es.report.making import make_report
-from failproof_es.report.page import page_of
-from failproof_es.report.transcripts import told_failures
+from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.transcripts import told_failures
+from failproof_es.report.formats import html as page_html
+from failproof_es.report.formats import json_csv
+from failproof_es.report.formats import markdown as page_markdown
+from failproof_es.report.page.sections import page_of
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from failproof_es.report.charts_svg import RAMP, SERIES, colour, drawn
+from failproof_es.report.charts.svg import RAMP, SERIES, colour, drawn
 from failproof_es.support.untrusted_text import one_line, shortened
 
 WIDTH = 420

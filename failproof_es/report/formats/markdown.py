@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from failproof_es.report.page_blocks import (
+from failproof_es.report.page.blocks import (
     Block,
     Cell,
     Facts,

@@ -9,8 +9,8 @@ from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, paired
-from failproof_es.report.content import Compared, Comparison
-from failproof_es.report.observations import Observation
+from failproof_es.report.data.content import Compared, Comparison
+from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import Paired, adjusted, compare_outcomes, compare_scores
 
 OVERALL = "pass rate"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.report.content import JudgeAgreement, Judged, Report
-from failproof_es.report.page_blocks import Block, Column, Paragraph, Table
-from failproof_es.report.page_tables import INTERVAL, RATE_COLUMNS, rate_cells
-from failproof_es.report.wording import judge_named, percent
+from failproof_es.report.data.content import JudgeAgreement, Judged, Report
+from failproof_es.report.data.wording import judge_named, percent
+from failproof_es.report.page.blocks import Block, Column, Paragraph, Table
+from failproof_es.report.page.tables import INTERVAL, RATE_COLUMNS, rate_cells
 
 _MODEL = Column("model", "name")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.report import charts
-from failproof_es.report.content import Group, HeatCell, Report
-from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
-from failproof_es.report.page_tables import (
+from failproof_es.report.charts import plots as charts
+from failproof_es.report.data.content import Group, HeatCell, Report
+from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.page.tables import (
     MOST_ROWS_DRAWN,
     RATE_COLUMNS,
     folded_if_long,

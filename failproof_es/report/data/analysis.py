@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from failproof_es.core.case import FAMILY
-from failproof_es.report.content import (
+from failproof_es.report.data.content import (
     Dimension,
     Distribution,
     Errors,
@@ -22,7 +22,7 @@ from failproof_es.report.content import (
     Refusals,
     Stability,
 )
-from failproof_es.report.observations import Observation
+from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import mean_interval, percentile_interval, rate
 
 REFUSAL = "refusal"

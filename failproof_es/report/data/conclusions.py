@@ -11,10 +11,10 @@ from failproof_es.dialects.foregone import ForegoneCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.gates import told as gate_told
-from failproof_es.report.comparison import BY_CATEGORY
-from failproof_es.report.content import Asked, Compared, Gate, Report, Tone, Verdict
-from failproof_es.report.observations import UNFINISHED, Observation
-from failproof_es.report.wording import judge_named, percent, points, told
+from failproof_es.report.data.comparison import BY_CATEGORY
+from failproof_es.report.data.content import Asked, Compared, Gate, Report, Tone, Verdict
+from failproof_es.report.data.observations import UNFINISHED, Observation
+from failproof_es.report.data.wording import judge_named, percent, points, told
 from failproof_es.support.plurals import counted
 from failproof_es.support.statistics import Rate, rate
 

@@ -1,6 +1,6 @@
 """What a page of the report is made of. Every `str` here is data: the template escapes it.
 
-Only `Figure.svg` is markup, and only `failproof_es.report.charts` makes it.
+Only `Figure.svg` is markup, and only `failproof_es.report.charts.plots` makes it.
 """
 
 from __future__ import annotations

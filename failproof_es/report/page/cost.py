@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from math import fsum
 
 from failproof_es.core.costs import tokens_told
-from failproof_es.report import charts
-from failproof_es.report.content import Cost, Distribution, Report
-from failproof_es.report.page_blocks import Block, Column, Figure, Heading, Paragraph, Table
-from failproof_es.report.page_tables import measures_table
-from failproof_es.report.wording import judge_named, usd
+from failproof_es.report.charts import plots as charts
+from failproof_es.report.data.content import Cost, Distribution, Report
+from failproof_es.report.data.wording import judge_named, usd
+from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.page.tables import measures_table
 from failproof_es.support.plurals import counted
 
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from failproof_es.report.page_blocks import Page
+from failproof_es.report.page.blocks import Page
 from failproof_es.support.untrusted_text import marked_lines, one_line
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from failproof_es.gates import amount
-from failproof_es.report.content import Gate, Report
-from failproof_es.report.page_asked import integrity, what_was_asked
-from failproof_es.report.page_blocks import (
+from failproof_es.report.data.content import Gate, Report
+from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.report.data.wording import moment
+from failproof_es.report.page.asked import integrity, what_was_asked
+from failproof_es.report.page.blocks import (
     Block,
     Column,
     Items,
@@ -17,14 +19,12 @@ from failproof_es.report.page_blocks import (
     Section,
     Table,
 )
-from failproof_es.report.page_comparison import comparison
-from failproof_es.report.page_cost import cost_and_latency
-from failproof_es.report.page_counts import denominators, errors, judges, refusals, stability
-from failproof_es.report.page_failures import failures_told
-from failproof_es.report.page_results import failures_by, results
-from failproof_es.report.page_tables import without_empty_columns
-from failproof_es.report.transcripts import ToldFailure
-from failproof_es.report.wording import moment
+from failproof_es.report.page.comparison import comparison
+from failproof_es.report.page.cost import cost_and_latency
+from failproof_es.report.page.counts import denominators, errors, judges, refusals, stability
+from failproof_es.report.page.failures import failures_told
+from failproof_es.report.page.results import failures_by, results
+from failproof_es.report.page.tables import without_empty_columns
 
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 

@@ -8,8 +8,8 @@ from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, recorded_evaluations
 from failproof_es.engine.reviews.comparison import Between, Comparison, Found
 from failproof_es.engine.reviews.people import finished_evaluations
-from failproof_es.report.content import JudgeAgreement
-from failproof_es.report.kappa import agreement
+from failproof_es.report.data.content import JudgeAgreement
+from failproof_es.report.data.kappa import agreement
 from failproof_es.store.reader import find
 
 

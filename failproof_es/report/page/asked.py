@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.engine.related_runs.attempts import Attempts, Other
-from failproof_es.report.content import Asked, BranchedFrom, Report
-from failproof_es.report.page_blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
-from failproof_es.report.page_tables import without_empty_columns
-from failproof_es.report.wording import moment
+from failproof_es.report.data.content import Asked, BranchedFrom, Report
+from failproof_es.report.data.wording import moment
+from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
+from failproof_es.report.page.tables import without_empty_columns
 
 _CHECKED = {
     True: "complete: everything planned and recorded is accounted for",

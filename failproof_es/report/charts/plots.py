@@ -15,7 +15,7 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from failproof_es.report.charts_frame import (
+from failproof_es.report.charts.frame import (
     ROW,
     beside,
     chart_of,
@@ -30,7 +30,7 @@ from failproof_es.report.charts_frame import (
     values_of,
     written,
 )
-from failproof_es.report.charts_svg import RAMP, colour
+from failproof_es.report.charts.svg import RAMP, colour
 
 PAIR_LENGTH = 56
 CURVE_POINTS = 400

@@ -14,13 +14,21 @@ from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import asked_again
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report import analysis
-from failproof_es.report.comparison import comparisons, pairings
-from failproof_es.report.conclusions import limitations, verdict
-from failproof_es.report.content import Asked, AskedAgain, BranchedFrom, Cost, Gate, Report, Skipped
-from failproof_es.report.judge_agreement import agreements
-from failproof_es.report.observations import Observation, observations
-from failproof_es.report.wording import version_told
+from failproof_es.report.data import analysis
+from failproof_es.report.data.comparison import comparisons, pairings
+from failproof_es.report.data.conclusions import limitations, verdict
+from failproof_es.report.data.content import (
+    Asked,
+    AskedAgain,
+    BranchedFrom,
+    Cost,
+    Gate,
+    Report,
+    Skipped,
+)
+from failproof_es.report.data.judge_agreement import agreements
+from failproof_es.report.data.observations import Observation, observations
+from failproof_es.report.data.wording import version_told
 from failproof_es.store.reader import find
 
 

@@ -1,0 +1,1 @@
+"""What a report says, as data: observations, analysis, conclusions."""

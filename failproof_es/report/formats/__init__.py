@@ -1,0 +1,1 @@
+"""A page as a file: HTML, Markdown; a report as JSON, CSV."""

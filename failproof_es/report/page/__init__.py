@@ -1,0 +1,1 @@
+"""The report as a page: its sections, made of blocks."""
