@@ -11,7 +11,7 @@ import json
 from functools import cache
 from importlib import resources
 
-from failproof_es.store.definitions import (
+from failproof_es.store.schema.definitions import (
     Connection,
     Difference,
     compare,

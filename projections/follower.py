@@ -24,7 +24,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
 from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
-from failproof_es.store.reader import CHANNEL
+from failproof_es.store.reading.reader import CHANNEL
 from projections.installed import names_of_others, usable_of_others
 from projections.protocol import Projection
 from projections.runner import COLLECT_SELDOM, catch_up, prepare

@@ -15,7 +15,7 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from failproof_es.store.reader import max_position
+from failproof_es.store.reading.reader import max_position
 from projections import PROJECTIONS, Projection
 from projections.batch import Batch, read_batch
 from projections.positions import (

@@ -9,8 +9,8 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, EvaluationEvent, Event
 from failproof_es.store.errors import UnreadableState
-from failproof_es.store.followed import followed_one
-from failproof_es.store.reader import (
+from failproof_es.store.reading.carried_over import followed_one
+from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
     UnreadableEvent,

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 from psycopg import sql
 
-from failproof_es.store import embedded
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import WRITER, install
+from failproof_es.store.embedded import server as embedded
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
 
 # The test command tries the same examples each time; `--hypothesis-profile=search` looks for new.

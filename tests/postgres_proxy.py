@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from psycopg.conninfo import conninfo_to_dict
 
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 
 _SSL_REQUESTS = (80877103, 80877104)
 _SOCKET = ".s.PGSQL.5432"

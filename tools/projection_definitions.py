@@ -2,7 +2,7 @@
 
 import sys
 
-from failproof_es.store.definitions import as_file, fresh
+from failproof_es.store.schema.definitions import as_file, fresh
 from projections.relations import LIVE
 from projections.runner import prepare
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from failproof_es.store.definitions import as_file, fresh
+from failproof_es.store.schema.definitions import as_file, fresh
 
 if __name__ == "__main__":
     sys.stdout.write(as_file(fresh()))

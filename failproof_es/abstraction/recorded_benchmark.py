@@ -23,7 +23,7 @@ from failproof_es.engine.history import (
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 
 DIALECT = dialect_named("benchmark")

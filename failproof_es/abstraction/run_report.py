@@ -7,7 +7,7 @@ from pathlib import Path
 from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileWritten
 from failproof_es.problems import InvalidInput
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import why_not, write_whole
 from failproof_es.support.extras import require

@@ -27,8 +27,8 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, Transcript, evolve
 from failproof_es.events import Event, RequestSent
 from failproof_es.problems import InvalidInput
-from failproof_es.store.lease import RunBusy
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import RunBusy
 
 OnJudged = Callable[[Result], None]
 OnEnd = Callable[[str | None], None]

@@ -20,9 +20,9 @@ from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
-from failproof_es.store.experiments import runs_alike
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
-from failproof_es.store.recorder import query
+from failproof_es.store.reading.experiments import runs_alike
+from failproof_es.store.writing.recorder import query
 
 
 def evidence(

@@ -34,10 +34,10 @@ from failproof_es.ledger.merkle import EMPTY_ROOT
 from failproof_es.ledger.note import ED25519, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
-from failproof_es.store.appending import append_within
 from failproof_es.store.ledger import Connection, LogTree, checked_leaf
-from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append_within
+from failproof_es.store.writing.event_header import Draft, Stamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from failproof_es.assurance.signing_key import own_public_key
 from failproof_es.assurance.trusted import default_place, read_kept
 from failproof_es.ledger.merkle import TILE_WIDTH
 from failproof_es.store import ledger
-from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
+from failproof_es.store.schema.protection_layers import missing_layers
 
 
 @dataclass(frozen=True, slots=True)

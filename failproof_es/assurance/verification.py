@@ -47,8 +47,8 @@ from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
 from failproof_es.ledger.note import NoteError, PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.definitions import differences
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, StoredCheckpoint
+from failproof_es.store.schema.definitions import differences
 from failproof_es.support.untrusted_text import shortened
 
 _CLOCK_TOLERANCE_US = 1_000_000

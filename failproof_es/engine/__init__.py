@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from failproof_es.engine.branching import branch
     from failproof_es.engine.drive_outcome import Outcome
     from failproof_es.engine.lifecycle import create, resume, start
-    from failproof_es.store.lease import RunBusy
+    from failproof_es.store.writing.lease import RunBusy
 
 __all__ = [
     "Difference",
@@ -28,7 +28,7 @@ __all__ = [
 
 _PLACES = {
     "Outcome": "failproof_es.engine.drive_outcome",
-    "RunBusy": "failproof_es.store.lease",
+    "RunBusy": "failproof_es.store.writing.lease",
     "branch": "failproof_es.engine.branching",
     "create": "failproof_es.engine.lifecycle",
     "resume": "failproof_es.engine.lifecycle",

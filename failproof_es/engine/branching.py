@@ -52,10 +52,10 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.lease import Lease
-from failproof_es.store.reader import Connection, find
-from failproof_es.store.stamp import Draft, Stamp, in_place
+from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store
+from failproof_es.store.writing.event_header import Draft, Stamp, in_place
+from failproof_es.store.writing.lease import Lease
 from failproof_es.support.plurals import counted
 
 

@@ -31,9 +31,9 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, package_versions, where, who
 from failproof_es.engine.limits.concurrency_limiter import LimitChange
 from failproof_es.events import RunResumed
-from failproof_es.store.journal import Journal
-from failproof_es.store.lease import Lease, RunBusy
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import Lease, RunBusy
 from failproof_es.support.plurals import counted
 
 _KEEP_LEASE_S = 2.0

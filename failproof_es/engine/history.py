@@ -19,8 +19,8 @@ from failproof_es.core.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
-from failproof_es.store.followed import followed_one
-from failproof_es.store.reader import (
+from failproof_es.store.reading.carried_over import followed_one
+from failproof_es.store.reading.reader import (
     RecordedEvent,
     portions,
     read_beginnings,

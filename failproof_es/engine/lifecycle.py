@@ -49,9 +49,9 @@ from failproof_es.events import (
 )
 from failproof_es.models.prices import PriceBook
 from failproof_es.problems import InvalidInput
-from failproof_es.store.lease import Lease
-from failproof_es.store.stamp import Draft, Stamp, in_place
 from failproof_es.store.store import Store
+from failproof_es.store.writing.event_header import Draft, Stamp, in_place
+from failproof_es.store.writing.lease import Lease
 
 
 async def start(

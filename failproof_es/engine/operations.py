@@ -13,9 +13,9 @@ from uuid import UUID
 from failproof_es.core.case import operations_id
 from failproof_es.engine.identity import where, who
 from failproof_es.events import OperationEvent
-from failproof_es.store.appending import append_drafts
-from failproof_es.store.stamp import Draft, Stamp
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append_drafts
+from failproof_es.store.writing.event_header import Draft, Stamp
 
 Operation = tuple[type[OperationEvent], dict[str, Any]]
 
@@ -23,7 +23,7 @@ Operation = tuple[type[OperationEvent], dict[str, Any]]
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
     """Append what was done, in order, after what is there already.
 
-    Raises as `failproof_es.store.appending.append`, `ReadOnlyLog` among others.
+    Raises as `failproof_es.store.writing.appending.append`, `ReadOnlyLog` among others.
     """
     stamp = Stamp(operations_id(run_id), None, about=run_id, who=who(), where=where())
     append_drafts(store, [Draft(kind, stamp, **fields) for kind, fields in operations])

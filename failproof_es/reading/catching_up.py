@@ -6,7 +6,7 @@ import psycopg
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
-from failproof_es.store.reader import Connection, max_position
+from failproof_es.store.reading.reader import Connection, max_position
 from projections.protocol import Projection, sql_file
 from projections.reviews import Reviews
 from projections.run_results import RunResults

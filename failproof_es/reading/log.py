@@ -24,7 +24,7 @@ from failproof_es.engine.history import (
 from failproof_es.engine.reviews.people import standing_of
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
-from failproof_es.store.reader import Connection, find
+from failproof_es.store.reading.reader import Connection, find
 
 
 @dataclass(frozen=True, slots=True)

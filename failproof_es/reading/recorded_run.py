@@ -27,7 +27,7 @@ from failproof_es.reading.catching_up import why_not_caught_up
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
-from failproof_es.store.reader import Connection, portions, read_streams
+from failproof_es.store.reading.reader import Connection, portions, read_streams
 
 
 class PlannedOutcome(NamedTuple):

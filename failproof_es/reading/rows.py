@@ -32,7 +32,7 @@ from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.log import LogFeeder
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from projections.counters import ASKING, GROUPS
 from projections.outcome_rows import SELECTED, TOKENS, outcome_of_row
 from projections.protocol import exact_text, sql_file

@@ -11,15 +11,15 @@ from psycopg.rows import class_row, tuple_row
 
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.merkle import HASH_BYTES, TILE_LEVELS, TILE_WIDTH
-from failproof_es.store.leaf_rows import INFINITELY_EARLY as INFINITELY_EARLY
-from failproof_es.store.leaf_rows import INFINITELY_LATE as INFINITELY_LATE
-from failproof_es.store.leaf_rows import Connection as Connection
-from failproof_es.store.leaf_rows import LeafRow as LeafRow
-from failproof_es.store.leaf_rows import LedgerBroken as LedgerBroken
-from failproof_es.store.leaf_rows import checked_leaf as checked_leaf
-from failproof_es.store.leaf_rows import leaf_rows as leaf_rows
-from failproof_es.store.leaf_rows import run_rows as run_rows
-from failproof_es.store.leaf_rows import stream_rows as stream_rows
+from failproof_es.store.reading.leaf_rows import INFINITELY_EARLY as INFINITELY_EARLY
+from failproof_es.store.reading.leaf_rows import INFINITELY_LATE as INFINITELY_LATE
+from failproof_es.store.reading.leaf_rows import Connection as Connection
+from failproof_es.store.reading.leaf_rows import LeafRow as LeafRow
+from failproof_es.store.reading.leaf_rows import LedgerBroken as LedgerBroken
+from failproof_es.store.reading.leaf_rows import checked_leaf as checked_leaf
+from failproof_es.store.reading.leaf_rows import leaf_rows as leaf_rows
+from failproof_es.store.reading.leaf_rows import run_rows as run_rows
+from failproof_es.store.reading.leaf_rows import stream_rows as stream_rows
 from failproof_es.support.untrusted_text import shortened
 
 REFUSED = "FP006"

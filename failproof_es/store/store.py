@@ -17,11 +17,12 @@ import psycopg
 from failproof_es.core.experiment import Plan
 from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
-from failproof_es.store.application import EventLog
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.environment import DATABASE_URL
-from failproof_es.store.experiments import NewRun, note
-from failproof_es.store.installation import (
+from failproof_es.store.outage import LogUnavailable, Outage
+from failproof_es.store.pooler import require_sessions
+from failproof_es.store.reading.experiments import NewRun, note
+from failproof_es.store.schema.installation import (
     AUDITOR,
     PROJECTOR,
     WRITER,
@@ -30,12 +31,11 @@ from failproof_es.store.installation import (
     install,
     schema_state,
 )
-from failproof_es.store.outage import LogUnavailable, Outage
-from failproof_es.store.pooler import require_sessions
-from failproof_es.store.recorder import append_entries, query
+from failproof_es.store.writing.application import EventLog
+from failproof_es.store.writing.recorder import append_entries, query
 
 if TYPE_CHECKING:
-    from failproof_es.store.embedded import EmbeddedServer
+    from failproof_es.store.embedded.server import EmbeddedServer
 
 _NUMBER = "SELECT failproof.number_run(%s)"
 
@@ -63,7 +63,7 @@ class Store:
         if url := database_url or os.environ.get(DATABASE_URL):
             parameters_of(url)
             return cls(url)
-        from failproof_es.store.embedded import EmbeddedServer  # not for a server elsewhere
+        from failproof_es.store.embedded.server import EmbeddedServer  # not for a server elsewhere
 
         embedded = EmbeddedServer()
         embedded.ensure_running()

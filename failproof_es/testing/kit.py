@@ -14,7 +14,7 @@ from failproof_es.engine.drive.attempt_events import response_received
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import RequestSent, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.writing.event_header import Stamp
 
 KEY = "sk-canary-0123456789abcdef"
 KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"

@@ -32,9 +32,9 @@ from failproof_es.core.evaluation import EvaluationKey, Reply
 from failproof_es.dialects import dialect_named
 from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
 from failproof_es.problems import Problems
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import install
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.mapper import encode
+from failproof_es.store.schema.installation import install
 from failproof_es.support.plugins import instance
 from failproof_es.testing.evaluations import stages
 from projections.installed import MEMBERS, OFFERED

@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from failproof_es.events import EVENTS, OperationEvent
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
 
 

@@ -16,7 +16,7 @@ from failproof_es.assurance.signing_key import log_key
 from failproof_es.assurance.trusted import default_place
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 

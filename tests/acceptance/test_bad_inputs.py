@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import asked, invoke
 from tests.acceptance.conftest import RecordedLog
 

@@ -24,9 +24,9 @@ from failproof_es.engine.driver import Driver
 from failproof_es.engine.related_runs.carried_over import carry_over
 from failproof_es.events import CarriedOver
 from failproof_es.store import ledger
-from failproof_es.store.journal import JournalError
-from failproof_es.store.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import JournalError
 from projections.runner import catch_up, prepare, rebuild
 from tests.acceptance.commands import (
     asked,

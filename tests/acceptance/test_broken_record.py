@@ -23,7 +23,7 @@ from failproof_es.events import (
     ValidationPassed,
 )
 from failproof_es.store.mapper import encode
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.deadline import within_seconds
 from tests.acceptance.commands import invoke

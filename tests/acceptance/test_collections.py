@@ -19,8 +19,8 @@ from jsonschema import Draft7Validator
 
 from failproof_es.cli.rendering.output import write_file
 from failproof_es.events import RunResumed
-from failproof_es.store.installation import AUDITOR, WRITER
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import Written
 from projections.runner import prepare, rebuild

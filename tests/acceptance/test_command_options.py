@@ -16,7 +16,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Transcript
 from failproof_es.dialects.command import Command
 from failproof_es.shell_analysis.parse import programs
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
 

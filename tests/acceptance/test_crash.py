@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from failproof_es.engine.driver import Driver
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     asked,

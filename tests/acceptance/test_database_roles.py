@@ -14,9 +14,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from failproof_es.store import migration
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema import migration
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, run, write_configuration, write_suite
 from tests.acceptance.conftest import RecordedLog

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import (
     asked,
     begin,

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 

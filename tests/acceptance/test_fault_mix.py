@@ -14,7 +14,7 @@ import httpx
 import orjson
 import pytest
 
-from failproof_es.store.reader import RecordedEvent, find
+from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server
 from tests.fault_mix_server import OUTAGE_S

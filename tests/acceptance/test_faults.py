@@ -13,7 +13,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from failproof_es.store.reader import RecordedEvent, find
+from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, write_configuration
 

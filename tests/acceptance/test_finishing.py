@@ -25,8 +25,8 @@ from failproof_es.engine.finish.final_pass import FinalReading, read_finally
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store import leaf_rows, reader
-from failproof_es.store.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.reading import leaf_rows, reader
+from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import environment, invoke
 from tests.acceptance.test_gates import CASES, PRICE, configured, model

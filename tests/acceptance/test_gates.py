@@ -14,7 +14,7 @@ from click.testing import Result
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.report.data.builder import make_report
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, begin, invoke, write_configuration
 

@@ -25,7 +25,7 @@ from failproof_es.engine.planning.planner import store_prompts
 from failproof_es.engine.planning.prompt_collections import import_prompts
 from failproof_es.events import CasesPlanned, PromptStored, RunStarted
 from failproof_es.problems import InvalidInput
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke
 

@@ -14,7 +14,7 @@ import pytest
 
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.events import ResponseReceived, RunStarted, RunValidated
-from failproof_es.store.reader import read_streams
+from failproof_es.store.reading.reader import read_streams
 from failproof_es.store.store import Store
 from failproof_es.testing.other_side import FakeServer
 from tests.acceptance.commands import invoke

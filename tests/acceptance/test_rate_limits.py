@@ -17,9 +17,9 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import Outcome, resume, start
 from failproof_es.engine.replays.replay import replay
 from failproof_es.events import Event, RequestSent
-from failproof_es.store.journal import Journal
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
 from tests.mock_server import MockServer
 

@@ -12,7 +12,7 @@ import pytest
 from failproof_es.assurance.integrator import integrate
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.store import ledger
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from tests.acceptance.commands import invoke
 from tests.acceptance.conftest import RecordedLog
 from tests.conftest import as_administrator

@@ -12,7 +12,7 @@ import pytest
 
 from failproof_es.report.data.builder import make_report
 from failproof_es.report.data.content import Report
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 

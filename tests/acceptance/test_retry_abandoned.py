@@ -18,9 +18,9 @@ from failproof_es.cli.progress.state import ProgressState
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
-from failproof_es.store.journal import JournalError
-from failproof_es.store.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import JournalError
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
 from tests.acceptance.test_finishing import alter
 

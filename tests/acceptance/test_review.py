@@ -18,7 +18,7 @@ from failproof_es.engine.history import read_run, recorded_evaluations
 from failproof_es.engine.reviews.people import Opinion, Reviewing, read_reviews, record_reviews
 from failproof_es.events import Reviewed
 from failproof_es.report.data.builder import make_report
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     invoke,

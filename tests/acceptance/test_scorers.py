@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.dialects.scorers import ENTRY_POINT_GROUP
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.test_gates import configured, model

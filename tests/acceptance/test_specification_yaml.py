@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from failproof_es.core.case import run_id
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.anthropic_server import AnthropicServer, in_background

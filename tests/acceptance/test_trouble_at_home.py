@@ -17,8 +17,8 @@ import pytest
 from psycopg import sql
 
 from failproof_es.models.local.weights import find as find_weights
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.reader import find
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     PROGRAM,

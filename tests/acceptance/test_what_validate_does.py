@@ -13,7 +13,7 @@ import orjson
 import pytest
 from click.testing import Result
 
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from failproof_es.events import Scored
-from failproof_es.store.journal import Journal
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
 from tests.benchmarks.servers import benchmark_store
 
 TASKS = 500

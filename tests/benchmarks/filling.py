@@ -28,8 +28,8 @@ from failproof_es.core.case import prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import Event
-from failproof_es.store.experiments import note
-from failproof_es.store.reader import Connection, max_position
+from failproof_es.store.reading.experiments import note
+from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.counters import CLASSES, GROUPS, LATENCIES, USAGE

@@ -41,9 +41,10 @@ from failproof_es.events import (
 )
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import SigningKey
-from failproof_es.store import ledger, recorder
-from failproof_es.store.installation import WRITER
+from failproof_es.store import ledger
+from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
+from failproof_es.store.writing import recorder
 from tests.benchmarks.rebuild import BATCH, history
 from tests.benchmarks.servers import benchmark_store
 

@@ -41,9 +41,9 @@ from failproof_es.cli.rendering.output import Format
 from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import WRITER
-from failproof_es.store.reader import Connection
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
 from tests.benchmarks.rebuild import asked_of, begun

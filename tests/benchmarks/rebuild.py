@@ -34,7 +34,7 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
-from failproof_es.store.reader import read_after
+from failproof_es.store.reading.reader import read_after
 from failproof_es.store.store import Store
 from projections.follower import Follower
 from projections.runner import rebuild, status

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psycopg
 
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import WRITER, install
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import WRITER, install
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import psycopg
 
-from failproof_es.store.embedded import HOME, EmbeddedServer
+from failproof_es.store.embedded.server import HOME, EmbeddedServer
 from tests.acceptance.commands import environment, mock_server, write_configuration, write_suite
 
 ROUNDS = int(os.environ.get("ROUNDS", "10"))

@@ -1,8 +1,8 @@
 """Everything that the catalog says of the log's schemas, as lines that two databases share or not.
 
-More than `failproof_es.store.definitions` compares: owners, grants, comments, sequences, enabled
-triggers, settings and memberships of roles, too. Of a column its place is left out: an upgrade
-cannot put one in the middle.
+More than `failproof_es.store.schema.definitions` compares: owners, grants, comments, sequences,
+enabled triggers, settings and memberships of roles, too. Of a column its place is left out: an
+upgrade cannot put one in the middle.
 """
 
 from __future__ import annotations

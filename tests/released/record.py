@@ -75,9 +75,9 @@ def installed_statements(url: str) -> list[str]:
 
 def _install(connection: psycopg.Connection[Any]) -> None:
     try:
-        from failproof_es.store.installation import install
+        from failproof_es.store.schema.installation import install
     except ImportError:  # before there were roles
-        from failproof_es.store.migration import migrate
+        from failproof_es.store.schema.migration import migrate
 
         migrate(connection)
     else:
@@ -149,7 +149,7 @@ def rows(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
 
 def main(name: str) -> None:
     """Record this version under `name`."""
-    from failproof_es.store.embedded import EmbeddedServer
+    from failproof_es.store.embedded.server import EmbeddedServer
 
     home = Path(tempfile.mkdtemp(prefix="failproof-es-released-"))
     home.chmod(0o755)

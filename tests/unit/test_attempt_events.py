@@ -21,7 +21,7 @@ from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Wi
 from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.writing.event_header import Stamp
 
 STAMP = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 REQUEST = RequestSent(

@@ -18,7 +18,7 @@ from failproof_es.engine.limits.concurrency_limiter import Gate
 from failproof_es.engine.limits.fair_semaphore import Slots
 from failproof_es.events import Event
 from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest, Provider
-from failproof_es.store.journal import Journal
+from failproof_es.store.writing.journal import Journal
 
 ASK = (Turn(role="user", content="?"),)
 CASE = Case(

@@ -9,7 +9,7 @@ import click
 
 from failproof_es.cli.app.moments import parse_moment
 from failproof_es.problems import InvalidInput
-from failproof_es.store.reader import Connection, max_position, position_at
+from failproof_es.store.reading.reader import Connection, max_position, position_at
 
 F = TypeVar("F", bound=Callable[..., Any])
 

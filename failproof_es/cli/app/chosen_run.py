@@ -8,7 +8,7 @@ from failproof_es.cli.app.as_of import position_of
 from failproof_es.cli.rendering.output import say
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.store.reading.reader import Connection, resolve_run
 
 _SAID = "failproof_es.cli.app.chosen_run.said"
 

@@ -21,8 +21,8 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
-from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.writing.lease import RunBusy
 
 _RUN = "failproof_es_run"
 

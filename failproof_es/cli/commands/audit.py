@@ -17,7 +17,7 @@ from failproof_es.cli.rendering.audit_rows import AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
 from failproof_es.core.case import operations_id, run_id
 from failproof_es.engine.reviews.people import review_rows
-from failproof_es.store.reader import Connection, RecordedEvent, find, resolve_run
+from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
 from projections.audit_trail import AuditTrail, audit_record
 from projections.protocol import Fact
 

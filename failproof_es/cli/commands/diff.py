@@ -32,7 +32,7 @@ from failproof_es.engine.related_runs.differences import (
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.experiments import runs_alike
+from failproof_es.store.reading.experiments import runs_alike
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))

@@ -21,8 +21,8 @@ from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.history import read_chunk
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.collections import documents
-from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.store.reading.collections import documents
+from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.atomic_file import Written
 
 _LIST = ""

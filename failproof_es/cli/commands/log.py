@@ -19,7 +19,13 @@ from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
-from failproof_es.store.reader import Connection, RecordedEvent, find, max_position, resolve_run
+from failproof_es.store.reading.reader import (
+    Connection,
+    RecordedEvent,
+    find,
+    max_position,
+    resolve_run,
+)
 
 _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96

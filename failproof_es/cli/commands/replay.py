@@ -27,7 +27,7 @@ from failproof_es.engine import replay as replay_run
 from failproof_es.engine.history import read_run
 from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
 
 _SHOWN = 100
 _VALUE_WIDTH = 48

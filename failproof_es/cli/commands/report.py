@@ -11,7 +11,7 @@ from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import counted
 

@@ -34,7 +34,7 @@ from failproof_es.engine.reviews.people import (
     record_reviews,
 )
 from failproof_es.problems import InvalidInput, Problems
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import counted

@@ -19,7 +19,7 @@ from failproof_es.engine.related_runs.attempts import GATES, Places
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.data.wording import usd
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 
 _PAGE = 100
 """So many runs are read at once."""

@@ -43,8 +43,8 @@ from failproof_es.engine.history import WINDOW, portions_read, read_run
 from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.definitions import differences
-from failproof_es.store.reader import Connection, find, resolve_run
+from failproof_es.store.reading.reader import Connection, find, resolve_run
+from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import why_not
 from failproof_es.support.plurals import counted

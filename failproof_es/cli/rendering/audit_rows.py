@@ -11,7 +11,7 @@ from uuid import UUID
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events.line import line_of
-from failproof_es.store.reader import Connection, read_event, read_streams
+from failproof_es.store.reading.reader import Connection, read_event, read_streams
 
 _WIDTH = 100
 

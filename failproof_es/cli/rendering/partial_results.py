@@ -37,7 +37,7 @@ from failproof_es.events import (
     Scored,
 )
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import RecordedEvent, find
+from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 
 _BREATH_S = 0.2

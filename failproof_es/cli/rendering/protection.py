@@ -10,9 +10,9 @@ import psycopg
 
 from failproof_es.cli.rendering.database_url import masked
 from failproof_es.cli.rendering.output import say
-from failproof_es.store.definitions import differences
-from failproof_es.store.installation import SchemaState
-from failproof_es.store.layers import Layer, missing_layers
+from failproof_es.store.schema.definitions import differences
+from failproof_es.store.schema.installation import SchemaState
+from failproof_es.store.schema.protection_layers import Layer, missing_layers
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import counted
 from failproof_es.support.untrusted_text import one_line

@@ -24,7 +24,7 @@ from failproof_es.events import (
     ToolCall,
 )
 from failproof_es.models.protocol import Answer, ModelError
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.writing.event_header import Stamp
 
 
 def response_received(

@@ -59,8 +59,8 @@ from failproof_es.models.protocol import (
     Provider,
 )
 from failproof_es.models.waiting import wait_s
-from failproof_es.store.journal import Journal
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.journal import Journal
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.

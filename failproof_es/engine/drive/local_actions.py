@@ -28,7 +28,7 @@ from failproof_es.events import (
     Judged,
     Scored,
 )
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.writing.event_header import Stamp
 
 Unasked = DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp
 

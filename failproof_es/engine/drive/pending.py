@@ -25,7 +25,7 @@ from failproof_es.engine.history import (
     read_evaluations,
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
-from failproof_es.store.journal import Journal
+from failproof_es.store.writing.journal import Journal
 
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import psycopg
 
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 
 P = ParamSpec("P")

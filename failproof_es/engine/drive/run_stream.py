@@ -10,8 +10,8 @@ from typing import Any
 from failproof_es.core.run import Run, evolve_run
 from failproof_es.engine.limits.concurrency_limiter import LimitChange
 from failproof_es.events import Event, LimitChanged
-from failproof_es.store.journal import Journal
-from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.journal import Journal
 
 Observe = Callable[[Event], None]
 

@@ -14,11 +14,11 @@ from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
 from failproof_es.gates import Change, judge_gates, lost_told
-from failproof_es.store.journal import JournalError
-from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
-from failproof_es.store.reader import Connection
-from failproof_es.store.recorder import LeaseLost
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.writing.journal import JournalError
+from failproof_es.store.writing.lease import RunBusy
+from failproof_es.store.writing.recorder import LeaseLost
 
 
 async def conclude(

@@ -13,8 +13,8 @@ from failproof_es.events import Event
 from failproof_es.ledger.seal import Seal, WholeStreams
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, checked_leaf, stream_rows
 from failproof_es.store.mapper import decode
-from failproof_es.store.reader import UnreadableEvent
-from failproof_es.store.recorder import query
+from failproof_es.store.reading.reader import UnreadableEvent
+from failproof_es.store.writing.recorder import query
 
 _STREAMS_AT_ONCE = 1000
 _VERSION = attrgetter("version")

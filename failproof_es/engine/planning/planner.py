@@ -18,10 +18,10 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.events import PromptStored, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.store.appending import append
-from failproof_es.store.reader import Connection, existing_streams
-from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.reading.reader import Connection, existing_streams
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append
+from failproof_es.store.writing.event_header import Draft, Stamp
 from failproof_es.support.plurals import counted
 
 _BATCH = 500

@@ -24,10 +24,10 @@ from failproof_es.engine.planning.planner import (
 )
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.store.appending import append
-from failproof_es.store.reader import Connection, find, portions, read_streams
-from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.reading.reader import Connection, find, portions, read_streams
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append
+from failproof_es.store.writing.event_header import Draft, Stamp
 
 _WINDOW = 500
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from failproof_es.core.experiment import experiments
 from failproof_es.core.run import RunStatus
 from failproof_es.engine.history import read_run
-from failproof_es.store.experiments import (
+from failproof_es.store.reading.experiments import (
     attempts_listed,
     counts_of,
     looked_up,
@@ -20,7 +20,7 @@ from failproof_es.store.experiments import (
     runs_alike,
     runs_that_ask,
 )
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plurals import counted
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.paired_results import RunScores, paired_scores, read_scores
 from failproof_es.gates import Change
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.reader import Connection, resolve_run
+from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.extras import require
 
 

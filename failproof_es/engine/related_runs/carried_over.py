@@ -19,11 +19,17 @@ from failproof_es.events import (
     RunStarted,
     topics,
 )
-from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import decode
-from failproof_es.store.reader import Connection, RecordedEvent, portions, read_event, read_streams
-from failproof_es.store.recorder import query
-from failproof_es.store.stamp import Stamp
+from failproof_es.store.reading.carried_over import stream_digest
+from failproof_es.store.reading.reader import (
+    Connection,
+    RecordedEvent,
+    portions,
+    read_event,
+    read_streams,
+)
+from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.recorder import query
 
 FINAL = topics("evaluation", ends=True)
 """What ends the stream of an evaluation."""

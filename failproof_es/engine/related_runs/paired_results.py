@@ -17,7 +17,7 @@ from failproof_es.engine.evaluation_outcomes import outcomes_of
 from failproof_es.engine.history import read_chunk, read_run
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.planning.prompt_collections import read_cases
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 
 
 class Asked(NamedTuple):

@@ -17,7 +17,7 @@ from failproof_es.engine.history import (
     stored_case,
 )
 from failproof_es.engine.related_runs.carried_over import Ending, endings, takes_over
-from failproof_es.store.reader import read_streams
+from failproof_es.store.reading.reader import read_streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import WINDOW, Connection, RecordedEvaluation
 from failproof_es.engine.identity import where, who
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
-from failproof_es.store.appending import append
-from failproof_es.store.reader import RecordedEvent, read_streams
-from failproof_es.store.recorder import query
-from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.reading.reader import RecordedEvent, read_streams
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append
+from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.recorder import query
 
 Only = Literal["all", "failures", "unscored"]
 STANDINGS = ("pass", "fail", "unclear", "disputed")

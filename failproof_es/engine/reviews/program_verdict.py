@@ -29,10 +29,10 @@ from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.identity import holder
 from failproof_es.events import EvaluationEvent, Judged
 from failproof_es.problems import InvalidInput
-from failproof_es.store.journal import Journal
-from failproof_es.store.lease import Lease
-from failproof_es.store.stamp import Stamp
 from failproof_es.store.store import Store
+from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import Lease
 
 VERSION = "1"
 

@@ -29,7 +29,7 @@ from failproof_es.report.data.content import (
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
 from failproof_es.report.data.wording import version_told
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 
 
 def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:

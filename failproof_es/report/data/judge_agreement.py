@@ -10,7 +10,7 @@ from failproof_es.engine.reviews.comparison import Between, Comparison, Found
 from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.report.data.content import JudgeAgreement
 from failproof_es.report.data.kappa import agreement
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 
 
 def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreement, ...]:

@@ -13,7 +13,7 @@ from failproof_es.engine.history import Connection, RecordedEvaluation, portions
 from failproof_es.engine.reviews.conversation import Spoken, conversation
 from failproof_es.events import EvaluationEvent
 from failproof_es.report.data.content import Failed
-from failproof_es.store.reader import read_event
+from failproof_es.store.reading.reader import read_event
 
 _WINDOW = 50
 

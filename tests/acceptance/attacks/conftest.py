@@ -24,8 +24,8 @@ from failproof_es.ledger.bundle import Verdict
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import Note, SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.world import Author, Sizes, begin, go_on
 from tests.acceptance.commands import invoke

@@ -26,8 +26,8 @@ from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.assurance.verification import verify_log
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import AUDITOR, WRITER, install
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import AUDITOR, WRITER, install
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.conftest import create_database, first, found
 from tests.acceptance.attacks.world import Author, begin

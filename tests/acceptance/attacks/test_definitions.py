@@ -15,8 +15,8 @@ from psycopg import sql
 
 from failproof_es.assurance.findings import IN_BETWEEN
 from failproof_es.store.connecting import connect
-from failproof_es.store.definitions import differences
-from failproof_es.store.installation import AUDITOR, PROJECTOR, WRITER
+from failproof_es.store.schema.definitions import differences
+from failproof_es.store.schema.installation import AUDITOR, PROJECTOR, WRITER
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.commands import run, write_configuration, write_suite
 

@@ -16,7 +16,7 @@ from failproof_es.assurance.findings import (
 )
 from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.events import Scored
-from failproof_es.store.recorder import EventsSwallowed
+from failproof_es.store.writing.recorder import EventsSwallowed
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.attacks.statements import FORGED, LEAF_OF
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED

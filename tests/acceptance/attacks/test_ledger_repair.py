@@ -23,9 +23,9 @@ from failproof_es.ledger.handover import handover
 from failproof_es.ledger.merkle import Frontier, perfect_root
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.installation import AUDITOR, WRITER
-from failproof_es.store.recorder import append_parameters, query
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
+from failproof_es.store.writing.recorder import append_parameters, query
 from tests.acceptance.attacks.conftest import tamper
 from tests.acceptance.attacks.deadline import within_seconds
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.store.installation import PROJECTOR
+from failproof_es.store.schema.installation import PROJECTOR
 from projections.runner import catch_up, prepare, rebuild
 from tests.acceptance.attacks.conftest import Attacked
 

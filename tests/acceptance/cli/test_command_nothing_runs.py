@@ -19,8 +19,8 @@ STARTERS = {
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
     "failproof_es/models/local/weights.py": "pip, for the embedded model",
-    "failproof_es/store/embedded.py": "PostgreSQL",
-    "failproof_es/store/embedded_account.py": "PostgreSQL's account",
+    "failproof_es/store/embedded/server.py": "PostgreSQL",
+    "failproof_es/store/embedded/account.py": "PostgreSQL's account",
     "projections/follower.py": "the follower, this program itself",
 }
 """Every module that can start a program, and which one."""

@@ -105,7 +105,7 @@ NOT_IN_A_START = {
     *NEVER_AT_ONCE,
     "psutil",
     "failproof_es.cli.progress.live_table", "failproof_es.configuration.meanings",
-    "failproof_es.store.embedded",
+    "failproof_es.store.embedded.server",
     "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
     "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",
     "failproof_es.models.anthropic", "failproof_es.models.local", "failproof_es.models.ollama",

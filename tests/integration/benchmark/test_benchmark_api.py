@@ -21,7 +21,7 @@ from failproof_es.abstraction.subscriptions import UnknownSubmission, UnknownTok
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import newest_checkpoint
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.benchmark_server import judge_says

@@ -14,7 +14,7 @@ from failproof_es.abstraction.opened import Parts, open_benchmark
 from failproof_es.abstraction.types import Result
 from failproof_es.engine import replay, resume
 from failproof_es.problems import InvalidInput
-from failproof_es.store.reader import find, max_position, resolve_run
+from failproof_es.store.reading.reader import find, max_position, resolve_run
 from failproof_es.store.store import Store
 from projections.audit_trail import audit_record
 from projections.protocol import Fact

@@ -25,9 +25,9 @@ from failproof_es.abstraction.testing import AtOnce, StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, Result
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
-from failproof_es.store.lease import RunBusy
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import RunBusy
 from tests.anthropic_server import AnthropicServer, in_background
 from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
 

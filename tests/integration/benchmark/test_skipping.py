@@ -19,7 +19,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.report.data.builder import make_report
 from failproof_es.report.page.blocks import Table
 from failproof_es.report.page.counts import denominators
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.integration.benchmark.conftest import Configured, Server, task

@@ -15,7 +15,7 @@ from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.opened import Parts, open_benchmark
 from failproof_es.abstraction.subscriptions import Subscriptions
 from failproof_es.problems import InvalidInput
-from failproof_es.store.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured, Server
 

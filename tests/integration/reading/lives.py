@@ -42,9 +42,9 @@ from failproof_es.events import (
     ToolCall,
     Usage,
 )
-from failproof_es.store.followed import stream_digest
 from failproof_es.store.mapper import LogEntry, encode
-from failproof_es.store.reader import RecordedEvent
+from failproof_es.store.reading.carried_over import stream_digest
+from failproof_es.store.reading.reader import RecordedEvent
 from tests.unit.histories import BEGIN, History, lived
 
 SPACE = UUID(int=4711)

@@ -11,7 +11,7 @@ import pytest
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from projections.runner import rebuild, status
 from tests.benchmarks import filling

@@ -17,7 +17,7 @@ import pytest
 
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.judge_agreement import agreements
-from failproof_es.store.experiments import attempts_listed, overlapping_listed
+from failproof_es.store.reading.experiments import attempts_listed, overlapping_listed
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
 from tests.benchmarks.reading import readings

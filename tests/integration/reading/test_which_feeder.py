@@ -12,8 +12,8 @@ import pytest
 from failproof_es.reading.catching_up import stands_at_the_head
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for
-from failproof_es.store.installation import AUDITOR
 from failproof_es.store.mapper import LogEntry
+from failproof_es.store.schema.installation import AUDITOR
 from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.conftest import as_administrator

@@ -13,11 +13,11 @@ import pytest
 from psycopg import sql
 
 from failproof_es.events import Scored
-from failproof_es.store.installation import AUDITOR, MIGRATOR, OWNER, PROJECTOR, WRITER
-from failproof_es.store.journal import Journal
-from failproof_es.store.layers import missing_layers
-from failproof_es.store.recorder import EventsSwallowed
+from failproof_es.store.schema.installation import AUDITOR, MIGRATOR, OWNER, PROJECTOR, WRITER
+from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.recorder import EventsSwallowed
 
 RUN = UUID(int=7)
 GUARDS = (

@@ -16,15 +16,15 @@ import psycopg
 import pytest
 
 from failproof_es.events import Event, PromptsImported
-from failproof_es.store.appending import MOST_TRIES, append, append_drafts, append_within
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.errors import JournalError, ReadOnlyLog, StreamConflict
-from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.outage import LogUnavailable, Outage
-from failproof_es.store.reader import Connection, read_streams, stream_versions
-from failproof_es.store.recorder import EventRecorder
-from failproof_es.store.stamp import Draft, Stamp
+from failproof_es.store.reading.reader import Connection, read_streams, stream_versions
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import MOST_TRIES, append, append_drafts, append_within
+from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.recorder import EventRecorder
 from tests.postgres_proxy import HalfOpenProxy
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -111,7 +111,7 @@ def test_who_decides_reads_and_writes_nothing(store: Store) -> None:
 def test_a_stream_that_others_always_lengthen_is_given_up_with_both_versions(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("failproof_es.store.appending.time.sleep", lambda _: None)
+    monkeypatch.setattr("failproof_es.store.writing.appending.time.sleep", lambda _: None)
     stream, elsewhere = uuid4(), uuid4()
 
     def decide(connection: Connection) -> list[Draft]:

@@ -8,9 +8,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.outage import LogUnavailable, Outage
-from failproof_es.store.reader import find
+from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
 from tests.integration.store.test_experiments import begin

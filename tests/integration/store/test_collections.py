@@ -37,9 +37,9 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.store import mapper
-from failproof_es.store.installation import AUDITOR, WRITER
 from failproof_es.store.mapper import LogEntry
-from failproof_es.store.reader import read_streams
+from failproof_es.store.reading.reader import read_streams
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from projections.protocol import visible
 from tests.unit.event_samples import GOLDEN, OF_EVALUATION, RUN

@@ -9,10 +9,10 @@ from typing import LiteralString
 import pytest
 
 import failproof_es
-from failproof_es.store import installation
 from failproof_es.store.connecting import connect
-from failproof_es.store.definitions import SCHEMAS, as_file, differences, expected, installed
-from failproof_es.store.installation import (
+from failproof_es.store.schema import installation
+from failproof_es.store.schema.definitions import SCHEMAS, as_file, differences, expected, installed
+from failproof_es.store.schema.installation import (
     INSTALLED,
     PROJECTOR,
     SchemaState,

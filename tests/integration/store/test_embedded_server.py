@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from failproof_es.problems import InvalidInput
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_half_an_initialisation_is_done_again(home: Path) -> None:
 def test_two_processes_that_start_it_first_both_get_it(home: Path) -> None:
     script = (
         "import sys; from pathlib import Path; "
-        "from failproof_es.store.embedded import EmbeddedServer; "
+        "from failproof_es.store.embedded.server import EmbeddedServer; "
         "print(EmbeddedServer(Path(sys.argv[1])).ensure_running())"
     )
     command = [sys.executable, "-c", script, str(home)]

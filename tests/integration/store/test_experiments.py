@@ -15,11 +15,11 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.asked_cases import AskedCases
 from failproof_es.engine.related_runs.attempts import Attempts, Places, attempts_of
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted
-from failproof_es.store import experiments
-from failproof_es.store.experiments import runs_alike, take_in
 from failproof_es.store.mapper import LogEntry
-from failproof_es.store.recorder import append_parameters, query
+from failproof_es.store.reading import experiments
+from failproof_es.store.reading.experiments import runs_alike, take_in
 from failproof_es.store.store import Store
+from failproof_es.store.writing.recorder import append_parameters, query
 
 MODELS = (ModelSnapshot(key="m", provider="openai", model="m"),)
 

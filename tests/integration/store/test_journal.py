@@ -13,11 +13,11 @@ import pytest
 
 from failproof_es.events import Counts, ErrorRecorded, Event, RunFailed
 from failproof_es.store.errors import StreamConflict
-from failproof_es.store.journal import Journal, JournalClosed, JournalLimits
-from failproof_es.store.lease import Lease
-from failproof_es.store.reader import max_position, read_after, read_streams
-from failproof_es.store.recorder import LeaseLost
+from failproof_es.store.reading.reader import max_position, read_after, read_streams
 from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal, JournalClosed, JournalLimits
+from failproof_es.store.writing.lease import Lease
+from failproof_es.store.writing.recorder import LeaseLost
 
 
 def an_event(stream: UUID | None = None, version: int = 1, message: str = "m") -> ErrorRecorded:

@@ -37,8 +37,8 @@ from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import COSIGNATURE, SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import WRITER
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.conftest import create_database
 from tests.acceptance.attacks.statements import LEAF_OF

@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from failproof_es.problems import InvalidInput
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.lease import Lease, RunBusy
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import Lease, RunBusy
 from tests.postgres_proxy import HalfOpenProxy, TransactionPooler
 
 

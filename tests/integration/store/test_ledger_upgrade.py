@@ -12,10 +12,11 @@ from failproof_es.assurance.verification import verify_log
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Edge
 from failproof_es.ledger.note import SigningKey
-from failproof_es.store import ledger, migration
-from failproof_es.store.installation import WRITER, install
-from failproof_es.store.layers import missing_layers
+from failproof_es.store import ledger
 from failproof_es.store.ledger import LogTree
+from failproof_es.store.schema import migration
+from failproof_es.store.schema.installation import WRITER, install
+from failproof_es.store.schema.protection_layers import missing_layers
 from tests.integration.store.test_large_tree import write
 
 BEFORE_TREES_HAD_NUMBERS = 6

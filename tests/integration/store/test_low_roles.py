@@ -25,11 +25,12 @@ from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.problems import InvalidInput
-from failproof_es.store import ledger, migration
-from failproof_es.store.installation import AUDITOR, PROJECTOR, WRITER, install
-from failproof_es.store.lease import Lease, RunBusy
-from failproof_es.store.recorder import append_parameters, query
+from failproof_es.store import ledger
+from failproof_es.store.schema import migration
+from failproof_es.store.schema.installation import AUDITOR, PROJECTOR, WRITER, install
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import Lease, RunBusy
+from failproof_es.store.writing.recorder import append_parameters, query
 
 RUN = UUID(int=7)
 IMPATIENT = "-c statement_timeout=5s"

@@ -10,8 +10,8 @@ from eventsourcing.tests.persistence import (
     NonInterleavingNotificationIDsBaseCase,
 )
 
-from failproof_es.store.application import datastore
-from failproof_es.store.recorder import EventRecorder
+from failproof_es.store.writing.application import datastore
+from failproof_es.store.writing.recorder import EventRecorder
 
 
 class OnFreshDatabase:

@@ -16,12 +16,12 @@ import psycopg
 import pytest
 
 from failproof_es.engine.replays.replay import replay
-from failproof_es.store.definitions import differences
-from failproof_es.store.embedded import EmbeddedServer
-from failproof_es.store.installation import WRITER, SchemaState, install, schema_state
-from failproof_es.store.layers import missing_layers
-from failproof_es.store.migration import migrations
-from failproof_es.store.reader import read_after, resolve_run
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.reading.reader import read_after, resolve_run
+from failproof_es.store.schema.definitions import differences
+from failproof_es.store.schema.installation import WRITER, SchemaState, install, schema_state
+from failproof_es.store.schema.migration import migrations
+from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
 from tests.released.catalog import catalog
 from tests.released.record import FOLDER, SQL, a_run, command

@@ -15,9 +15,10 @@ import pytest
 from psycopg import sql
 
 from failproof_es.problems import InvalidInput
-from failproof_es.store import installation, migration
-from failproof_es.store.embedded import HOME, EmbeddedServer
-from failproof_es.store.installation import (
+from failproof_es.store.embedded.server import HOME, EmbeddedServer
+from failproof_es.store.reading.reader import read_after
+from failproof_es.store.schema import installation, migration
+from failproof_es.store.schema.installation import (
     AUDITOR,
     MIGRATOR,
     OWNER,
@@ -27,8 +28,7 @@ from failproof_es.store.installation import (
     install,
     schema_state,
 )
-from failproof_es.store.layers import layers, missing_layers
-from failproof_es.store.reader import read_after
+from failproof_es.store.schema.protection_layers import layers, missing_layers
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
 from tests.conftest import database_url_as

@@ -14,7 +14,7 @@ from failproof_es.events import Scored
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
-from failproof_es.store.installation import AUDITOR, WRITER
+from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 
 RUN = uuid4()

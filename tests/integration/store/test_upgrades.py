@@ -11,11 +11,12 @@ import pytest
 from failproof_es.assurance.integrator import sign_checkpoint
 from failproof_es.assurance.verification import verify_log
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store import ledger, migration
-from failproof_es.store.definitions import differences
-from failproof_es.store.installation import WRITER, SchemaState, install, schema_state
-from failproof_es.store.recorder import query
+from failproof_es.store import ledger
+from failproof_es.store.schema import migration
+from failproof_es.store.schema.definitions import differences
+from failproof_es.store.schema.installation import WRITER, SchemaState, install, schema_state
 from failproof_es.store.store import Store
+from failproof_es.store.writing.recorder import query
 from tests.integration.store.test_ledger_upgrade import sign_as_then
 
 EVERY_BYTE = "SELECT e::text FROM failproof.events AS e ORDER BY notification_id"

@@ -15,9 +15,9 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.connecting import connect
-from failproof_es.store.lease import RunBusy
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import RunBusy
 from tests.unit.event_samples import SAMPLES
 
 [SAMPLE_OF_RUN_VALIDATED] = [each for each in SAMPLES if isinstance(each, RunValidated)]

@@ -23,7 +23,7 @@ from failproof_es.cli.rendering.output import (
     print_rows,
     say,
 )
-from failproof_es.store.reader import RecordedEvent
+from failproof_es.store.reading.reader import RecordedEvent
 
 HOSTILE = "\x1b[2J\u202e[bold]x[/bold]"
 COLUMNS = (Column("name", "name"), Column("count", "count", right=True))

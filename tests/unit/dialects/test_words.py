@@ -24,7 +24,7 @@ WORDS = {
     *("must_do", "must_not_do", "evaluation_score", "reciprocal"),
 }
 KNOWN = {
-    "failproof_es/store/definitions.py": {"promptguard"},  # the schema of its views
+    "failproof_es/store/schema/definitions.py": {"promptguard"},  # the schema of its views
 }
 """What is left to be moved."""
 

@@ -24,10 +24,10 @@ from failproof_es.cli.rendering.protection import (
 )
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
-from failproof_es.store.embedded import EmbeddedServer
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.environment import DATABASE_URL
-from failproof_es.store.installation import WRITER
-from failproof_es.store.layers import Layer
+from failproof_es.store.schema.installation import WRITER
+from failproof_es.store.schema.protection_layers import Layer
 from failproof_es.store.store import Store
 
 _ADMINISTRATOR = (

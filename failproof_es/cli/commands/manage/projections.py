@@ -11,7 +11,7 @@ import psycopg
 from failproof_es.cli.app.program import Group, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plugins import instance
 from failproof_es.support.plurals import counted
 from projections.installed import OFFERED, others, ours

@@ -21,7 +21,7 @@ from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.plurals import counted
 
 NEXT_STEP = {

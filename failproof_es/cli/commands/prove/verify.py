@@ -35,9 +35,9 @@ from failproof_es.ledger.contents import EvidenceError, NotProvenYet
 from failproof_es.ledger.note import ED25519, PublicKey
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.connecting import connect
-from failproof_es.store.layers import missing_layers
 from failproof_es.store.ledger import Connection
-from failproof_es.store.reader import resolve_run
+from failproof_es.store.reading.reader import resolve_run
+from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.support.plurals import counted
 
 _SAID = {

@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 from failproof_es.store.connecting import CONNECT_TIMEOUT_S, parameters_of, use_own_names
 from failproof_es.store.mapper import EventMapper
-from failproof_es.store.recorder import EventRecorder
+from failproof_es.store.writing.recorder import EventRecorder
 
 
 class LogFactory(PostgresFactory):

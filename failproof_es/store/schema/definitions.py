@@ -24,8 +24,8 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from failproof_es.store.connecting import connect
-from failproof_es.store.installation import ROLES, install
-from failproof_es.store.recorder import query
+from failproof_es.store.schema.installation import ROLES, install
+from failproof_es.store.writing.recorder import query
 
 Connection = psycopg.Connection[Any]
 
@@ -107,7 +107,7 @@ def fresh(
 
     `prepare` is called with its connection before anything is looked at.
     """
-    from failproof_es.store.embedded import EmbeddedServer  # no run needs what it imports
+    from failproof_es.store.embedded.server import EmbeddedServer  # no run needs what it imports
 
     home = Path(tempfile.mkdtemp(prefix="failproof-es-definitions-"))
     home.chmod(0o755)

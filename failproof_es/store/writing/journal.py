@@ -17,12 +17,12 @@ from typing import cast
 from uuid import UUID
 
 from failproof_es.events import Event
-from failproof_es.store.application import EventLog
 from failproof_es.store.errors import JournalError as JournalError
 from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.outage import Outage
-from failproof_es.store.recorder import AWAY, EventRecorder
+from failproof_es.store.writing.application import EventLog
+from failproof_es.store.writing.recorder import AWAY, EventRecorder
 
 
 class JournalClosed(JournalError):

@@ -17,10 +17,10 @@ import psycopg
 
 from failproof_es.events import Event
 from failproof_es.store.errors import ReadOnlyLog, StreamConflict
-from failproof_es.store.reader import Connection, stream_versions
-from failproof_es.store.recorder import AWAY, EventRecorder, append_entries
-from failproof_es.store.stamp import Draft, in_place
+from failproof_es.store.reading.reader import Connection, stream_versions
 from failproof_es.store.store import Store
+from failproof_es.store.writing.event_header import Draft, in_place
+from failproof_es.store.writing.recorder import AWAY, EventRecorder, append_entries
 
 T = TypeVar("T")
 Decide = Callable[[Connection], Iterable[Draft]]

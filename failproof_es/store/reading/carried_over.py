@@ -13,7 +13,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import ImpossibleHistory
 from failproof_es.events import CarriedOver, Event
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store.reader import Connection, RecordedEvent, read_streams
+from failproof_es.store.reading.reader import Connection, RecordedEvent, read_streams
 
 
 def followed(connection: Connection, references: Sequence[CarriedOver]) -> dict[UUID, list[Event]]:

@@ -2,8 +2,8 @@
 guards, and the views of specification 001.
 
 Everything here can be done again at any time and leaves the same state. On a server where
-we may not do all of it, what we may is done, and the rest is reported: `store/layers.py`
-says, from the catalog, what that leaves open.
+we may not do all of it, what we may is done, and the rest is reported:
+`store/schema/protection_layers.py` says, from the catalog, what that leaves open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import tuple_row
 
-from failproof_es.store.migration import Migration, lock_schema, migrate, pending
+from failproof_es.store.schema.migration import Migration, lock_schema, migrate, pending
 
 OWNER: LiteralString = "failproof_owner"
 MIGRATOR: LiteralString = "failproof_migrator"

@@ -24,9 +24,9 @@ from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastor
 
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import StreamConflict
-from failproof_es.store.installation import install
 from failproof_es.store.mapper import LogEntry
-from failproof_es.store.reader import CHANNEL, VERSIONS
+from failproof_es.store.reading.reader import CHANNEL, VERSIONS
+from failproof_es.store.schema.installation import install
 
 AWAY = (InterfaceError, OperationalError)
 """What the recorder raises while the server is away."""

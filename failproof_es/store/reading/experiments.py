@@ -13,8 +13,8 @@ import psycopg
 
 from failproof_es.core.experiment import Alike, Asking, Plan, alike
 from failproof_es.events import RunStarted
-from failproof_es.store.reader import Connection
-from failproof_es.store.recorder import query
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.writing.recorder import query
 
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _NOT_NOTING = (

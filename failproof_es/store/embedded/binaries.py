@@ -10,7 +10,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from failproof_es.problems import InvalidInput
-from failproof_es.store.embedded_account import Account, can_reach
+from failproof_es.store.embedded.account import Account, can_reach
 
 MAJOR_VERSION = 18
 

@@ -29,8 +29,8 @@ from psycopg import sql
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
-from failproof_es.store.embedded_account import Account, account_for, make_reachable
-from failproof_es.store.embedded_binaries import MAJOR_VERSION, binaries_for
+from failproof_es.store.embedded.account import Account, account_for, make_reachable
+from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
 
 HOME = "FAILPROOF_ES_HOME"
 DATABASE = "failproof"

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from failproof_es.store.definitions import differences, looking
-from failproof_es.store.recorder import query
+from failproof_es.store.schema.definitions import differences, looking
+from failproof_es.store.writing.recorder import query
 
 
 @dataclass(frozen=True, slots=True)

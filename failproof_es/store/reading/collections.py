@@ -8,7 +8,7 @@ from uuid import UUID
 
 from psycopg import sql
 
-from failproof_es.store.reader import Connection
+from failproof_es.store.reading.reader import Connection
 
 
 def documents(

@@ -23,7 +23,7 @@ import psycopg
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.pooler import require_sessions
-from failproof_es.store.recorder import query
+from failproof_es.store.writing.recorder import query
 
 _KEEPALIVE: dict[str, Any] = {
     "keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3,

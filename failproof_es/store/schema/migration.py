@@ -2,7 +2,7 @@
 
 Each file runs once, in order, in one transaction with its record, under a lock: two
 processes that open a new database at the same moment do it once between them. A migration
-names no role: who may do what is said in `roles/`, by `store/installation.py`.
+names no role: who may do what is said in `roles/`, by `store/schema/installation.py`.
 """
 
 from __future__ import annotations

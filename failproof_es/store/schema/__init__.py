@@ -1,0 +1,1 @@
+"""The schema in a database: installed, migrated, checked, protected."""

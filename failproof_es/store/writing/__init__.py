@@ -1,0 +1,1 @@
+"""Appending to the log: the journal, the lease, the recorder."""
