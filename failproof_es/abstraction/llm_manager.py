@@ -22,7 +22,7 @@ from failproof_es.models import (
     provider_type,
     secret_variables,
 )
-from failproof_es.models.offered import has, offered_models
+from failproof_es.models.catalog.available_models import has, offered_models
 from failproof_es.problems import InvalidInput
 
 

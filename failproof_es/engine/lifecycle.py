@@ -47,7 +47,7 @@ from failproof_es.events import (
     PricesRecorded,
     RunStarted,
 )
-from failproof_es.models.prices import PriceBook
+from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, Stamp, in_place

@@ -11,7 +11,7 @@ from math import inf
 
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
-from failproof_es.models.packages import package_of
+from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.provider_type import ProviderType, provider_type
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.answered import require_model
 from failproof_es.models.protocol import Answer, Provider
+from failproof_es.models.replies.model_name_check import require_model
 
 
 def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:

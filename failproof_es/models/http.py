@@ -15,10 +15,10 @@ import httpx
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.models.catalog.listing import Looks, is_listed, listed_ids
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
-from failproof_es.models.listing import Looks, is_listed, listed_ids
-from failproof_es.models.local_trouble import local_trouble
+from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
     FREE,
     Answer,

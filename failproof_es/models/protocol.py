@@ -14,7 +14,7 @@ from failproof_es.core.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from failproof_es.models.listing import Looks
+    from failproof_es.models.catalog.listing import Looks
 
 LONGEST_TEXT_BYTES = 2**22
 """Of all that an answer says, in UTF-8. A million tokens are shorter."""

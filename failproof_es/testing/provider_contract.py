@@ -28,11 +28,11 @@ from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
-from failproof_es.models.answered import require_model
-from failproof_es.models.listing import Looks
+from failproof_es.models.catalog.listing import Looks
 from failproof_es.models.protocol import Answer, Form, ModelError, Provider
 from failproof_es.models.provider_type import ProviderType, provider_type
-from failproof_es.models.reread import misread
+from failproof_es.models.replies.model_name_check import require_model
+from failproof_es.models.replies.parse_check import misread
 from failproof_es.problems import InvalidInput
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, recorded, told
 from failproof_es.testing.other_side import Fault, OtherSide

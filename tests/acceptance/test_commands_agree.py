@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from failproof_es.events import PricesRecorded
-from failproof_es.models.prices import PriceBook
+from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, kill_group, write_configuration
 from tests.acceptance.test_gates import PRICE, model

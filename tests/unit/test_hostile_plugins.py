@@ -19,8 +19,8 @@ from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
 from failproof_es.engine.limits.concurrency_limiter import Gate
 from failproof_es.models import longest_attempt_s
-from failproof_es.models.asked_once import asked_once
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
+from failproof_es.models.single_attempt import asked_once
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from projections.installed import OFFERED

@@ -49,8 +49,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
-from failproof_es.models.answered import require_model
-from failproof_es.models.asked_once import asked_once
+from failproof_es.models.backoff import wait_s
 from failproof_es.models.protocol import (
     FREE,
     Form,
@@ -58,7 +57,8 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     Provider,
 )
-from failproof_es.models.waiting import wait_s
+from failproof_es.models.replies.model_name_check import require_model
+from failproof_es.models.single_attempt import asked_once
 from failproof_es.store.writing.event_header import Stamp
 from failproof_es.store.writing.journal import Journal
 

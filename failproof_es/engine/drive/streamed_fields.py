@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-from failproof_es.models.event_stream import EventStream
+from failproof_es.models.replies.event_stream import EventStream
 from failproof_es.web.bounded_json import read_json
 
 _MOST_FIELDS = 1_000

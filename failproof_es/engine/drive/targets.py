@@ -20,7 +20,7 @@ from failproof_es.models import (
     server_of,
     snapshot,
 )
-from failproof_es.models.listing import Looks
+from failproof_es.models.catalog.listing import Looks
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"

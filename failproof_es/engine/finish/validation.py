@@ -42,7 +42,7 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.models import provider_type
-from failproof_es.models.reread import misread
+from failproof_es.models.replies.parse_check import misread
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import read_streams
 from failproof_es.support.plurals import counted

@@ -16,7 +16,7 @@ from failproof_es.dialects.foregone import ForegoneCounts, foregone
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.events import ModelPrices, Usage
-from failproof_es.models.prices import PriceBook
+from failproof_es.models.catalog.prices import PriceBook
 
 CHARACTERS_PER_TOKEN = (6, 2)
 """A token holds at most and at least so many characters, nearly always: the two ends of an

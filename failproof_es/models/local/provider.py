@@ -10,8 +10,8 @@ from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.models.catalog.listing import Looks
 from failproof_es.models.completion import complete, with_parameters
-from failproof_es.models.listing import Looks
 from failproof_es.models.local.process import LocalProcess
 from failproof_es.models.local.progress import Progress
 from failproof_es.models.local.weights import INSTALLABLE, find, location

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.models.event_stream import EventStream
 from failproof_es.models.http_reply import Flaw, document_of, flaw_of_error, require_few_calls
+from failproof_es.models.replies.event_stream import EventStream
 
 _DONE = "[DONE]"
 

@@ -10,7 +10,7 @@ import orjson
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot
-from failproof_es.models.packages import package_of
+from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.provider_type import BaseProviderType, Capabilities, PriceSource
 
 if TYPE_CHECKING:

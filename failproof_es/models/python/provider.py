@@ -16,10 +16,10 @@ import orjson
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.models.catalog.listing import Looks
+from failproof_es.models.catalog.packages import package_of, said_of
 from failproof_es.models.completion import complete, with_parameters
-from failproof_es.models.listing import Looks
-from failproof_es.models.local_trouble import local_trouble
-from failproof_es.models.packages import package_of, said_of
+from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
     FREE,
     Answer,

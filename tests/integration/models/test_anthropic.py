@@ -16,7 +16,7 @@ from failproof_es.models import Answer, ModelError, Provider, create_provider
 from failproof_es.models.anthropic.reply import read_reply
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import Form
-from failproof_es.models.reread import misread
+from failproof_es.models.replies.parse_check import misread
 from failproof_es.problems import InvalidInput
 from tests.anthropic_server import AnthropicServer
 

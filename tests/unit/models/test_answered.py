@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.models.answered import VersionCheck, is_asked_model, require_model
 from failproof_es.models.protocol import ModelError
+from failproof_es.models.replies.model_name_check import VersionCheck, is_asked_model, require_model
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.models.event_stream import EventStream
 from failproof_es.models.http_reply import Flaw
 from failproof_es.models.openai.stream import StreamedReply
+from failproof_es.models.replies.event_stream import EventStream
 
 KEEP_ALIVE = b": ping\n\n"
 

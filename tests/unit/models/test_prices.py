@@ -20,7 +20,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.costs import cost_usd
 from failproof_es.events import ModelPrices, ModelSnapshot, Usage
 from failproof_es.models import server_of, snapshot
-from failproof_es.models.prices import PriceBook, published
+from failproof_es.models.catalog.prices import PriceBook, published
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 NOTHING = Usage(input_tokens=0, output_tokens=0)

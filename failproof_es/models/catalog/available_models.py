@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models import create_provider
-from failproof_es.models.listing import is_listed
+from failproof_es.models.catalog.listing import is_listed
 
 _TIMEOUT_MS = 10_000
 

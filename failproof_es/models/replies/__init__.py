@@ -1,0 +1,1 @@
+"""What providers share to read a reply."""
