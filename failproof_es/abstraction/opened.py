@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from failproof_es.abstraction.benchmark import Benchmark
-from failproof_es.abstraction.data_manager import DataManager
-from failproof_es.abstraction.dataset_loader import DataSetLoader
-from failproof_es.abstraction.dispatcher import Dispatcher, logger
-from failproof_es.abstraction.engine_loop import EngineLoop
-from failproof_es.abstraction.llm_manager import LLMManager
-from failproof_es.abstraction.prompts import Prompts
-from failproof_es.abstraction.run_report import write_report
-from failproof_es.abstraction.task_manager import TaskManager
+from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.data_manager import DataManager
+from failproof_es.abstraction.implementation.dataset_loader import DataSetLoader
+from failproof_es.abstraction.implementation.dispatcher import Dispatcher, logger
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.llm_manager import LLMManager
+from failproof_es.abstraction.implementation.prompts import Prompts
+from failproof_es.abstraction.implementation.run_report import write_report
+from failproof_es.abstraction.implementation.task_manager import TaskManager
 from failproof_es.assurance.keeper import Keeper
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options

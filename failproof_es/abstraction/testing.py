@@ -24,10 +24,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from failproof_es.abstraction.dispatcher import logger
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.dispatcher import logger
+from failproof_es.abstraction.implementation.subscriptions import (
+    Calls,
+    Subscriptions,
+    UnknownSubmission,
+)
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.subscriptions import Calls, Subscriptions, UnknownSubmission
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 
 

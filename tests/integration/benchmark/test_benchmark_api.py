@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.abstraction.benchmark import Benchmark
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import Parts, open_benchmark
-from failproof_es.abstraction.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import newest_checkpoint

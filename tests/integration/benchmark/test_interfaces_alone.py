@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from failproof_es.abstraction.benchmark import Benchmark
 from failproof_es.abstraction.benchmark_api import BenchmarkApi
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.benchmark import Benchmark
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.abstraction.prompt_api import PromptApi

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from failproof_es.abstraction.engine_loop import EngineLoop
-from failproof_es.abstraction.llm_manager import LLMManager
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.llm_manager import LLMManager
 from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError
 from failproof_es.problems import InvalidInput

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from failproof_es.abstraction.dispatcher import Dispatcher
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.dispatcher import Dispatcher
+from failproof_es.abstraction.implementation.subscriptions import Subscriptions
 from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.opened import Parts, open_benchmark
-from failproof_es.abstraction.subscriptions import Subscriptions
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.abstraction.benchmark import Benchmark
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.benchmark import Benchmark
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer, Result
 

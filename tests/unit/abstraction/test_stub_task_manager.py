@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.notices import FINAL, Notice
-from failproof_es.abstraction.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.testing import StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer

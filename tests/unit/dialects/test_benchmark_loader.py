@@ -7,8 +7,8 @@ from textwrap import dedent
 
 import pytest
 
-from failproof_es.abstraction.dataset_loader import DataSetLoader, task_of
-from failproof_es.abstraction.prompts import Prompts
+from failproof_es.abstraction.implementation.dataset_loader import DataSetLoader, task_of
+from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, recognise
 from failproof_es.dialects.benchmark.options import read_options

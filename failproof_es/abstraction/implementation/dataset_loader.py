@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from failproof_es.abstraction.dispatcher import logger
+from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from failproof_es.abstraction.dispatcher import logger
-from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.dispatcher import logger
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
 from failproof_es.engine.drive.redaction import Redactor

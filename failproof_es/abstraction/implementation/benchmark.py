@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.types import (
     BenchmarkConfig,

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.abstraction.dataset_loader import task_of
-from failproof_es.abstraction.dispatcher import Dispatcher
-from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.dataset_loader import task_of
+from failproof_es.abstraction.implementation.dispatcher import Dispatcher
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.recorded_benchmark import (
+    DIALECT,
+    RecordedBenchmark,
+    result_of,
+)
+from failproof_es.abstraction.implementation.run_drive import RunDrive
+from failproof_es.abstraction.implementation.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
-from failproof_es.abstraction.run_drive import RunDrive
-from failproof_es.abstraction.subscriptions import Calls, Subscriptions
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, Transcript, evolve

@@ -14,11 +14,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from uuid import UUID
 
-from failproof_es.abstraction.dispatcher import logger
-from failproof_es.abstraction.engine_loop import EngineLoop
 from failproof_es.abstraction.enums import TaskStatus
-from failproof_es.abstraction.llm_manager import LLMManager
-from failproof_es.abstraction.recorded_benchmark import DIALECT, RecordedBenchmark, result_of
+from failproof_es.abstraction.implementation.dispatcher import logger
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.llm_manager import LLMManager
+from failproof_es.abstraction.implementation.recorded_benchmark import (
+    DIALECT,
+    RecordedBenchmark,
+    result_of,
+)
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model

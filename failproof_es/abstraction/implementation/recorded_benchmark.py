@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from failproof_es.abstraction.dataset_loader import task_of
 from failproof_es.abstraction.enums import TaskStatus
+from failproof_es.abstraction.implementation.dataset_loader import task_of
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.case import Case, prompt_id

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from typing import Protocol
 from uuid import UUID
 
-from failproof_es.abstraction.dispatcher import logger
-from failproof_es.abstraction.engine_loop import EngineLoop
+from failproof_es.abstraction.implementation.dispatcher import logger
+from failproof_es.abstraction.implementation.engine_loop import EngineLoop
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine import Outcome, resume
 from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions

@@ -1,0 +1,1 @@
+"""The interfaces of specification 003 on the engine."""
