@@ -17,7 +17,7 @@ from failproof_es.abstraction.implementation.llm_manager import LLMManager
 from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.abstraction.implementation.run_report import write_report
 from failproof_es.abstraction.implementation.task_manager import TaskManager
-from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problem

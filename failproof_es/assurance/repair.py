@@ -13,19 +13,23 @@ from contextlib import closing
 from dataclasses import dataclass
 from uuid import uuid4
 
-from failproof_es.assurance.findings import Finding, Verification
-from failproof_es.assurance.old_tree import Leaves, check_tree
-from failproof_es.assurance.replaced import kept_outside, not_left_behind, signed_in_database
-from failproof_es.assurance.signing_key import (
+from failproof_es.assurance.checking.findings import Finding, Verification
+from failproof_es.assurance.checking.old_tree import Leaves, check_tree
+from failproof_es.assurance.checking.replaced_trees import (
+    kept_outside,
+    not_left_behind,
+    signed_in_database,
+)
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
+from failproof_es.assurance.signing.signing_key import (
     create_key,
     key_path,
     log_key,
     own_file,
     own_public_key,
 )
-from failproof_es.assurance.trees import read_trees
-from failproof_es.assurance.trusted import default_place, read_kept
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.tree_history import read_trees
 from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerFinding, LedgerRepaired
 from failproof_es.ledger.checkpoint import Checkpoint

@@ -12,8 +12,8 @@ import orjson
 import psycopg
 import pytest
 
-from failproof_es.assurance.signing_key import log_key
-from failproof_es.assurance.trusted import default_place
+from failproof_es.assurance.signing.kept_checkpoints import default_place
+from failproof_es.assurance.signing.signing_key import log_key
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.schema.installation import AUDITOR, WRITER

@@ -17,7 +17,7 @@ import pytest
 from click.testing import Result
 
 import projections.batch as batching
-from failproof_es.assurance.signing_key import log_key
+from failproof_es.assurance.signing.signing_key import log_key
 from failproof_es.engine import history as recorded
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.engine.driver import Driver

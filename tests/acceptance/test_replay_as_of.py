@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from failproof_es.assurance.integrator import integrate
+from failproof_es.assurance.signing.integrator import integrate
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.store import ledger
 from failproof_es.store.schema.installation import AUDITOR, WRITER

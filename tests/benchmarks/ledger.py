@@ -23,10 +23,10 @@ from uuid import UUID, uuid4
 
 import psycopg
 
+from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.integrator import integrate, sign_checkpoint
-from failproof_es.assurance.keeper import Keeper
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.experiment import Plan
 from failproof_es.engine.finish.sealing import seal_of

@@ -11,8 +11,8 @@ from enum import IntEnum
 import click
 import psycopg
 
-from failproof_es.assurance.integrator import LedgerBroken
-from failproof_es.assurance.trusted import Forked
+from failproof_es.assurance.signing.integrator import LedgerBroken
+from failproof_es.assurance.signing.kept_checkpoints import Forked
 from failproof_es.cli.rendering.database_url import masked
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line

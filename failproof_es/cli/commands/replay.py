@@ -8,7 +8,7 @@ from typing import Any
 import click
 import orjson
 
-from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
+from failproof_es.assurance.tree_as_of import TreeAsOf, tree_as_of
 from failproof_es.cli.app.as_of import as_of_option, position_of
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Command, session

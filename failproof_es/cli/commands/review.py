@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file

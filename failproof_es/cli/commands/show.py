@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.standing import Standing, standing
+from failproof_es.assurance.protection_status import Standing, standing
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode

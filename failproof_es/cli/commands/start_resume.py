@@ -13,7 +13,7 @@ from uuid import UUID
 
 import click
 
-from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
 from failproof_es.cli.app.chosen_run import warned
 from failproof_es.cli.app.errors import ExitCode, about_run, exit_code_of
 from failproof_es.cli.app.options import connections_option, quiet_option, settings_option

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
 from failproof_es.cli.rendering.output import say
 
 

@@ -14,10 +14,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.assurance.checking.findings import Finding, Verification
+from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import Finding, Verification
-from failproof_es.assurance.signing_key import log_key, public_path
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.signing.signing_key import log_key, public_path
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.bundle import Verdict

@@ -17,13 +17,13 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     ROW_CHANGED,
     ROW_MISSING,
     Verification,
 )
-from failproof_es.assurance.integrator import sign_checkpoint
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from failproof_es.assurance.findings import IN_BETWEEN
+from failproof_es.assurance.checking.findings import IN_BETWEEN
 from failproof_es.store.connecting import connect
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import AUDITOR, PROJECTOR, WRITER

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     HISTORY_FORKED,
     TAIL_CUT,
     TREE_REBUILT,
 )
-from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
-from failproof_es.assurance.trusted import Forked, check_continues
-from failproof_es.assurance.verification import verify_log
-from failproof_es.assurance.witness import Request, cosign_request
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
+from failproof_es.assurance.signing.kept_checkpoints import Forked, check_continues
+from failproof_es.assurance.signing.witness import Request, cosign_request
 from failproof_es.events import RunCompleted
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints

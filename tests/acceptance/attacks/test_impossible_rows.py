@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     CLOCK,
     HISTORY_FORKED,
     IN_BETWEEN,
@@ -26,8 +26,8 @@ from failproof_es.assurance.findings import (
     Finding,
     Verification,
 )
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.keeper import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.cli.app.errors import report
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.ledger.contents import EvidenceError
@@ -440,7 +440,9 @@ def test_the_thread_that_signs_outlives_whatever_goes_wrong_and_says_it(
     def fails(_: object) -> None:
         raise AssertionError("nobody foresaw this")
 
-    monkeypatch.setattr("failproof_es.assurance.keeper.checkpoint_and_keep", fails)
+    monkeypatch.setattr(
+        "failproof_es.assurance.signing.checkpoint_signer.checkpoint_and_keep", fails
+    )
     with log.engine() as store, Keeper(store, every_s=600) as keeper:
         pass
     assert isinstance(keeper.trouble, AssertionError)

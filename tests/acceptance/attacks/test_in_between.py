@@ -7,14 +7,14 @@ from uuid import uuid4
 
 import pytest
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     IN_BETWEEN,
     ROW_ADDED,
     ROW_CHANGED,
     ROW_MISSING,
     ROWS_HIDDEN,
 )
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.events import Scored
 from failproof_es.store.writing.recorder import EventsSwallowed
 from tests.acceptance.attacks.conftest import Attacked, first, found

@@ -11,8 +11,19 @@ import orjson
 import psycopg
 import pytest
 
-from failproof_es.assurance.findings import IN_BETWEEN, REPLACED_TREE, ROW_IMPOSSIBLE, TREE_CHANGED
-from failproof_es.assurance.signing_key import KEY_FILE, create_key, key_path, log_key, own_file
+from failproof_es.assurance.checking.findings import (
+    IN_BETWEEN,
+    REPLACED_TREE,
+    ROW_IMPOSSIBLE,
+    TREE_CHANGED,
+)
+from failproof_es.assurance.signing.signing_key import (
+    KEY_FILE,
+    create_key,
+    key_path,
+    log_key,
+    own_file,
+)
 from failproof_es.assurance.tree import read_edge
 from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerRepaired

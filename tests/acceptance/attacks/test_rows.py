@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     CLOCK,
     ROW_ADDED,
     ROW_CHANGED,
@@ -14,7 +14,7 @@ from failproof_es.assurance.findings import (
     ROW_MISSING,
     TAIL_CUT,
 )
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.leaf import leaf_hash
 from tests.acceptance.attacks.conftest import Attacked, first, found

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pytest
 
+from failproof_es.assurance.checking.findings import ROW_CHANGED, RUN_RENUMBERED
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import ROW_CHANGED, RUN_RENUMBERED
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import SigningKey

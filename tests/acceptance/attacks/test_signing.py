@@ -16,7 +16,7 @@ import pytest
 
 import failproof_es
 from failproof_es.abstraction.opened import open_benchmark
-from failproof_es.assurance.trusted import Forked, default_place
+from failproof_es.assurance.signing.kept_checkpoints import Forked, default_place
 from failproof_es.store import ledger
 from tests.acceptance.attacks.conftest import Attacked
 from tests.acceptance.attacks.test_history import forge_responses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     CHECKPOINT_REMOVED,
     HISTORY_FORKED,
     ROW_ADDED,
@@ -18,7 +18,7 @@ from failproof_es.assurance.findings import (
     Signatures,
     Verdict,
 )
-from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
+from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import Note, SigningKey

@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 from eventsourcing.persistence import IntegrityError
 
-from failproof_es.assurance.integrator import sign_checkpoint
+from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.finish.sealing import seal_of

@@ -16,21 +16,21 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance import integrator
-from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
-from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     ROW_CHANGED,
     TREE_CHANGED,
     TREE_GOES_BACK,
     Finding,
     Verified,
 )
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.signing import integrator
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.signing.kept_checkpoints import check_continues
+from failproof_es.assurance.signing.witness import Request, cosign_request
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import check_continues
-from failproof_es.assurance.verification import verify_log
-from failproof_es.assurance.witness import Request, cosign_request
+from failproof_es.assurance.tree_as_of import TreeAsOf, tree_as_of
 from failproof_es.events import RunCompleted
 from failproof_es.ledger import bundle, edge, merkle, note
 from failproof_es.ledger import checkpoint as checkpoints

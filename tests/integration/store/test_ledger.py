@@ -11,12 +11,12 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.keeper import Keeper, checkpoint_and_keep, own_key
-from failproof_es.assurance.signing_key import key_path, log_key
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.checkpoint_signer import Keeper, checkpoint_and_keep, own_key
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.signing.kept_checkpoints import Forked, default_place, hold, read_kept
+from failproof_es.assurance.signing.signing_key import key_path, log_key
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import Forked, default_place, hold, read_kept
-from failproof_es.assurance.verification import verify_log
 from failproof_es.events import Scored
 from failproof_es.ledger import merkle
 from failproof_es.ledger.note import NoteError, SigningKey

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.assurance.integrator import sign_checkpoint
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Edge
 from failproof_es.ledger.note import SigningKey

@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance.findings import SIGNATURE
-from failproof_es.assurance.integrator import LedgerBroken, integrate, sign_checkpoint
+from failproof_es.assurance.checking.findings import SIGNATURE
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.tree import read_edge
-from failproof_es.assurance.verification import verify_log
 from failproof_es.events import Scored
 from failproof_es.ledger import merkle
 from failproof_es.ledger.checkpoint import Checkpoint

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance.as_of import TreeAsOf, tree_as_of
-from failproof_es.assurance.integrator import sign_checkpoint
+from failproof_es.assurance.signing.integrator import sign_checkpoint
+from failproof_es.assurance.tree_as_of import TreeAsOf, tree_as_of
 from failproof_es.events import Scored
 from failproof_es.ledger.merkle import Frontier
 from failproof_es.ledger.note import SigningKey

@@ -8,8 +8,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from failproof_es.assurance.integrator import sign_checkpoint
-from failproof_es.assurance.verification import verify_log
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store import ledger
 from failproof_es.store.schema import migration

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.assurance.signing_key import (
+from failproof_es.assurance.signing.signing_key import (
     create_key,
     has_key,
     key_path,

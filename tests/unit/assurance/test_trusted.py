@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from failproof_es.assurance.trusted import Forked, keeping, read_kept
+from failproof_es.assurance.signing.kept_checkpoints import Forked, keeping, read_kept
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
 from failproof_es.problems import InvalidInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.assurance.witness import Request, cosign_request
+from failproof_es.assurance.signing.witness import Request, cosign_request
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import consistency_proof
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey

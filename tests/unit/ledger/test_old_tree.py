@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.assurance.findings import Finding
-from failproof_es.assurance.old_tree import Checked, Leaves, Signed, check_tree
+from failproof_es.assurance.checking.findings import Finding
+from failproof_es.assurance.checking.old_tree import Checked, Leaves, Signed, check_tree
 from failproof_es.ledger.checkpoint import Checkpoint, opened
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.handover import handover, successor

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from failproof_es.assurance.export import evidence as lines_of
-from failproof_es.assurance.keeper import checkpoint_and_keep
-from failproof_es.assurance.signing_key import own_public_key, read_public_key
+from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep
+from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import Group, session

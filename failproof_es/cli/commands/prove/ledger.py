@@ -8,8 +8,15 @@ from pathlib import Path
 
 import click
 
-from failproof_es.assurance.keeper import checkpoint_and_keep, own_key
-from failproof_es.assurance.signing_key import (
+from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep, own_key
+from failproof_es.assurance.signing.kept_checkpoints import (
+    check_continues,
+    default_place,
+    hold,
+    keeping,
+    newest_note,
+)
+from failproof_es.assurance.signing.signing_key import (
     create_key,
     has_key,
     key_path,
@@ -18,16 +25,9 @@ from failproof_es.assurance.signing_key import (
     read_key,
     read_public_key,
 )
+from failproof_es.assurance.signing.witness import Request, cosign_request, parse_request
 from failproof_es.assurance.tree import stored_tree
-from failproof_es.assurance.trees import read_trees, refuse_replaced
-from failproof_es.assurance.trusted import (
-    check_continues,
-    default_place,
-    hold,
-    keeping,
-    newest_note,
-)
-from failproof_es.assurance.witness import Request, cosign_request, parse_request
+from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import Group, session
 from failproof_es.cli.commands.prove.ledger_repair import repair

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.keeper import checkpoint_and_keep
 from failproof_es.assurance.repair import Reason
 from failproof_es.assurance.repair import repair as begin_repair
-from failproof_es.assurance.signing_key import KEY_FILE, own_file, public_path
+from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep
+from failproof_es.assurance.signing.signing_key import KEY_FILE, own_file, public_path
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.engine.identity import where, who

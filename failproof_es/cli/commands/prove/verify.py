@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.export import evidence
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     Finding,
     Replaced,
     Signatures,
@@ -18,11 +17,12 @@ from failproof_es.assurance.findings import (
     Verification,
     Verified,
 )
-from failproof_es.assurance.signing_key import read_public_key
-from failproof_es.assurance.trees import own_public_keys, read_trees
-from failproof_es.assurance.trusted import default_place, read_kept
-from failproof_es.assurance.verification import verify_log
-from failproof_es.assurance.verified import keep_verified, read_verified
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.export import evidence
+from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
+from failproof_es.assurance.signing.signing_key import read_public_key
+from failproof_es.assurance.signing.verified_positions import keep_verified, read_verified
+from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from failproof_es.assurance.findings import REPLACED_TREE, Finding
+from failproof_es.assurance.checking.findings import REPLACED_TREE, Finding
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.merkle import (
     HASH_BYTES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from failproof_es.assurance.findings import Verified
-from failproof_es.assurance.signing_key import own_file
+from failproof_es.assurance.checking.findings import Verified
+from failproof_es.assurance.signing.signing_key import own_file
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import why_not, write_whole
 from failproof_es.support.regular_file import read_regular

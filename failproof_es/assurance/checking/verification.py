@@ -15,7 +15,8 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.catalog_checks import RunNumbers
+from failproof_es.assurance.checking.findings import (
     CHECKPOINT_REMOVED,
     CLOCK,
     HISTORY_FORKED,
@@ -36,9 +37,8 @@ from failproof_es.assurance.findings import (
     Verification,
     Verified,
 )
-from failproof_es.assurance.replaced import verify_replaced
-from failproof_es.assurance.surroundings import RunNumbers
-from failproof_es.assurance.trees import read_trees
+from failproof_es.assurance.checking.replaced_trees import verify_replaced
+from failproof_es.assurance.tree_history import read_trees
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint

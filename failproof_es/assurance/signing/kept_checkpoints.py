@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from failproof_es.assurance.signing_key import own_file
+from failproof_es.assurance.signing.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint

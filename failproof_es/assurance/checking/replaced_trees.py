@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from failproof_es.assurance.findings import (
+from failproof_es.assurance.checking.findings import (
     HISTORY_FORKED,
     REPLACED_TREE,
     TREE_CHANGED,
@@ -13,8 +13,8 @@ from failproof_es.assurance.findings import (
     Replaced,
     Verification,
 )
-from failproof_es.assurance.old_tree import Checked, Leaves, Signed, check_tree
-from failproof_es.assurance.trees import Trees
+from failproof_es.assurance.checking.old_tree import Checked, Leaves, Signed, check_tree
+from failproof_es.assurance.tree_history import Trees
 from failproof_es.events import LedgerFinding, LedgerRepaired
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note

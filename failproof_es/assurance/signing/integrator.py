@@ -12,8 +12,12 @@ from contextlib import closing, contextmanager
 
 import psycopg
 
+from failproof_es.assurance.signing.kept_checkpoints import (
+    check_continues,
+    newest_signed,
+    read_kept,
+)
 from failproof_es.assurance.tree import read_edge, stored_tree
-from failproof_es.assurance.trusted import check_continues, newest_signed, read_kept
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Edge, InvalidTree, Tile

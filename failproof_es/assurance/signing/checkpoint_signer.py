@@ -11,9 +11,9 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from failproof_es.assurance.integrator import LedgerBroken, sign_checkpoint
-from failproof_es.assurance.signing_key import log_key
-from failproof_es.assurance.trusted import Forked, default_place, hold
+from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
+from failproof_es.assurance.signing.kept_checkpoints import Forked, default_place, hold
+from failproof_es.assurance.signing.signing_key import log_key
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from failproof_es.assurance.signing_key import own_public_key
-from failproof_es.assurance.trusted import Forked, read_kept
+from failproof_es.assurance.signing.kept_checkpoints import Forked, read_kept
+from failproof_es.assurance.signing.signing_key import own_public_key
 from failproof_es.core.case import ledger_id
 from failproof_es.events import LedgerRepaired
 from failproof_es.ledger.handover import successor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from failproof_es.assurance.signing_key import own_public_key
-from failproof_es.assurance.trusted import default_place, read_kept
+from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
+from failproof_es.assurance.signing.signing_key import own_public_key
 from failproof_es.ledger.merkle import TILE_WIDTH
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection

@@ -1,0 +1,1 @@
+"""Verifying the log, and what that can find."""

@@ -1,0 +1,1 @@
+"""Growing the tree, signing it, and keeping what was signed outside the database."""
