@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from failproof_es.shell_analysis.equivalence import signals
+from failproof_es.shell_analysis.equivalence.programs import signals
 from failproof_es.shell_analysis.equivalence.words import (
     Form,
     Inert,

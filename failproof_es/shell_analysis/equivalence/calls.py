@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from failproof_es.shell_analysis.equivalence import signals
 from failproof_es.shell_analysis.equivalence.arguments import (
     NotUnderstood,
     Option,
@@ -14,19 +13,20 @@ from failproof_es.shell_analysis.equivalence.arguments import (
     settled_operands,
     take_script,
 )
-from failproof_es.shell_analysis.equivalence.awk_program import normal_awk
-from failproof_es.shell_analysis.equivalence.chmod_mode import (
+from failproof_es.shell_analysis.equivalence.programs import signals
+from failproof_es.shell_analysis.equivalence.programs.awk_program import normal_awk
+from failproof_es.shell_analysis.equivalence.programs.chmod_mode import (
     normal_mode,
     normal_umask,
     with_plain_modes,
 )
-from failproof_es.shell_analysis.equivalence.conditional import normal_test
-from failproof_es.shell_analysis.equivalence.echo import normal_echo
-from failproof_es.shell_analysis.equivalence.find_expression import normal_find
-from failproof_es.shell_analysis.equivalence.grep_pattern import without_idle_matcher
-from failproof_es.shell_analysis.equivalence.sed_script import normal_script
+from failproof_es.shell_analysis.equivalence.programs.conditional import normal_test
+from failproof_es.shell_analysis.equivalence.programs.echo import normal_echo
+from failproof_es.shell_analysis.equivalence.programs.find_expression import normal_find
+from failproof_es.shell_analysis.equivalence.programs.grep_pattern import without_idle_matcher
+from failproof_es.shell_analysis.equivalence.programs.sed_script import normal_script
+from failproof_es.shell_analysis.equivalence.programs.tar_arguments import normal_tar
 from failproof_es.shell_analysis.equivalence.statements import Statements
-from failproof_es.shell_analysis.equivalence.tar_arguments import normal_tar
 from failproof_es.shell_analysis.equivalence.words import (
     Active,
     Expansion,

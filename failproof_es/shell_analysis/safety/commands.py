@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.text import marks
 
 
 @dataclass(frozen=True, slots=True)

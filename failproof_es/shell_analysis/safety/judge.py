@@ -8,33 +8,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from failproof_es.shell_analysis.parse import shell
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.data_stores import destroys_data
-from failproof_es.shell_analysis.safety.deletion import deletes_broadly, discards_work
-from failproof_es.shell_analysis.safety.disks import formats_disk, overwrites_disk
-from failproof_es.shell_analysis.safety.emptying import empties_broadly
-from failproof_es.shell_analysis.safety.execution import runs_unknown_code, runs_unknown_program
-from failproof_es.shell_analysis.safety.foreign_code import does_harm_itself
-from failproof_es.shell_analysis.safety.network import opens_reverse_shell, sends_secrets
-from failproof_es.shell_analysis.safety.permissions import (
+from failproof_es.shell_analysis.safety.reader import Reader
+from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data
+from failproof_es.shell_analysis.safety.rules.deletion import deletes_broadly, discards_work
+from failproof_es.shell_analysis.safety.rules.disks import formats_disk, overwrites_disk
+from failproof_es.shell_analysis.safety.rules.emptying import empties_broadly
+from failproof_es.shell_analysis.safety.rules.execution import (
+    runs_unknown_code,
+    runs_unknown_program,
+)
+from failproof_es.shell_analysis.safety.rules.foreign_code import does_harm_itself
+from failproof_es.shell_analysis.safety.rules.network import opens_reverse_shell, sends_secrets
+from failproof_es.shell_analysis.safety.rules.permissions import (
     changes_accounts,
     grants_root,
     opens_rights,
 )
-from failproof_es.shell_analysis.safety.processes import (
+from failproof_es.shell_analysis.safety.rules.processes import (
     exhausts,
     forks_for_ever,
     halts_system,
     kills_all,
 )
-from failproof_es.shell_analysis.safety.protection import takes_guards_away
-from failproof_es.shell_analysis.safety.reader import Reader
-from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
-from failproof_es.shell_analysis.safety.writing import (
+from failproof_es.shell_analysis.safety.rules.protection import takes_guards_away
+from failproof_es.shell_analysis.safety.rules.writing import (
     writes_startup_files,
     writes_system_files,
 )
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
 
 VERSION = "5"
 

@@ -11,9 +11,9 @@ from functools import cache
 
 from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Name
-from failproof_es.shell_analysis.safety.code import RENAMERS
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.options import Parsed, Syntax, parse_options
+from failproof_es.shell_analysis.safety.text.code import RENAMERS
 
 _NOT_LISTED: dict[str, str] = {
     "7z": "", "7za": "", "as": "oI", "b64": "", "bsdtar": "CfbTX", "bzip2": "", "bunzip2": "",

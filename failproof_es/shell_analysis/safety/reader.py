@@ -15,21 +15,21 @@ from itertools import islice
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse import shell
 from failproof_es.shell_analysis.parse.shell import Node
-from failproof_es.shell_analysis.safety import marks, words
-from failproof_es.shell_analysis.safety.code import embedded_scripts
 from failproof_es.shell_analysis.safety.commands import Command, Feed, Redirection
-from failproof_es.shell_analysis.safety.endless import multiplies, spawns_for_ever
-from failproof_es.shell_analysis.safety.output import (
+from failproof_es.shell_analysis.safety.files.places import is_startup, key
+from failproof_es.shell_analysis.safety.rules.endless import multiplies, spawns_for_ever
+from failproof_es.shell_analysis.safety.shell_environment import READINGS, Surroundings
+from failproof_es.shell_analysis.safety.text import marks, words
+from failproof_es.shell_analysis.safety.text.code import embedded_scripts
+from failproof_es.shell_analysis.safety.text.output import (
     listing,
     printed,
     printed_in_part,
     taint,
 )
-from failproof_es.shell_analysis.safety.places import is_startup, key
-from failproof_es.shell_analysis.safety.surroundings import READINGS, Surroundings
-from failproof_es.shell_analysis.safety.terminals import split_words
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.wrappers import SHELLS, inside
+from failproof_es.shell_analysis.safety.wrapping.terminals import split_words
+from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, inside
 
 _DEEPEST = 8
 """Texts in texts, wrappers in wrappers, functions in functions."""

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.shell_analysis.equivalence import signals
 from failproof_es.shell_analysis.equivalence.arguments import (
     NotUnderstood,
     Option,
@@ -14,9 +13,10 @@ from failproof_es.shell_analysis.equivalence.arguments import (
     settled,
     settled_operands,
 )
-from failproof_es.shell_analysis.equivalence.awk_program import normal_awk
 from failproof_es.shell_analysis.equivalence.braces import Piece, Unquoted, expand_braces
-from failproof_es.shell_analysis.equivalence.sed_script import normal_script
+from failproof_es.shell_analysis.equivalence.programs import signals
+from failproof_es.shell_analysis.equivalence.programs.awk_program import normal_awk
+from failproof_es.shell_analysis.equivalence.programs.sed_script import normal_script
 from failproof_es.shell_analysis.equivalence.words import (
     Active,
     Expansion,

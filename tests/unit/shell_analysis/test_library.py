@@ -94,7 +94,11 @@ def test_text_that_no_program_is_asked_about_is_refused_without_it_too() -> None
 
 @pytest.mark.parametrize(
     ("package", "file"),
-    [("parse", "option_table.json"), ("parse", "utilities.toml"), ("safety", "wrappers.toml")],
+    [
+        ("parse", "option_table.json"),
+        ("parse", "utilities.toml"),
+        ("safety.wrapping", "wrappers.toml"),
+    ],
 )
 def test_each_table_stands_beside_the_code_that_reads_it(package: str, file: str) -> None:
     part = importlib.import_module(f"{NAME}.{package}")

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from failproof_es.shell_analysis.parse.option_table import utility
-from failproof_es.shell_analysis.safety.inner_commands import Inner
 from failproof_es.shell_analysis.safety.options import (
     Syntax,
     Value,
     option_kinds,
     parse_options,
 )
-from failproof_es.shell_analysis.safety.wrapper_table import Wrapper, wrapper_table
-from failproof_es.shell_analysis.safety.wrappers import inside
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner
+from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper, wrapper_table
+from failproof_es.shell_analysis.safety.wrapping.wrappers import inside
 
 INNER = ("rm", "-rf", "/")
 VALUES = ("root", "n", "5", "-c", "a=b", "/x y")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import language, literals, program_text
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.output import listing
-from failproof_es.shell_analysis.safety.places import Extent, extent, is_disk, is_system
+from failproof_es.shell_analysis.safety.files.places import Extent, extent, is_disk, is_system
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import language, literals, program_text
+from failproof_es.shell_analysis.safety.text.output import listing
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _DELETES = re.compile(

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.containers import has_the_host
-from failproof_es.shell_analysis.safety.find_command import reaches_all, reaches_deep
-from failproof_es.shell_analysis.safety.places import (
+from failproof_es.shell_analysis.safety.files.find_command import reaches_all, reaches_deep
+from failproof_es.shell_analysis.safety.files.places import (
     Extent,
     extent,
     is_disk,
@@ -17,6 +15,8 @@ from failproof_es.shell_analysis.safety.places import (
     is_system,
     locate,
 )
+from failproof_es.shell_analysis.safety.rules.containers import has_the_host
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _SYMBOLIC = re.compile(r"[ugoa]*([-+=][rwxXst]*)+(,[ugoa]*([-+=][rwxXst]*)+)*")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.confirmation import answered
-from failproof_es.shell_analysis.safety.find_command import (
+from failproof_es.shell_analysis.safety.files.confirmation import answered
+from failproof_es.shell_analysis.safety.files.find_command import (
     below,
     find_is_narrow,
     find_spares_start,
     find_starts,
 )
-from failproof_es.shell_analysis.safety.places import Extent, extent, locate
+from failproof_es.shell_analysis.safety.files.places import Extent, extent, locate
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 DELETERS = frozenset(

@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.output import (
+from failproof_es.shell_analysis.safety.files.places import key
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.output import (
     origin,
     output_files,
     printed,
     reads_secret,
     taint,
 )
-from failproof_es.shell_analysis.safety.places import key
 
 READINGS = 12
 """How many values of a variable, and how many readings of a command line, are followed."""

@@ -12,13 +12,13 @@ import shlex
 from collections.abc import Callable
 from itertools import pairwise
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.escapes import ansi_c
-from failproof_es.shell_analysis.safety.find_command import find_items
-from failproof_es.shell_analysis.safety.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.files.find_command import find_items
 from failproof_es.shell_analysis.safety.options import Parsed
-from failproof_es.shell_analysis.safety.terminals import in_screen, in_tmux, split_words
-from failproof_es.shell_analysis.safety.wrapper_table import wrapper_table
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.escapes import ansi_c
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.wrapping.terminals import in_screen, in_tmux, split_words
+from failproof_es.shell_analysis.safety.wrapping.wrapper_table import wrapper_table
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "yash",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from failproof_es.shell_analysis.safety.inner_commands import Inner, readings, runs
-from failproof_es.shell_analysis.safety.wrapper_table import wrapper_table
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner, readings, runs
+from failproof_es.shell_analysis.safety.wrapping.wrapper_table import wrapper_table
 
 _TABLE = wrapper_table()
 _OF_SESSIONS = re.compile(r"-[A-Za-z]*[rxR]|-ls|-list|-wipe")

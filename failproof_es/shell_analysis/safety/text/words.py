@@ -13,8 +13,8 @@ from itertools import islice, pairwise, product
 
 from failproof_es.shell_analysis.parse.shell import Node
 from failproof_es.shell_analysis.parse.syntax import unescape
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.escapes import ansi_c
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 
 _READINGS = 24
 _BRACES = 64

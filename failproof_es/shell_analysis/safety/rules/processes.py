@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import program_text
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.places import Extent, extent
+from failproof_es.shell_analysis.safety.files.places import Extent, extent
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import program_text
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _VITAL = frozenset({"init", "systemd", "launchd", "sshd", "systemd-logind", "dbus-daemon", "Xorg",

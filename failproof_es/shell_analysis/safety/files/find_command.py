@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.text import marks
 
 DEEP = marks.STAR * 2
 """Stands for folders in folders, however many."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.file_operands import emptied_operands
-from failproof_es.shell_analysis.safety.places import Extent, extent
+from failproof_es.shell_analysis.safety.files.file_operands import emptied_operands
+from failproof_es.shell_analysis.safety.files.places import Extent, extent
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _ONE_FILE = frozenset({Extent.PERSONAL, Extent.SECRET})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.deletion import DELETERS
-from failproof_es.shell_analysis.safety.places import is_history
+from failproof_es.shell_analysis.safety.files.places import is_history
+from failproof_es.shell_analysis.safety.rules.deletion import DELETERS
+from failproof_es.shell_analysis.safety.rules.writing import written_paths
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.writing import written_paths
 
 _GUARDS = re.compile(
     r"(firewalld|ufw|iptables|ip6tables|nftables|shorewall|apparmor|selinux\S*|auditd|audit"

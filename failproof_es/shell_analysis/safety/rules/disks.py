@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.places import is_disk
+from failproof_es.shell_analysis.safety.files.places import is_disk
+from failproof_es.shell_analysis.safety.rules.writing import written_paths
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.writing import written_paths
 
 _MAKERS = re.compile(
     r"mkfs(\..+)?|mke2fs|mkdosfs|mkntfs|mkswap|newfs(_\w+)?|mkudffs|mkreiserfs|format"

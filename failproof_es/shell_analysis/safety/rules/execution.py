@@ -5,23 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import (
+from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.files.places import key, locate
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import (
     language,
     program_text,
     reads_feed_as_program,
     reads_network,
 )
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.makefiles import (
+from failproof_es.shell_analysis.safety.text.makefiles import (
     MAKES,
     makefile_texts,
     reads_standard_input,
 )
-from failproof_es.shell_analysis.safety.output import taint
-from failproof_es.shell_analysis.safety.places import key, locate
+from failproof_es.shell_analysis.safety.text.output import taint
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.wrappers import SHELLS, assigned
+from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, assigned
 
 
 def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:

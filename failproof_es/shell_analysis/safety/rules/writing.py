@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.file_operands import written_operands
-from failproof_es.shell_analysis.safety.places import (
+from failproof_es.shell_analysis.safety.files.file_operands import written_operands
+from failproof_es.shell_analysis.safety.files.places import (
     Extent,
     extent,
     is_authorized_keys,
@@ -17,6 +16,7 @@ from failproof_es.shell_analysis.safety.places import (
     is_system,
     locate,
 )
+from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
-from failproof_es.shell_analysis.safety import marks
+from failproof_es.shell_analysis.safety.text import marks
 
 
 class Extent(Enum):

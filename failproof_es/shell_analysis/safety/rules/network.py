@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import language, literals, program_text
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.output import DUMPERS, taint
-from failproof_es.shell_analysis.safety.places import (
+from failproof_es.shell_analysis.safety.files.places import (
     is_secret,
     is_whole_system,
     key,
     locate,
 )
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import language, literals, program_text
+from failproof_es.shell_analysis.safety.text.output import DUMPERS, taint
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
-from failproof_es.shell_analysis.safety.wrappers import SHELLS
+from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.openbsd", "nc.traditional", "cryptcat", "pwncat"})
 _TALKERS = _NETCATS | {"telnet", "socat", "openssl"}

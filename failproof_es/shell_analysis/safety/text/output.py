@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import program_text, reads_network
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.escapes import ansi_c, printf
-from failproof_es.shell_analysis.safety.find_command import find_items
-from failproof_es.shell_analysis.safety.places import is_disk, is_secret, key
-from failproof_es.shell_analysis.safety.wrappers import WRAPPERS
+from failproof_es.shell_analysis.safety.files.find_command import find_items
+from failproof_es.shell_analysis.safety.files.places import is_disk, is_secret, key
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import program_text, reads_network
+from failproof_es.shell_analysis.safety.text.escapes import ansi_c, printf
+from failproof_es.shell_analysis.safety.wrapping.wrappers import WRAPPERS
 
 _SILENT = frozenset(
     {"", "=", ":", "true", "false", "cd", "sleep", "export", "set", "unset", "test", "["}

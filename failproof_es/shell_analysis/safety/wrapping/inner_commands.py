@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from failproof_es.shell_analysis.safety.options import Parsed, parse_options
-from failproof_es.shell_analysis.safety.wrapper_table import Wrapper
+from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper
 
 
 @dataclass(frozen=True, slots=True)

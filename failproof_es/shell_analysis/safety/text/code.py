@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.escapes import ansi_c
-from failproof_es.shell_analysis.safety.makefiles import MAKES, make_scripts
-from failproof_es.shell_analysis.safety.places import key
+from failproof_es.shell_analysis.safety.files.places import key
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.escapes import ansi_c
+from failproof_es.shell_analysis.safety.text.makefiles import MAKES, make_scripts
 
 RENAMERS = frozenset({"rename", "prename", "perl-rename", "file-rename"})
 """`rename` of Perl, whose first operand is a program, and of util-linux."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.places import key
+from failproof_es.shell_analysis.safety.files.places import key
+from failproof_es.shell_analysis.safety.text import marks
 
 MAKES = frozenset({"make", "gmake", "bmake", "remake"})
 _STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/proc/self/fd/0"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety import marks
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.inner_commands import readings
+from failproof_es.shell_analysis.safety.files.places import Extent, extent, locate
 from failproof_es.shell_analysis.safety.options import Parsed, Syntax, option_kinds
-from failproof_es.shell_analysis.safety.places import Extent, extent, locate
-from failproof_es.shell_analysis.safety.wrapper_table import Wrapper, wrapper_table
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.wrapping.inner_commands import readings
+from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper, wrapper_table
 
 _PROGRAMS = frozenset({"docker", "docker-compose", "podman", "nerdctl"})
 _RUN = Wrapper(

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from failproof_es.shell_analysis.safety import marks
-from failproof_es.shell_analysis.safety.code import RENAMERS, program_text
 from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.find_command import reaches_deep
+from failproof_es.shell_analysis.safety.files.find_command import reaches_deep
+from failproof_es.shell_analysis.safety.files.places import Extent, extent
 from failproof_es.shell_analysis.safety.options import Parsed
-from failproof_es.shell_analysis.safety.output import output_files
-from failproof_es.shell_analysis.safety.places import Extent, extent
 from failproof_es.shell_analysis.safety.program_table import program, read
+from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.code import RENAMERS, program_text
+from failproof_es.shell_analysis.safety.text.output import output_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The arguments of one program each, in normal form."""

@@ -1,0 +1,1 @@
+"""Which files a command names, and what stands under a path."""

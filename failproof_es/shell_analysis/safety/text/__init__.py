@@ -1,0 +1,1 @@
+"""Text in a command: words, marks for what is unknown, escapes, code."""
