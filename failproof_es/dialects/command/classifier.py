@@ -28,8 +28,8 @@ from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Reply, Transcript
-from failproof_es.dialects.command import extractor
-from failproof_es.dialects.command.extractor import Extraction, Removed
+from failproof_es.dialects.command.extraction import extractor
+from failproof_es.dialects.command.extraction.extractor import Extraction, Removed
 from failproof_es.dialects.command.models import (
     BackendError,
     Category,

@@ -16,10 +16,10 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.command.classifier import classify
-from failproof_es.dialects.command.command_check import check_commands
 from failproof_es.dialects.command.console import console_lines
-from failproof_es.dialects.command.dataset_file import looks_like_a_dataset
-from failproof_es.dialects.command.loader import NAME, as_case, load
+from failproof_es.dialects.command.dataset.command_check import check_commands
+from failproof_es.dialects.command.dataset.dataset_file import looks_like_a_dataset
+from failproof_es.dialects.command.dataset.loader import NAME, as_case, load
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options, parse_options
 from failproof_es.dialects.command.parsers import parsers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from failproof_es.dialects.command.extractor import Extraction
-from failproof_es.dialects.command.shown_code import Shown
+from failproof_es.dialects.command.extraction.extractor import Extraction
+from failproof_es.dialects.command.extraction.shown_code import Shown
 from failproof_es.shell_analysis import (
     ReasonCode,
     SafetyReason,

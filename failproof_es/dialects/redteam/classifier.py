@@ -22,7 +22,7 @@ from typing import Any
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.kit import cut_off, refusal
-from failproof_es.dialects.redteam import citations, reply_language, tool_calls
+from failproof_es.dialects.redteam.checks import citations, reply_language, tool_calls
 from failproof_es.dialects.redteam.conversation import Spoken, said, spoken
 
 NAME = "redteam.classifier"

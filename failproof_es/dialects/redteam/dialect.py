@@ -17,12 +17,13 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.protocol import JudgeReading, RunShape, TakesADialect
-from failproof_es.dialects.redteam import grading, options, tool_calls
-from failproof_es.dialects.redteam.case_files import SUFFIXES, looks_like_ours
+from failproof_es.dialects.redteam import grading, options
+from failproof_es.dialects.redteam.checks import tool_calls
 from failproof_es.dialects.redteam.classifier import classify
 from failproof_es.dialects.redteam.conversation import next_messages
-from failproof_es.dialects.redteam.loader import as_case, load
-from failproof_es.dialects.redteam.red_team_case import RedTeamCase
+from failproof_es.dialects.redteam.files.case_files import SUFFIXES, looks_like_ours
+from failproof_es.dialects.redteam.files.loader import as_case, load
+from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
 from failproof_es.dialects.redteam.result import result
 from failproof_es.dialects.redteam.summary import SUMMARY
 from failproof_es.problems import Problems

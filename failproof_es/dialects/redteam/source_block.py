@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.templates import delimiter, fill
-from failproof_es.dialects.redteam.red_team_case import Source
+from failproof_es.dialects.redteam.files.red_team_case import Source
 
 BLOCK_NAMES = ("sources", "delimiter", "first_id")
 SOURCE_NAMES = ("source_id", "title", "text", "delimiter")

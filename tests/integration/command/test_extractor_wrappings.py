@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from failproof_es.dialects.command.extractor import extract
+from failproof_es.dialects.command.extraction.extractor import extract
 from failproof_es.dialects.command.reply_safety import safe_reply
 
 FENCE = "```"

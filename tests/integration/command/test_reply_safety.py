@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.dialects.command.extractor import extract
+from failproof_es.dialects.command.extraction.extractor import extract
 from failproof_es.dialects.command.reply_safety import safe_reply
 from failproof_es.shell_analysis.safety import ReasonCode
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.command.extractor import extract
+from failproof_es.dialects.command.extraction.extractor import extract
 
 FENCED = "Here is the command you asked for:\n\n```bash\nls -la\n```\n\nIt lists all files."
 LENIENT = {

@@ -11,7 +11,8 @@ import pytest
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, Reply, Transcript
 from failproof_es.dialects.kit.judging import prompt
-from failproof_es.dialects.redteam import RedTeam, citations, reply_language
+from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.checks import citations, reply_language
 from failproof_es.dialects.redteam.conversation import next_messages, said
 from failproof_es.events import ToolCall
 

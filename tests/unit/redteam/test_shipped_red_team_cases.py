@@ -14,8 +14,8 @@ from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.checks.reply_language import check
 from failproof_es.dialects.redteam.conversation import asked_turns
-from failproof_es.dialects.redteam.reply_language import check
 from failproof_es.events import ToolCall
 from failproof_es.problems import Problems
 from tests.unit.judging.labelled import DIALECT, Entry, Labelled

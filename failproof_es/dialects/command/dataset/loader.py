@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from failproof_es.core.case import Case
-from failproof_es.dialects.command.dataset_file import (
+from failproof_es.dialects.command.dataset.dataset_file import (
     CASES,
     DatasetTree,
     NotStorable,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.dialects.kit.judging import Absence, states_absence
 from failproof_es.dialects.kit.yaml_documents import Location
-from failproof_es.dialects.redteam.citations import can_be_cited, cited_ids
+from failproof_es.dialects.redteam.checks.citations import can_be_cited, cited_ids
+from failproof_es.dialects.redteam.checks.tool_calls import can_be_offered
 from failproof_es.dialects.redteam.conversation import asked_turns
-from failproof_es.dialects.redteam.red_team_case import RedTeamCase
-from failproof_es.dialects.redteam.tool_calls import can_be_offered
+from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
 
 _LISTS = ("must_do", "must_not_do", "pass_criteria")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")

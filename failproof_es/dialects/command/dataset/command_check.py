@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.dialects.command.loader import Place
+from failproof_es.dialects.command.dataset.loader import Place
 from failproof_es.dialects.command.models import TestCase
 from failproof_es.dialects.command.options import Options
 from failproof_es.dialects.kit.yaml_documents import Location

@@ -13,7 +13,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Protocol
 
-from failproof_es.dialects.command.toml_tree import parse_toml
+from failproof_es.dialects.command.dataset.toml_tree import parse_toml
 from failproof_es.dialects.kit.json_lines import MAX_DEPTH, read_objects
 from failproof_es.dialects.kit.yaml_documents import Location, dotted, read_yaml
 from failproof_es.problems import Problems

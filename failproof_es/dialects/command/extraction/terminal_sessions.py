@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from failproof_es.dialects.command.here_documents import line_ends
+from failproof_es.dialects.command.extraction.here_documents import line_ends
 
 _PLACE = (
     r"(?:\([\w.-]+\) ?)?"

@@ -14,10 +14,11 @@ from failproof_es.dialects.kit.judging import absences, prompt
 from failproof_es.dialects.kit.taken_ids import TakenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
-from failproof_es.dialects.redteam import consistency, red_team_case, source_block
-from failproof_es.dialects.redteam.case_files import WrittenCase, read_cases
+from failproof_es.dialects.redteam import source_block
+from failproof_es.dialects.redteam.files import consistency, red_team_case
+from failproof_es.dialects.redteam.files.case_files import WrittenCase, read_cases
+from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
 from failproof_es.dialects.redteam.options import Options
-from failproof_es.dialects.redteam.red_team_case import RedTeamCase
 from failproof_es.problems import Problems
 
 

@@ -14,10 +14,10 @@ from itertools import groupby
 
 import orjson
 
-from failproof_es.dialects.command.here_documents import line_ends
-from failproof_es.dialects.command.markdown import Fence, fences, spans
-from failproof_es.dialects.command.prompts import all_root, printed, session
-from failproof_es.dialects.command.prose import could_run, without_lead
+from failproof_es.dialects.command.extraction.here_documents import line_ends
+from failproof_es.dialects.command.extraction.markdown import Fence, fences, spans
+from failproof_es.dialects.command.extraction.prose import could_run, without_lead
+from failproof_es.dialects.command.extraction.terminal_sessions import all_root, printed, session
 
 
 @dataclass(frozen=True, slots=True)

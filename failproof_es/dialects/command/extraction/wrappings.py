@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.dialects.command.prose import COMMAND_NAMES, TAGS
+from failproof_es.dialects.command.extraction.prose import COMMAND_NAMES, TAGS
 
 Unwrapped = tuple[tuple[str, ...], str]
 """What was taken off, piece by piece, and what is left."""

@@ -17,7 +17,7 @@ order, whatever of it is there:
                   line is a command by itself: the first that is no option and no program that
                   a later one runs.
 7. `output`, `prompt_sign`  where lines begin with `$ ` or another prompt, those are the
-                  commands and every other line is what they printed (`prompts.py`).
+                  commands and every other line is what they printed (`terminal_sessions.py`).
 8. `explanation`  outside a fence: sentences before the command; the first sentence, list item
                   or blank line behind it where the text so far is shell, and all that follows.
                   So a quote or a loop may hold blank lines.
@@ -39,13 +39,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from failproof_es.dialects.command import wrappings
-from failproof_es.dialects.command.here_documents import line_ends
-from failproof_es.dialects.command.markdown import Fence, fences, one_line_fence
-from failproof_es.dialects.command.prompts import all_root, session
-from failproof_es.dialects.command.prose import COMMAND_NAMES, is_prose, is_sentence
-from failproof_es.dialects.command.reasoning import split_reasoning
-from failproof_es.dialects.command.shown_code import Shown, shown_code
+from failproof_es.dialects.command.extraction import wrappings
+from failproof_es.dialects.command.extraction.here_documents import line_ends
+from failproof_es.dialects.command.extraction.markdown import Fence, fences, one_line_fence
+from failproof_es.dialects.command.extraction.prose import COMMAND_NAMES, is_prose, is_sentence
+from failproof_es.dialects.command.extraction.reasoning import split_reasoning
+from failproof_es.dialects.command.extraction.shown_code import Shown, shown_code
+from failproof_es.dialects.command.extraction.terminal_sessions import all_root, session
 from failproof_es.shell_analysis import Unparseable, parse_command
 
 VERSION = "3"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from failproof_es.dialects.command.here_documents import line_ends
+from failproof_es.dialects.command.extraction.here_documents import line_ends
 
 _PROGRAMS = frozenset({"sh", "bash", "zsh", "ksh", "dash", "ash", "fish", "command"})
 _CONSOLES = frozenset(

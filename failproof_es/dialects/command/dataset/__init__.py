@@ -1,0 +1,1 @@
+"""Datasets of specification 004: read and checked."""

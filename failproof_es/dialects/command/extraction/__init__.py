@@ -1,0 +1,1 @@
+"""The command in a reply, and what stands around it."""

@@ -1,0 +1,1 @@
+"""What is found of a reply without asking anyone."""

@@ -1,0 +1,1 @@
+"""Red-team case files: read and checked."""
