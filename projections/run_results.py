@@ -11,7 +11,7 @@ from typing import LiteralString
 
 from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
-from projections.taking_in import take_in
+from projections.results.batch_update import take_in
 
 
 class RunResults:

@@ -33,10 +33,10 @@ from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.log import LogFeeder
 from failproof_es.store.reading.reader import Connection
-from projections.counters import ASKING, GROUPS
-from projections.outcome_rows import SELECTED, TOKENS, outcome_of_row
 from projections.protocol import exact_text, sql_file
-from projections.run_rows import run_of
+from projections.results.counters import ASKING, GROUPS
+from projections.results.outcome_rows import SELECTED, TOKENS, outcome_of_row
+from projections.results.run_rows import run_of
 
 _PAGE = 100
 _RUN = "SELECT run::text FROM projections.runs WHERE run_id = %s AND told"

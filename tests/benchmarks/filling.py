@@ -32,8 +32,8 @@ from failproof_es.store.reading.experiments import note
 from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
-from projections.counters import CLASSES, GROUPS, LATENCIES, USAGE
 from projections.positions import move_positions
+from projections.results.counters import CLASSES, GROUPS, LATENCIES, USAGE
 from projections.runner import catch_up, prepare
 from tests.benchmarks.rebuild import begun, case_of, history, planned, stored_prompt
 

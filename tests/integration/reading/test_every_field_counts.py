@@ -17,8 +17,8 @@ from failproof_es.core.run import Run
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.store import Store
-from projections.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, LOST, USAGE
-from projections.outcome_rows import COLUMNS, OutcomeRow
+from projections.results.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, LOST, USAGE
+from projections.results.outcome_rows import COLUMNS, OutcomeRow
 from projections.runner import catch_up, prepare
 from tests.integration.reading.lives import Life
 

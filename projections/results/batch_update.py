@@ -24,11 +24,11 @@ from failproof_es.events import (
     Reviewed,
     topics,
 )
-from projections.counters import Change, GroupWords, save
-from projections.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible
-from projections.runs_taken_in import RUN_TOPICS, Runs, prompts_of
-from projections.streams import (
+from projections.results.batch_runs import RUN_TOPICS, Runs, prompts_of
+from projections.results.counters import Change, GroupWords, save
+from projections.results.outcome_rows import COLUMNS, OutcomeRow, outcome_row
+from projections.results.streams import (
     Stretch,
     Told,
     follow_references,

@@ -28,9 +28,9 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
 )
-from projections.counters import Change
 from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
-from projections.run_rows import run_document, run_of
+from projections.results.counters import Change
+from projections.results.run_rows import run_document, run_of
 
 _PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
 RUN_TOPICS = frozenset(

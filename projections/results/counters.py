@@ -21,8 +21,8 @@ from failproof_es.core.exact_numbers import UNROUNDED
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.summary import RunCounts
 from failproof_es.events import Event, ResponseReceived
-from projections.outcome_rows import TOKENS
 from projections.protocol import Cursor, visible
+from projections.results.outcome_rows import TOKENS
 
 
 class GroupWords(NamedTuple):

@@ -1,0 +1,1 @@
+"""The tables of `run_results`, and how a batch of events changes them."""
