@@ -115,7 +115,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def mock_server(latency_ms: float, module: str = "tests.mock_server") -> Iterator[str]:
+def mock_server(latency_ms: float, module: str = "tests.servers.mock_server") -> Iterator[str]:
     """The mock as a process of its own; yields its base URL."""
     process = subprocess.Popen(
         [sys.executable, "-m", module, "--latency-ms", str(latency_ms)],

@@ -43,7 +43,7 @@ RUN_ELSEWHERE = {
     "python": {
         "docs/how-to/benchmark-api.md": "tests/acceptance/test_documented_python.py",
         "docs/how-to/command-evaluation.md": SHELL,
-        "docs/how-to/extending.md": "tests/acceptance/test_extending.py",
+        "docs/how-to/extending.md": "tests/acceptance/plugins/test_extending.py",
         "docs/how-to/projections.md": "tests/integration/projections/test_documentation.py",
         "docs/how-to/providers.md": "tests/acceptance/test_documented_python.py",
         "docs/how-to/shell-analysis.md": SHELL,
@@ -52,11 +52,11 @@ RUN_ELSEWHERE = {
         "docs/reference/command-safety.md": SHELL,
     },
     "sql": {
-        "docs/how-to/auditing.md": "tests/acceptance/test_auditing_questions.py",
-        "docs/how-to/command-evaluation.md": "tests/acceptance/test_documented_queries.py",
+        "docs/how-to/auditing.md": "tests/acceptance/reading/test_auditing_questions.py",
+        "docs/how-to/command-evaluation.md": "tests/acceptance/reading/test_documented_queries.py",
         "docs/how-to/projections.md": "tests/integration/projections/test_documentation.py",
-        "docs/how-to/promptguard.md": "tests/acceptance/test_documented_queries.py",
-        "docs/how-to/review.md": "tests/acceptance/test_documented_queries.py",
+        "docs/how-to/promptguard.md": "tests/acceptance/reading/test_documented_queries.py",
+        "docs/how-to/review.md": "tests/acceptance/reading/test_documented_queries.py",
     },
 }
 """Which test runs the snippets of a page."""

@@ -29,7 +29,7 @@ def test_the_benchmark_of_the_page(
     (snippet,) = snippets("docs/how-to/benchmark-api.md")
     monkeypatch.setenv("FAILPROOF_ES_DATABASE_URL", store.url)
     heard: list[Any] = []
-    with mock_server(0, "tests.benchmark_server") as url:
+    with mock_server(0, "tests.servers.benchmark_server") as url:
         model = {"provider": "openai", "base_url": url, "stream": True}
         configuration = {
             "test_run": {"name": "page"},

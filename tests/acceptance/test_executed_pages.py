@@ -24,7 +24,7 @@ from tests.acceptance.commands import invoke, mock_server, run, write_configurat
 from tests.documented import PAGES, ROOT, Block, blocks, matches
 
 ELSEWHERE = {
-    "docs/how-to/auditing.md": "tests/acceptance/test_auditing_questions.py",
+    "docs/how-to/auditing.md": "tests/acceptance/reading/test_auditing_questions.py",
 }
 """Pages whose sessions another test runs."""
 BEFORE: dict[str, list[str]] = {
@@ -46,8 +46,8 @@ SESSIONS = [
 def servers() -> Iterator[dict[str, str]]:
     """The base URLs of a model that repeats, with judges of conversations; and of benchmarks."""
     with (
-        mock_server(0, "tests.judging_server") as talking,
-        mock_server(0, "tests.benchmark_server") as grading,
+        mock_server(0, "tests.servers.judging_server") as talking,
+        mock_server(0, "tests.servers.benchmark_server") as grading,
     ):
         yield {"talking": talking, "grading": grading}
 

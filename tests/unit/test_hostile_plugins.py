@@ -25,7 +25,13 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from projections.installed import OFFERED
 from tests.plugin_packages import install, look_again
-from tests.unit.test_evaluating_at_a_gate import Recorded, TwoTurns, Wire, at_a_gate, evaluating
+from tests.unit.engine.test_evaluating_at_a_limit import (
+    Recorded,
+    TwoTurns,
+    Wire,
+    at_a_gate,
+    evaluating,
+)
 
 GROUPS: tuple[EntryPoints[Any], ...] = (DIALECTS, SCORERS, DECLARED, PROVIDERS, OFFERED)
 BAD = {

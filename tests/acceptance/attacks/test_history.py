@@ -25,8 +25,8 @@ from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
 from failproof_es.problems import InvalidInput
 from tests.acceptance.attacks.conftest import Attacked, Recorded, first, found
+from tests.acceptance.attacks.ledger.test_tree import seal_again
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
-from tests.acceptance.attacks.test_tree import seal_again
 from tests.acceptance.attacks.world import FAILED, PASSED, Author, cases
 
 

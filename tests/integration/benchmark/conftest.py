@@ -16,7 +16,7 @@ from failproof_es.configuration.loading import LoadedConfiguration, load_configu
 
 
 class Server:
-    """The scripted server of `tests.benchmark_server`, in a process of its own."""
+    """The scripted server of `tests.servers.benchmark_server`, in a process of its own."""
 
     def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
         self.url = url
@@ -49,7 +49,7 @@ class Server:
 def server() -> Iterator[Server]:
     """A server that has been asked nothing yet."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.benchmark_server"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.servers.benchmark_server"], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     yield Server(process.stdout.readline().strip(), process)

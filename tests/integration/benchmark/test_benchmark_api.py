@@ -24,8 +24,8 @@ from failproof_es.store.ledger import newest_checkpoint
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
-from tests.benchmark_server import judge_says
 from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
+from tests.servers.benchmark_server import judge_says
 
 IN_TIME_S = 30.0
 

@@ -28,8 +28,8 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
-from tests.anthropic_server import AnthropicServer, in_background
 from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
+from tests.servers.anthropic_server import AnthropicServer, in_background
 
 IN_TIME_S = 30.0
 _RELEASE = threading.Event()

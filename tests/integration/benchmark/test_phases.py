@@ -12,8 +12,8 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome, replay, resume, start
 from failproof_es.events import Event, Judged
 from failproof_es.store.store import Store
-from tests.benchmark_server import judge_says
 from tests.integration.benchmark.conftest import Configured, Server
+from tests.servers.benchmark_server import judge_says
 
 
 def run(loaded: LoadedConfiguration, store: Store) -> Outcome:

@@ -18,7 +18,7 @@ from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import Form
 from failproof_es.models.replies.parse_check import misread
 from failproof_es.problems import InvalidInput
-from tests.anthropic_server import AnthropicServer
+from tests.servers.anthropic_server import AnthropicServer
 
 ODD = "unaltered \x00 \U0001f600 {{x}}"
 

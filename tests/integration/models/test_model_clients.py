@@ -15,8 +15,8 @@ from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError, create_provider
 from failproof_es.models.clients import AnthropicClient, LocalClient, OllamaClient, OpenAIClient
 from failproof_es.models.python.model_client import ModelClient
-from tests.anthropic_server import AnthropicServer
-from tests.mock_server import MockServer
+from tests.servers.anthropic_server import AnthropicServer
+from tests.servers.mock_server import MockServer
 
 KEY = "sk-ant"
 

@@ -11,7 +11,7 @@ from failproof_es.assurance.signing import kept_checkpoints as trusted
 from failproof_es.ledger.note import PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from tests.machine import slowness
-from tests.worst_server import WorstServer
+from tests.servers.worst_server import WorstServer
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, Provider, create_provider, model_keys, snapshot
 from failproof_es.models.local.weights import SMOLLM2, find
 from failproof_es.problems import InvalidInput
-from tests.mock_server import MockServer
+from tests.servers.mock_server import MockServer
 
 HERE = "tests.integration.models.test_providers"
 

@@ -11,7 +11,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.models.local.weights import SMOLLM2
-from tests.stream_server import (
+from tests.servers.stream_server import (
     DONE,
     END,
     HEAD,

@@ -16,7 +16,7 @@ import pytest
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.models.http import LONGEST_REPLY_BYTES
 from tests.machine import slowness
-from tests.worst_server import ENDLESS, KINDS, WorstServer
+from tests.servers.worst_server import ENDLESS, KINDS, WorstServer
 
 ROOT = Path(__file__).parents[3]
 PEAK_MIB = 300
@@ -26,7 +26,7 @@ LATE_S = 2.0
 def asked(kind: str, timeout_s: float) -> dict[str, Any]:
     with WorstServer(kind) as server:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.worst_client", server.url, str(timeout_s)],
+            [sys.executable, "-m", "tests.servers.worst_client", server.url, str(timeout_s)],
             cwd=ROOT, capture_output=True, check=False, timeout=timeout_s + 60,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()

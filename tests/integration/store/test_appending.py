@@ -25,7 +25,7 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import MOST_TRIES, append, append_drafts, append_within
 from failproof_es.store.writing.event_header import Draft, Stamp
 from failproof_es.store.writing.recorder import EventRecorder
-from tests.postgres_proxy import HalfOpenProxy
+from tests.servers.postgres_proxy import HalfOpenProxy
 
 SPAWN = multiprocessing.get_context("spawn")
 

@@ -14,7 +14,7 @@ from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
 from tests.integration.store.test_experiments import begin
-from tests.postgres_proxy import LosesACommit
+from tests.servers.postgres_proxy import LosesACommit
 
 MARK = b"number_run"
 

@@ -13,7 +13,7 @@ from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import Lease, RunBusy
-from tests.postgres_proxy import HalfOpenProxy, TransactionPooler
+from tests.servers.postgres_proxy import HalfOpenProxy, TransactionPooler
 
 
 def epoch(store: Store, run_id: UUID) -> int:

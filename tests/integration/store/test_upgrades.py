@@ -17,7 +17,7 @@ from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import WRITER, SchemaState, install, schema_state
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
-from tests.integration.store.test_ledger_upgrade import sign_as_then
+from tests.integration.store.ledger.test_ledger_upgrade import sign_as_then
 
 EVERY_BYTE = "SELECT e::text FROM failproof.events AS e ORDER BY notification_id"
 UNCHECKED = 6

@@ -27,7 +27,7 @@ from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, item
 from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
-from tests.unit.test_review_comparison import CASE, KEY, review
+from tests.unit.engine.test_review_comparison import CASE, KEY, review
 
 FILE = Path("r.csv")
 ONE = UUID(int=1)

@@ -11,8 +11,8 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
-from tests.judging_server import judged
-from tests.unit.dialects.test_unknown_keys import (
+from tests.servers.judging_server import judged
+from tests.unit.dialects.kit.test_unknown_keys import (
     BENCHMARK,
     COMMAND,
     FAILPROOF,

@@ -1,0 +1,99 @@
+"""Every command and query of docs/how-to/auditing.md, as an auditor, on a run with a story."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import psycopg
+import pytest
+
+from failproof_es.assurance.signing.kept_checkpoints import default_place
+from failproof_es.assurance.signing.signing_key import log_key
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.schema.installation import AUDITOR, WRITER
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, run, write_configuration, write_suite
+
+PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "auditing.md").read_text("utf-8")
+COMMANDS = re.findall(r"```console\n\$ (.*?)\n```", PAGE, re.S)
+QUERIES = re.findall(r"```sql\n(.*?)\n```", PAGE, re.S)
+
+
+NUL_ANSWER = b64encode(b"number \0 \\\0 \\u0000 1").decode()
+
+
+@pytest.fixture(params=["plain", "NULs"])
+def audited(
+    request: pytest.FixtureRequest, store: Store, mock_url: str, tmp_path: Path
+) -> Iterator[str]:
+    """The auditor's URL of a log with one run; its key and its checkpoint are in `tmp_path`.
+
+    Once with NULs in every prompt and every answer, and the text that a NUL is written as.
+    """
+    prompt = f"Say \0 \\\0 \\u0000 {{n}} [answer:{NUL_ANSWER}]"
+    write_suite(tmp_path, 3, prompt=prompt if request.param == "NULs" else "Say {n}.")
+    write_configuration(tmp_path, mock_url)
+    done = run(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with store.connect() as connection:
+        origin = ledger.origin(connection)
+    (tmp_path / "log.pub").write_text(str(log_key(origin).public))
+    (tmp_path / "kept.checkpoint").write_bytes(default_place(origin).read_bytes())
+    yield store.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+
+
+def test_every_command_and_every_query_answers_the_auditor(audited: str, tmp_path: Path) -> None:
+    assert len(COMMANDS) == len(QUERIES) == 13
+    for command in COMMANDS:
+        program, *arguments = shlex.split(command)
+        assert program == "failproof-es"
+        done = invoke(audited, *arguments, cwd=tmp_path)
+        assert done.exit_code == 0, (command, done.output)
+        assert done.stdout.strip(), command
+    with psycopg.connect(audited, autocommit=True) as connection:
+        for query in QUERIES:
+            assert connection.execute(query.encode()).fetchall(), query
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("DELETE FROM failproof.events")
+
+
+def test_what_was_said_with_a_nul_in_it_is_found_and_its_bytes_are_there(audited: str) -> None:
+    with connect(audited) as connection:
+        rows = connection.execute(
+            "SELECT r.payload ->> 'text', convert_from(e.state, 'UTF8'), l.payload::text "
+            "FROM failproof.readable_log r JOIN failproof.event_log l USING (position) "
+            "JOIN failproof.stored_events e ON e.notification_id = position "
+            "WHERE r.event_type = 'ResponseReceived'"
+        ).fetchall()
+        assert len(rows) == 3
+        for text, exact, shown in rows:
+            assert shown == exact
+            said = orjson.loads(exact)["text"]
+            assert text == re.sub(
+                r"(\\*)(\0|u0000)",
+                lambda m: m[1] * 2 + "\\u0000" if m[2] == "\0" else m[1] * 2 + "u0000",
+                said,
+            )
+        counted = connection.execute(
+            "SELECT count(*) FROM projections.run_results "
+            "WHERE failproof.readable(response) #>> '{}' LIKE '%number%'"
+        ).fetchone()
+        assert counted == (3,)
+
+
+def test_documents_that_differ_stay_different_when_they_are_readable(store: Store) -> None:
+    texts = ["\0", "\\u0000", "\\\0", "\\\\u0000", "\\\\\0", "u0000", "\\", "\0\0", "\\u0000\0"]
+    with connect(store.url) as connection:
+        shown = [
+            connection.execute(
+                "SELECT failproof.readable(%s::json) ->> 'a'", (orjson.dumps({"a": text}).decode(),)
+            ).fetchone()
+            for text in texts
+        ]
+    assert len(set(shown)) == len(texts)

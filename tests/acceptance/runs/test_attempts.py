@@ -1,0 +1,383 @@
+"""Whoever asks the same again is counted, whatever they change that does not matter."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from tests.acceptance.commands import begin, invoke, write_suite
+
+CASES = 8
+VERIFIER = Path(__file__).parents[3] / "docs" / "reference" / "verify_evidence.py"
+Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_suite(tmp_path, CASES)
+    return tmp_path
+
+
+@pytest.fixture
+def start(folder: Path, database_url: str, mock_url: str) -> Run:
+    """Run a configuration with these sections changed; what `show` says of the run."""
+
+    def run(**sections: Any) -> dict[str, Any]:
+        models = sections.pop("models", [{"model": "mock"}])
+        configuration = {
+            "test_run": {"name": "first"},
+            "models": [{"provider": "openai", "base_url": mock_url, **each} for each in models],
+            "prompts": {"path": "suite.jsonl"},
+            "execution": {"retry_attempts": 0, "retry_delay_ms": 10},
+            "gates": {"min_accuracy": 1.0},
+            **sections,
+        }
+        (folder / "run.yaml").write_text(json.dumps(configuration))
+        key = {"MOCK_KEY": "a secret that nothing may show"}
+        invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder, **key)
+        return shown(database_url, folder)
+
+    return run
+
+
+def shown(database_url: str, folder: Path, run: object = "latest") -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        invoke(database_url, "show", run, "--json", cwd=folder).stdout
+    )
+    return document
+
+
+def rewrite(folder: Path, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    file = folder / "suite.jsonl"
+    cases = change([orjson.loads(line) for line in file.read_bytes().splitlines()])
+    file.write_bytes(b"\n".join(map(orjson.dumps, cases)))
+
+
+def copied(folder: Path) -> dict[str, Any]:
+    (folder / "elsewhere").mkdir()
+    shutil.copy(folder / "suite.jsonl", folder / "elsewhere" / "another.jsonl")
+    return {"prompts": {"path": "elsewhere/another.jsonl"}}
+
+
+def noted(folder: Path) -> dict[str, Any]:
+    rewrite(folder, lambda cases: [{**case, "note": "new", "tags": ["t"]} for case in cases])
+    return {}
+
+
+def renamed(folder: Path) -> dict[str, Any]:
+    rewrite(
+        folder, lambda cases: [{**c, "suite_id": "x", "case_id": c["case_id"] * 2} for c in cases]
+    )
+    return {}
+
+
+def reordered(folder: Path) -> dict[str, Any]:
+    rewrite(folder, lambda cases: cases[::-1])
+    return {}
+
+
+AGAIN: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "the same": lambda _: {},
+    "another name": lambda _: {"test_run": {"name": "fresh"}},
+    "another delay": lambda _: {"execution": {"retry_delay_ms": 11}},
+    "a loosened gate": lambda _: {"gates": {"min_accuracy": 0.1}},
+    "no gate": lambda _: {"gates": {}},
+    "more repetitions": lambda _: {"execution": {"repetitions": 2}},
+    "another seed": lambda _: {"models": [{"model": "mock", "seed": 3}]},
+    "an address written otherwise": lambda _: {"models": [{"model": "mock", "stream": True}]},
+    "the cases reordered": reordered,
+    "the case file copied": copied,
+    "the cases annotated": noted,
+    "the cases renamed": renamed,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", AGAIN.values(), ids=AGAIN)
+def test_whoever_asks_the_same_again_begins_the_second_attempt(
+    change: Callable[[Path], dict[str, Any]], start: Run, folder: Path
+) -> None:
+    first = start()
+    assert (first["attempts"]["attempt"], first["attempts"]["attempts"]) == (1, 1)
+    second = start(**change(folder))
+    assert (second["attempts"]["attempt"], second["attempts"]["attempts"]) == (2, 2)
+    (other,) = second["attempts"]["others"]
+    assert (other["run_number"], other["status"], other["name"]) == (1, "completed", "first")
+    assert other["scored"] == CASES
+    assert second["attempts"]["overlapping"] == []
+
+
+def fewer(folder: Path) -> dict[str, Any]:
+    rewrite(folder, lambda cases: cases[1:])
+    return {}
+
+
+def easier(folder: Path) -> dict[str, Any]:
+    rewrite(folder, lambda cases: [{**case, "expected_response": "n"} for case in cases])
+    return {}
+
+
+def replaced(folder: Path) -> dict[str, Any]:
+    rewrite(
+        folder, lambda cases: cases[:4] + [{**c, "prompt": "P" + c["prompt"]} for c in cases[4:]]
+    )
+    return {}
+
+
+def padded(folder: Path) -> dict[str, Any]:
+    def more(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        padding = [
+            {**case, "case_id": f"{case['case_id']}-{n}", "prompt": f"{n} {case['prompt']}"}
+            for case in cases
+            for n in range(3)
+        ]
+        return cases + padding
+
+    rewrite(folder, more)
+    return {}
+
+
+OVERLAPPING: dict[str, tuple[Callable[[Path], dict[str, Any]], int]] = {
+    "a case less": (fewer, CASES - 1),
+    "easier expectations": (easier, CASES),
+    "half of the cases replaced": (replaced, CASES // 2),
+    "many cases more": (padded, CASES),
+    "another parameter": (lambda _: {"models": [{"model": "mock", "max_tokens": 999}]}, CASES),
+    "a model more": (lambda _: {"models": [{"model": "mock"}, {"model": "mock2"}]}, CASES),
+}
+
+
+@pytest.mark.parametrize(("change", "shared"), OVERLAPPING.values(), ids=OVERLAPPING)
+def test_whoever_asks_much_of_the_same_has_that_beside_the_attempt(
+    change: Callable[[Path], dict[str, Any]], shared: int, start: Run, folder: Path
+) -> None:
+    start()
+    second = start(**change(folder))
+    assert (second["attempts"]["attempt"], second["attempts"]["attempts"]) == (1, 1)
+    (other,) = second["attempts"]["overlapping"]
+    assert (other["run_number"], other["shared_cases"]) == (1, shared)
+
+
+def test_window_a_model_by_another_name_is_another_model(start: Run) -> None:
+    """What answers says who it is, and the report has that; the name asked for is another one."""
+    start()
+    second = start(models=[{"model": "mock-latest"}])["attempts"]
+    assert (second["attempt"], second["overlapping"]) == (1, [])
+
+
+def test_a_branch_is_an_attempt_of_the_same_experiment(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    done = invoke(database_url, "log", "1", "--limit", "1", "--format", "jsonl", cwd=folder)
+    position = json.loads(done.stdout)["position"]
+    invoke(database_url, "resume", "1", "--at", position, "--quiet", cwd=folder)
+    branch = shown(database_url, folder)
+    assert (branch["run_number"], branch["attempts"]["attempt"]) == (2, 2)
+    assert (
+        branch["attempts"]["experiment"] == shown(database_url, folder, 1)["attempts"]["experiment"]
+    )
+
+
+# -- what differs ---------------------------------------------------------------------------------
+
+
+def test_diff_names_what_differs_and_nothing_else(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+
+    def change(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        cases[1]["prompt"] = "Say something else."
+        cases[2]["expected_response"] = "n"
+        cases[3]["note"] = "checked"
+        cases[4]["case_id"] = "another"
+        return cases[1:]
+
+    rewrite(folder, change)
+    start(
+        models=[{"model": "mock", "temperature": 1.0, "api_key_env": "MOCK_KEY"}],
+        gates={"min_accuracy": 0.5},
+    )
+    said = invoke(database_url, "diff", "1", "2", "--json", cwd=folder)
+    found = json.loads(said.stdout)
+    assert found["same_experiment"] is False
+    told = {each["path"]: (each["left"], each["right"]) for each in found["configuration"]}
+    assert told == {
+        "models[0].temperature": (0.0, 1.0),
+        "models[0].api_key_env": (None, "MOCK_KEY"),
+        "gates.min_accuracy": (1.0, 0.5),
+    }
+    models = {each["path"]: (each.get("left"), each["right"]) for each in found["models"]}
+    assert models == {
+        "mock.parameters.temperature": (0.0, 1.0),
+        "mock.settings.api_key_env": (None, "MOCK_KEY"),
+    }
+    cases = found["cases"]
+    assert cases["same"] == CASES - 5
+    assert [each["case"] for each in cases["only_left"]] == ["case-00000", "case-00004"]
+    assert [each["case"] for each in cases["only_right"]] == ["another"]
+    assert [(each["case"], each["differs"]) for each in cases["changed"]] == [
+        ("case-00001", "what is sent"),
+        ("case-00002", "what grades it"),
+        ("case-00003", "what is noted"),
+    ]
+    (results,) = found["results"]
+    assert (results["left_scored"], results["right_scored"]) == (CASES, CASES - 1)
+    assert results["pairs"] == CASES - 3, "a case with another name or note asks the same"
+    assert {each["why"]: (each["left"], each["right"]) for each in results["unpaired"]} == {
+        "sent another prompt under the same name": (1, 1),
+        "graded otherwise": (1, 1),
+        "asked in one only": (1, 0),
+    }
+
+    lines = invoke(database_url, "diff", "1", "2", "--format", "jsonl", cwd=folder).stdout
+    kinds = [json.loads(line)["kind"] for line in lines.splitlines()]
+    assert kinds == ["configuration"] * 3 + ["model"] * 2 + ["case"] * 6 + ["results"]
+    table = invoke(database_url, "diff", "1", "2", cwd=folder).stdout
+    assert "models[0].temperature" in table
+    assert "what grades it differs" in table
+    assert "a secret" not in said.output + lines + table
+
+
+def test_diff_of_the_same_twice_finds_nothing(start: Run, folder: Path, database_url: str) -> None:
+    start()
+    start()
+    found = json.loads(invoke(database_url, "diff", "1", "2", "--json", cwd=folder).stdout)
+    assert (found["configuration"], found["models"]) == ([], [])
+    assert found["same_experiment"] is True
+    assert found["cases"] == {"same": CASES, "only_left": [], "only_right": [], "changed": []}
+
+
+@pytest.mark.parametrize("arguments", [["1"], ["1", "7"], ["nothing", "1"], ["1", "1", "1"]])
+def test_diff_of_what_is_no_run_exits_2(
+    arguments: list[str], start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    said = invoke(database_url, "diff", *arguments, cwd=folder)
+    assert said.exit_code == 2
+    assert said.output
+
+
+# -- where it is said -----------------------------------------------------------------------------
+
+
+def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    """A run that fails its gate; the same under another name with a lower one; one case less."""
+
+    def said(*arguments: object) -> str:
+        done = invoke(database_url, *arguments, cwd=folder)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    rewrite(folder, lambda cases: [{**cases[0], "expected_response": "never"}, *cases[1:]])
+    start()
+    fewer(folder)
+    start(gates={})
+    rewrite(folder, lambda cases: [{**cases[0], "note": "fresh"}, *cases[1:]])
+    start(test_run={"name": "fresh"}, gates={"min_accuracy": 0.1})
+
+    rows = json.loads(said("runs", "--json"))
+    assert [(row["attempt"], row["attempts"], row["overlapping"]) for row in rows] == [
+        (2, 2, 1), (1, 2, 1), (1, 1, 0)
+    ]  # fmt: skip
+    assert [row["gates_met"] for row in rows] == [True, None, False]
+    assert "2 of 2" in said("runs")
+    table = said("show", "3")
+    assert "2 of 2 of this experiment; 1 run besides asked much of the same" in table
+    assert "runs that asked much of the same" in table
+
+    document = json.loads(said("report", "3", "--format", "json", "-o", "-"))
+    (asked,) = document["asked"]
+    assert (asked["attempts"]["attempt"], asked["attempts"]["attempts"]) == (2, 2)
+    assert asked["attempts"]["overlapping"][0]["gates_met"] is False
+    assert any("asked the same" in each for each in document["limitations"])
+    for form in ("md", "html"):
+        page = said("report", "3", "--format", form, "-o", "-")
+        assert "Other attempts: runs that asked the same" in page
+        assert "Overlapping: runs that asked much of the same" in page
+
+    said("ledger", "checkpoint")
+    said("ledger", "key", "-o", "log.pub")
+    said("evidence", "export", "3", "-o", "run.evidence")
+    first = said("evidence", "verify", "run.evidence", "--key", "log.pub")
+    second = subprocess.run(
+        [sys.executable, "-I", VERIFIER, "run.evidence", "--key", "log.pub"],
+        cwd=folder, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    for verdict in (first, second):
+        assert "attempt 2 of 2 of experiment" in verdict
+        assert "attempt 1 was run 2" in verdict
+        assert f"overlapping, with {CASES - 1} of the same cases: run 1" in verdict
+        assert "gates not met" in verdict
+
+
+@pytest.mark.slow
+def test_two_runs_that_begin_at_once_are_two_attempts(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    begun = [begin(database_url, "start", "run.yaml", "--quiet", cwd=folder) for _ in range(4)]
+    for process in begun:
+        process.communicate(timeout=120)
+    rows = json.loads(invoke(database_url, "runs", "--json", cwd=folder).stdout)
+    assert [(row["attempt"], row["attempts"]) for row in rows] == [(n, 5) for n in (5, 4, 3, 2, 1)]
+    with psycopg.connect(database_url) as connection:
+        started = connection.execute(
+            "SELECT payload ->> 'attempt' FROM failproof.event_log WHERE event_type = 'RunStarted' "
+            "ORDER BY position"
+        ).fetchall()
+    assert [int(attempt) for (attempt,) in started] == [1, 2, 3, 4, 5]
+
+
+def test_runs_of_older_versions_count_as_attempts(
+    start: Run, folder: Path, database_url: str
+) -> None:
+    start()
+    as_older_versions_recorded_it(database_url)
+    second = start(test_run={"name": "fresh"})["attempts"]
+    assert (second["attempt"], second["attempts"]) == (2, 2)
+    first = shown(database_url, folder, 1)["attempts"]
+    assert (first["attempt"], first["attempts"], first["experiment"]) == (1, 2, None)
+    fewer(folder)
+    third = start()["attempts"]
+    assert (third["attempt"], [each["run_number"] for each in third["overlapping"]]) == (1, [1, 2])
+    branched = invoke(database_url, "log", "1", "--limit", "1", "--format", "jsonl", cwd=folder)
+    position = json.loads(branched.stdout)["position"]
+    invoke(database_url, "resume", "1", "--at", position, "--quiet", cwd=folder)
+    branch = shown(database_url, folder)["attempts"]
+    assert (branch["attempt"], branch["experiment"]) == (3, second["experiment"])
+
+
+def as_older_versions_recorded_it(database_url: str) -> None:
+    """Rewrite the log's runs as version 3 of `RunStarted` and 1 of `CasesPlanned` had them."""
+    rewritten = (
+        ("RunStarted", r'"schema_version":4', '"schema_version":3'),
+        ("RunStarted", r'"experiment":\{[^}]*\},', ""),
+        ("CasesPlanned", r'"schema_version":2', '"schema_version":1'),
+        ("CasesPlanned", r',"questions":\[[^]]*\]', ""),
+    )
+    with psycopg.connect(database_url) as superuser:
+        superuser.execute("SET LOCAL event_triggers = off")
+        superuser.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
+        superuser.execute(  # they noted nothing of what runs ask
+            "TRUNCATE failproof.runs_asked, failproof.askings, failproof.question_sets, "
+            "failproof.questions_asked, failproof.questions_shared"
+        )
+        for topic, pattern, instead in rewritten:
+            superuser.execute(
+                "UPDATE failproof.events SET state = convert_to(regexp_replace("
+                "convert_from(state, 'UTF8'), %s, %s), 'UTF8') WHERE topic = %s",
+                (pattern, instead, topic),
+            )

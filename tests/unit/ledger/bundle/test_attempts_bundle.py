@@ -1,0 +1,168 @@
+"""What a bundle says of the runs that asked the same: by both verifiers."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from failproof_es.ledger import bundle, contents, merkle, note
+from failproof_es.ledger.attempts import Attempts
+from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.contents import EvidenceError
+from tests.unit.ledger.bundle.asked_world import (
+    CASES,
+    FAILED,
+    FEWER,
+    LATER,
+    MODEL,
+    OLDER,
+    STRANGE,
+    AskedWorld,
+    asked,
+    asked_world,
+)
+from tests.unit.ledger.bundle.evidence_world import LOG, WITNESS
+from tests.unit.ledger.bundle.test_bundle import (
+    Genuine,
+    each_verifier,
+    forgeries,
+    sealed_again,
+    second_verifier,
+)
+
+GENUINE = asked_world().bundle()
+EARLIER = Path(__file__).parents[3] / "golden" / "evidence"
+
+
+@each_verifier
+def test_a_bundle_that_counts_by_experiment_is_believed(genuine: Genuine) -> None:
+    assert genuine(GENUINE)
+
+
+def test_the_attempts_and_what_overlaps_are_told_with_their_outcomes() -> None:
+    read = bundle.read(GENUINE)
+    verdict = bundle.verify(read, LOG.public, [WITNESS.public])
+    assert (read.version, verdict.contents.attempt, verdict.contents.attempts) == (2, 3, 4)
+    told = [
+        (run["attempt"], run["run_number"], run["status"], run["gates_met"])
+        for run in read.manifest["other_attempts"]
+    ]
+    assert told == [(1, 1, "running", None), (2, 2, "completed", False), (4, 5, "paused", None)]
+    (overlapping,) = read.manifest["overlapping_runs"]
+    assert (overlapping["run_id"], overlapping["shared_cases"]) == (str(FEWER), 1)
+    assert any(line.startswith("attempt 2 was run 2") for line in read.summary)
+    assert any("gates not met" in line for line in read.summary)
+    assert any(line.startswith("overlapping, with 1 of the same cases") for line in read.summary)
+
+
+@each_verifier
+def test_every_field_changed_of_what_says_the_attempts_is_noticed(genuine: Genuine) -> None:
+    assert [name for name, data in forgeries(GENUINE) if data != GENUINE and genuine(data)] == []
+
+
+def test_a_bundle_of_an_earlier_version_is_believed_by_both_verifiers() -> None:
+    data = (EARLIER / "run.v1.evidence").read_bytes()
+    key, witness = ((EARLIER / f"{name}.pub").read_text() for name in ("log", "witness"))
+    read = bundle.read(data)
+    public = [note.PublicKey.parse(each.strip()) for each in (key, witness)]
+    verdict = bundle.verify(read, public[0], public[1:])
+    assert (read.version, verdict.contents.attempts) == (1, 2)
+    assert second_verifier().verify(data, key, [witness]) == list(read.summary)
+
+
+def forged(log: AskedWorld, shown: list[ProvenEvent], monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A bundle as somebody writes it whose program finds nothing wrong with the attempts."""
+    believed = bundle.verify(bundle.read(GENUINE), LOG.public).contents.asked
+    with monkeypatch.context() as patch:
+        patch.setattr(contents, "read_attempts", lambda *_: believed)
+        return log.bundle(shown)
+
+
+@each_verifier
+@pytest.mark.parametrize("gone", [OLDER, FAILED, FEWER], ids=["older", "failed", "overlapping"])
+def test_no_run_before_it_can_be_left_out(
+    genuine: Genuine, gone: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = asked_world()
+    with pytest.raises(EvidenceError, match="missing"):
+        log.bundle(log.of_run(gone))
+    assert not genuine(forged(log, log.of_run(gone), monkeypatch))
+
+
+def test_window_the_last_attempt_after_it_can_be_left_out() -> None:
+    """As the page says: there were at least so many."""
+    log = asked_world()
+    read = bundle.read(log.bundle(log.of_run(LATER)))
+    assert bundle.verify(read, LOG.public).contents.attempts == 3
+
+
+@each_verifier
+def test_a_run_that_asked_something_else_does_not_belong_into_it(
+    genuine: Genuine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = asked_world()
+    shown = [e for e in log.events if e in log.of_run() or e.stream_id == STRANGE]
+    with pytest.raises(EvidenceError, match="asked something else"):
+        log.bundle(shown)
+    assert not genuine(forged(log, shown, monkeypatch))
+
+
+OTHER_MODEL = [{**MODEL, "parameters": {"temperature": 1.0}}]
+LIES: dict[str, tuple[dict[str, Any], str]] = {
+    "the attempt": ({"attempt": 1}, "missing"),
+    "the attempt as text": ({"attempt": "3"}, "missing"),
+    "what is sent": ({"experiment": {**asked(CASES[:2]), "questions": "0" * 64}}, "planned other"),
+    "the experiment": (
+        {"experiment": {**asked(CASES[:2]), "digest": "0" * 64}}, "another experiment"
+    ),
+    "the models": ({"models": OTHER_MODEL}, "another experiment"),
+    "its number": ({"run_number": 2}, "one number"),
+    "a digest that is none": ({"experiment": {"digest": 1, "questions": 2}}, "what it asked"),
+    "no experiment": ({"experiment": None}, "configuration is missing"),
+    "an empty experiment": ({"experiment": {}}, "another experiment"),
+    "fewer overlapping runs": ({"experiment": asked(CASES[:2])}, "much of the same is missing"),
+    "more overlapping runs": ({"experiment": asked(CASES[:2], 2)}, "much of the same is missing"),
+    "overlapping runs as truth": ({"experiment": asked(CASES[:2], True)}, "is missing"),
+}  # fmt: skip
+
+
+@each_verifier
+@pytest.mark.parametrize(("changes", "why"), LIES.values(), ids=LIES)
+def test_a_run_that_says_otherwise_what_it_asked_is_not_believed(
+    genuine: Genuine, changes: dict[str, Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = asked_world(**changes)
+    with pytest.raises(EvidenceError, match=why):
+        log.bundle()
+    assert not genuine(forged(log, log.of_run(), monkeypatch))
+
+
+@each_verifier
+def test_a_run_that_recorded_its_experiment_is_not_counted_by_configuration(
+    genuine: Genuine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever changes the configuration hides in the older format what came before."""
+    log = asked_world(attempt=1)
+    alone = log.of_run(OLDER, FAILED, FEWER, LATER)
+    with monkeypatch.context() as patch:
+        patch.setattr(contents, "read_attempts", lambda *_: Attempts(1))
+        data = log.bundle(alone)
+    assert b'"version":1' in data.splitlines()[0]
+    assert not genuine(data)
+
+
+def test_a_forger_who_recounts_the_lines_is_noticed() -> None:
+    lines = [json.loads(line) for line in GENUINE.splitlines()[:-1]]
+    log = asked_world()
+    shown = log.of_run(FAILED)
+    indices = [event.index for event in shown]
+    proof = merkle.multiproof(log.subtree, indices, len(log.events))
+    kept = [line for line in lines[5:] if line["index"] in set(indices)]
+    data = sealed_again([*lines[:4], {"proof": [b64encode(e).decode() for e in proof]}, *kept])
+    with pytest.raises(EvidenceError, match="missing"):
+        bundle.verify(bundle.read(data), LOG.public)
