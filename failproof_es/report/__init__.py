@@ -5,6 +5,6 @@
             -> json_csv, or page (its sections: page_*, its pictures: charts_*)
             -> page_html, page_markdown
 
-`documents` is where the commands enter. Only `observations`, `making`, `transcripts` and
+`formats.documents` is where the commands enter. Only `observations`, `builder`, `transcripts` and
 `judge_agreement` read the log; the rest is pure.
 """
