@@ -16,9 +16,9 @@ from uuid import uuid4
 from failproof_es.assurance.checking.findings import Finding, Verification
 from failproof_es.assurance.checking.old_tree import Leaves, check_tree
 from failproof_es.assurance.checking.replaced_trees import (
-    kept_outside,
-    not_left_behind,
+    externally_kept,
     signed_in_database,
+    stray_tiles,
 )
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
@@ -41,7 +41,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LogTree, checked_leaf
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_within
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ def _what_is_left(
         for row in rows:
             log.add(row.position, checked_leaf(row))
     wrong: list[Finding] = []
-    signed = [*signed_in_database(connection, old, key, []), *map(kept_outside, trusted)]
+    signed = [*signed_in_database(connection, old, key, []), *map(externally_kept, trusted)]
     no_tiles: list[str] = []
     tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
     checked = check_tree(tiles, signed, log, wrong.append)
-    wrong += not_left_behind(no_tiles, found.findings, old.origin)
+    wrong += stray_tiles(no_tiles, found.findings, old.origin)
     return checked.events, wrong
 
 
@@ -159,7 +159,7 @@ def _begin(
         newest = ledger.newest_checkpoint(connection)
         draft = Draft(
             LedgerRepaired,
-            Stamp(ledger_id(), None),
+            EventHeader(ledger_id(), None),
             reason=reason.text,
             who=reason.who,
             where=reason.where,

@@ -20,7 +20,7 @@ _PER_CENT = re.compile(r"\d+(\.\d+)? ?%")
 _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 
 
-def explain(
+def report_schema_errors(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
     """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret.

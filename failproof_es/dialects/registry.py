@@ -17,7 +17,7 @@ from failproof_es.dialects.protocol import (
 )
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import instance, plugin_fault
+from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
@@ -31,7 +31,7 @@ MEMBERS = (
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    return plugin_fault(offered, name, MEMBERS)
+    return plugin_problem(offered, name, MEMBERS)
 
 
 DIALECTS: EntryPoints[Any] = EntryPoints(

@@ -18,7 +18,7 @@ from failproof_es.core.evaluation import Classification, Failure, Judgement, Sco
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import instance, plugin_fault
+from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"
@@ -58,7 +58,7 @@ class Scorer(Protocol):
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    if fault := plugin_fault(offered, name, ("name", "version", "score")):
+    if fault := plugin_problem(offered, name, ("name", "version", "score")):
         return fault
     return f"has a name that holds {BETWEEN!r}" if BETWEEN in name else None
 

@@ -16,7 +16,7 @@ import click
 from failproof_es.cli.app.program import Program
 
 
-class Listed(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command is, as `module:name`, and the sentence that the list of commands has."""
 
     place: str
@@ -24,87 +24,87 @@ class Listed(NamedTuple):
 
 
 COMMANDS = {
-    "validate": Listed(
+    "validate": CommandEntry(
         "failproof_es.cli.commands.validate:validate",
         "Check the configuration CONFIG, its suites, its models and the database.",
     ),
-    "start": Listed(
+    "start": CommandEntry(
         "failproof_es.cli.commands.start_resume:start",
         "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
     ),
-    "resume": Listed(
+    "resume": CommandEntry(
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
     ),
-    "replay": Listed(
+    "replay": CommandEntry(
         "failproof_es.cli.commands.replay:replay",
         "Score the recorded answers of RUN again, and compare with the record.",
     ),
-    "runs": Listed(
+    "runs": CommandEntry(
         "failproof_es.cli.commands.runs:runs",
         "List the runs, newest first.",
     ),
-    "show": Listed(
+    "show": CommandEntry(
         "failproof_es.cli.commands.show:show",
         "Show the facts of RUN: who, when, what was asked, and the results.",
     ),
-    "diff": Listed(
+    "diff": CommandEntry(
         "failproof_es.cli.commands.diff:diff",
         "Show what differs between two runs: configuration, models, cases, results.",
     ),
-    "results": Listed(
+    "results": CommandEntry(
         "failproof_es.cli.commands.results:results",
         "Print the results of RUN, in plan order.",
     ),
-    "report": Listed(
+    "report": CommandEntry(
         "failproof_es.cli.commands.report:report",
         "Write a report of RUN, or of several runs and how they compare.",
     ),
-    "review": Listed(
+    "review": CommandEntry(
         "failproof_es.cli.commands.review:review",
         "Review evaluations by hand: `failproof-es review RUN`.",
     ),
-    "export": Listed(
+    "export": CommandEntry(
         "failproof_es.cli.commands.export:export",
         "Export all data of each RUN into FOLDER, for another system.",
     ),
-    "log": Listed(
+    "log": CommandEntry(
         "failproof_es.cli.commands.log:log",
         "Print the events of the log, or of RUN, in commit order.",
     ),
-    "audit": Listed(
+    "audit": CommandEntry(
         "failproof_es.cli.commands.audit:audit",
         "Print the audit trail of RUN, or of a validation that failed.",
     ),
-    "verify": Listed(
+    "verify": CommandEntry(
         "failproof_es.cli.commands.prove.verify:verify",
         "Verify that nothing in the log was changed, or that RUN is genuine.",
     ),
-    "evidence": Listed(
+    "evidence": CommandEntry(
         "failproof_es.cli.commands.prove.evidence:evidence",
         "Export one run as evidence that anyone can verify offline.",
     ),
-    "ledger": Listed(
+    "ledger": CommandEntry(
         "failproof_es.cli.commands.prove.ledger:ledger",
         "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
     ),
-    "projections": Listed(
+    "projections": CommandEntry(
         "failproof_es.cli.commands.manage.projections:projections",
         "Show the status of the projections, or rebuild them from the log.",
     ),
-    "suites": Listed(
+    "suites": CommandEntry(
         "failproof_es.cli.commands.manage.suites:suites",
         "Create, check and list suites of cases.",
     ),
-    "prompts": Listed(
+    "prompts": CommandEntry(
         "failproof_es.cli.commands.manage.prompts:prompts",
         "Work with collections of prompts in the log.",
     ),
-    "models": Listed(
+    "models": CommandEntry(
         "failproof_es.cli.commands.manage.models:models",
         "List the models that can be installed, or install one.",
     ),
-    "db": Listed(
+    "db": CommandEntry(
         "failproof_es.cli.commands.manage.database:db",
         "Start, stop and inspect the database that holds the log.",
     ),

@@ -23,7 +23,7 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.collections import documents
 from failproof_es.store.reading.reader import Connection, resolve_run
-from failproof_es.support.atomic_file import Written
+from failproof_es.support.atomic_file import WrittenFile
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("writes", "writes"))
@@ -133,7 +133,7 @@ class _File(NamedTuple):
     collection: str
     documents: int
     path: Path
-    written: Written
+    written: WrittenFile
 
 
 def _row(file: _File) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.rendering.output import say
 
 
-def say_trouble(keeper: Keeper) -> None:
+def report_signing_error(keeper: CheckpointSigner) -> None:
     """Tell a person, if there was any. A log that was changed is an error, all else a warning."""
     if keeper.changed is not None:
         say(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.engine.related_runs.attempts import Attempts, Other
-from failproof_es.report.data.content import Asked, BranchedFrom, Report
+from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.report.data.content import BranchedFrom, Provenance, Report
 from failproof_es.report.data.wording import moment
 from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
 from failproof_es.report.page.tables import without_empty_columns
@@ -58,7 +58,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield from _others(asked.attempts)
 
 
-def _which(report: Report, asked: Asked) -> Iterator[Block]:
+def _which(report: Report, asked: Provenance) -> Iterator[Block]:
     if len(report.asked) > 1:
         yield Heading(f"Run {asked.run_number}: {asked.name}")
 
@@ -74,7 +74,7 @@ def _others(attempts: Attempts) -> Iterator[Block]:
             yield without_empty_columns(Table(title, _OTHERS, rows))
 
 
-def _other(other: Other) -> Iterator[str]:
+def _other(other: RelatedRun) -> Iterator[str]:
     yield str(other.run_number)
     yield "" if other.attempt is None else str(other.attempt)
     yield other.name
@@ -86,7 +86,7 @@ def _other(other: Other) -> Iterator[str]:
     yield f"{other.shared_cases:,}"
 
 
-def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
+def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
     status = asked.status if asked.reason is None else f"{asked.status}: {asked.reason}"
     return (
         ("run", f"{asked.run_number}, {asked.run_id}"),
@@ -97,7 +97,7 @@ def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
         ("version", asked.code_version),
         ("configuration", asked.configuration_digest),
         ("experiment", asked.attempts.experiment or "not recorded"),
-        ("attempt", asked.attempts.told()),
+        ("attempt", asked.attempts.describe()),
         *_branched(asked.branched_from),
         *((f"model {key}", told) for key, told in asked.models_asked),
         *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),

@@ -13,7 +13,7 @@ from click.testing import Result
 
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.finish import finalize as ending
-from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -120,7 +120,7 @@ def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
     assert "4 sent another prompt under the same name" in gate["why"]
     with store.connect() as connection:
         runs = [resolve_run(connection, each) for each in ("1", "2")]
-        report = make_report(connection, runs)
+        report = build_report(connection, runs)
     (compared,) = report.pairings
     assert compared.pairs == CASES - 4 == report.comparisons[0].paired.pairs
     assert compared.unpaired == (Unpaired("sent another prompt under the same name", 4, 4),)

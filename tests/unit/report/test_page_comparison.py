@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import Comparison, Funnel, Report
-from failproof_es.report.page.blocks import Figure, Fold, Heading, Paragraph, Table
+from failproof_es.report.page.blocks import Collapsible, Figure, Heading, Paragraph, Table
 from failproof_es.report.page.comparison import MOST_PAIRS_DRAWN, comparison
 from failproof_es.support.statistics import Paired, compare_outcomes, compare_scores
 from tests.unit.report.test_page import empty_report
@@ -54,7 +54,9 @@ def test_two_are_shown_by_category_under_their_names(drawn: list[list[str]]) -> 
 
 
 def test_the_cases_that_just_one_passed_stand_under_its_name(drawn: list[list[str]]) -> None:
-    folds = [block for block in comparison(of(compared("a", "b"))) if isinstance(block, Fold)]
+    folds = [
+        block for block in comparison(of(compared("a", "b"))) if isinstance(block, Collapsible)
+    ]
     assert [fold.summary for fold in folds] == [
         "Passed by a alone: 2 cases",
         "Passed by b alone: 1 case",

@@ -437,4 +437,4 @@ def test_options_are_read_whole_and_every_defect_is_named(tmp_path: Path) -> Non
     assert "Given:\n<SRC-1 " in case.turns[0].content
     assert case.expectation["fails_by"] == ["unknown_source"]
     assert case.expectation["judge_template"] == options["judge_template"]
-    assert RedTeam().asked_anew(case) == load(written(tmp_path, CASE))[0][0]
+    assert RedTeam().rebuild_case(case) == load(written(tmp_path, CASE))[0][0]
