@@ -69,9 +69,7 @@ def repair(
     for a log without a name.
     """
     if not reason.text.strip():
-        raise InvalidInput.because(
-            "a repair is recorded with its reason", remedy="say why with --reason"
-        )
+        raise InvalidInput.because("a repair needs a reason", remedy="say why with --reason")
     ledger.origin(connection)  # a log without a name has no tree that an event could replace
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)
@@ -81,15 +79,15 @@ def repair(
     found = verify_log(connection, public, trusted)
     if found.genuine and not force:
         raise InvalidInput.because(
-            "the tree is as it was recorded: nothing is to be repaired",
-            remedy="--force begins a new tree all the same",
+            "the tree is intact: there is nothing to repair",
+            remedy="--force begins a new tree anyway",
         )
     size, wrong = _what_is_left(connection, old, public, trusted, found)
     if wrong and not force:
         raise InvalidInput.because(
-            f"a new tree would not heal this log: {wrong[0].message} ({len(wrong)} such)",
-            remedy="restore the log from a backup; --force begins a new tree all the same, and "
-            "`verify` goes on naming what was changed",
+            f"a new tree would not repair this log: {wrong[0].message} ({len(wrong)} such)",
+            remedy="restore the log from a backup; --force begins a new tree anyway, and "
+            "`verify` keeps reporting what was changed",
         )
     forced = found.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"

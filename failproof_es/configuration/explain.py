@@ -135,7 +135,7 @@ def _unknown_key(
 ) -> tuple[str, str | None]:
     if _may_be_secret(name, detail["input"]):
         return (
-            "keys do not belong into a configuration",
+            "never write API keys into a configuration",
             "put the key into an environment variable and name that in `api_key_env`",
         )
     known = _keys_at(location[:-1], owner)

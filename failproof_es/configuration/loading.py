@@ -79,7 +79,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
             ) from None
         wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
         raise InvalidInput.because(
-            f"the recorded configuration holds what this installation does not know: {wrong}",
+            f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
     return _checked_by_name(configuration) if older else configuration

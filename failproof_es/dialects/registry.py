@@ -80,7 +80,7 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
         return dialect
     if not isinstance(dialect, Configurable):
         reason = f"the dialect {dialect.name!r} has no options"
-        raise InvalidInput([Problem(reason, field="prompts.options", remedy="take them out")])
+        raise InvalidInput([Problem(reason, field="prompts.options", remedy="remove them")])
     return dialect.with_options(options)
 
 

@@ -303,7 +303,7 @@ def _checked_seal(
     for name, value in (("streams", seal.streams), ("events", seal.events)):
         if _number(said, name) != value:
             raise EvidenceError(
-                f"the seal counts {said[name]} {name}, and here are {value}: the run is not whole"
+                f"the seal counts {said[name]} {name}, and here are {value}: the run is incomplete"
             )
     if _text(said, "root") != seal.root.hex():
         raise EvidenceError("the seal is over other events than these")

@@ -92,7 +92,7 @@ def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
         return _create(path, name, kind)
     except _ThereIsAKey:
         raise InvalidInput.because(
-            f"there is a key in {path} already", remedy="choose another file"
+            f"{path} already holds a key", remedy="choose another file"
         ) from None
 
 

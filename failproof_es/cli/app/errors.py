@@ -125,7 +125,7 @@ def _take_up(error: BaseException) -> str:
     if run is not None:
         return f"resume the run with `failproof-es resume {run}`"
     return (
-        "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
+        "resume an unfinished run with `failproof-es resume RUN` (`failproof-es runs` lists them)"
     )
 
 

@@ -144,13 +144,13 @@ def _require_fitting(
         problems.error(
             f"the shape {whole_shape!r} is made of the whole run",
             field="--shape",
-            remedy="leave --limit and --after away",
+            remedy="leave out --limit and --after",
         )
     if junit is not None:
         problems.error(
             "JUnit XML is of the whole run",
             field="--junit",
-            remedy="leave --limit and --after away",
+            remedy="leave out --limit and --after",
         )
     problems.raise_errors()
 

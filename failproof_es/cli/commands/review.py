@@ -136,7 +136,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
             if keys:
                 say(f"{done} of {plural(len(keys), 'evaluation')} reviewed by {reviewer}")
             else:
-                say(f"nothing that is finished is left to review for {reviewer}")
+                say(f"no finished evaluation is left to review for {reviewer}")
 
 
 @review.command(cls=Command)
@@ -178,8 +178,8 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
 def import_(run: str, file: Path, reviewer: str) -> None:
     """Put the verdicts in FILE, which `review export` wrote, on record: all or none of them.
 
-    Everything that is wrong with the file is said at once. What this reviewer said before
-    in the same words is not said again: importing a file twice adds nothing.
+    All errors of the file are listed at once. A verdict that this reviewer already gave is not
+    recorded again: importing a file twice adds nothing.
     """
     content = read_file(file)
     problems = Problems()

@@ -121,7 +121,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     )
     for heading, others, before in (
         ("other attempts", attempts.others, attempts.others_before),
-        ("runs that asked much of the same", attempts.overlapping, attempts.overlapping_before),
+        ("runs that share many cases", attempts.overlapping, attempts.overlapping_before),
     ):
         if before:
             heading += f", the newest {len(others)} of {len(others) + before:,}"
@@ -145,7 +145,10 @@ def _say_impossible(run: RecordedRun) -> bool:
     for each in run.feeder.impossible(run.run, limit=_NAMED):
         say(f"error: impossible_history: {each.impossible}")
     wrong = plural(impossible, "evaluation")
-    say(f"the record of {wrong} cannot be true: `failproof-es verify` says whether it was changed")
+    say(
+        f"the record of {wrong} is contradictory: `failproof-es verify` shows whether it was "
+        "changed"
+    )
     return False
 
 
@@ -254,7 +257,7 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
         "evaluations": _evaluations_for_people(summary),
         **_skipped_for_people(run),
         "requests": f"{asking.requests}, {asking.retries} of them retries, "
-        f"{asking.lost_attempts} without an outcome on record",
+        f"{asking.lost_attempts} without a recorded outcome",
         "failed attempts": _attempts_for_people(summary),
         **({"error messages": said} if (said := describe_messages(summary)) else {}),
         "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",

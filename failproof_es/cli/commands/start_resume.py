@@ -269,10 +269,10 @@ async def _until_stopped(
             progress.__exit__(None, None, None)
             run = run_told()
             goes_on = f": `failproof-es resume {run}` goes on" if run else ""
-            say(f"left at once; what is recorded stays{goes_on}")
+            say(f"stopped at once; what is recorded stays{goes_on}")
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
-        say("stopping: waiting for what is in flight; once more to leave at once")
+        say("stopping after the requests in flight; press again to stop at once")
 
     heard = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
@@ -341,7 +341,7 @@ def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
         title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
     print_suites(counted_up, title=title)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"what went wrong: {describe_messages(counted_up)}"))
+        click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:

@@ -88,7 +88,7 @@ def print_preflight(
     click.echo(
         f"Ready to run: {plural(found['cases'], 'case')}, "
         f"{plural(found['evaluations'], 'evaluation')}, "
-        f"{plural(found['requests'], 'request')} when each is answered at once"
+        f"{plural(found['requests'], 'request')} if no request fails"
     )
     print_table((_row(each) for each in found["models"]), _COLUMNS)
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")

@@ -10,7 +10,7 @@ def report_signing_error(keeper: CheckpointSigner) -> None:
     """Tell a person, if there was any. A log that was changed is an error, all else a warning."""
     if keeper.changed is not None:
         say(
-            f"error: the log was changed: {keeper.changed}. Nothing was signed over it. What was "
+            f"error: the log was changed: {keeper.changed}. Nothing was signed. What was "
             "recorded now stays on record. `failproof-es verify` says what was changed."
         )
     elif keeper.trouble is not None:

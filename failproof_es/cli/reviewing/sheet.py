@@ -173,7 +173,7 @@ def opinions(
     for evaluation_id, rows in found.rows.items():
         if evaluation_id not in known:
             problems.error(
-                f"{evaluation_id} is no finished evaluation of this run",
+                f"{evaluation_id} is not a finished evaluation of this run",
                 path=path, line=rows[0].line, field="evaluation_id",
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
@@ -187,16 +187,16 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
     known = (*COLUMNS, ENGINE)
     count = len(problems.found)
     for column in (each for each in _NEEDED if each not in columns):
-        problems.error("is missing", path=path, line=1, field=column, remedy="export the file anew")
+        problems.error(
+            "is missing", path=path, line=1, field=column, remedy="export the file again"
+        )
     for place, column in enumerate(columns):
         if column in columns[:place]:
             problems.error("stands twice", path=path, line=1, field=column)
         elif column not in known:
             close = get_close_matches(column, known, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            problems.error(
-                "is no column of reviews", path=path, line=1, field=column, remedy=remedy
-            )
+            problems.error("is not a review column", path=path, line=1, field=column, remedy=remedy)
     return len(problems.found) == count
 
 
@@ -207,7 +207,7 @@ def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
         found.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
         problems.error(
-            f"{row['evaluation_id']!r} is no evaluation's id",
+            f"{row['evaluation_id']!r} is not the id of an evaluation",
             path=path, line=row.line, field="evaluation_id", remedy="leave it as it was exported",
         )  # fmt: skip
 
@@ -227,12 +227,12 @@ def _opinion(
     for row in rows:
         item = row["item"]
         if item in seen:
-            refuse(row, "item", f"{item!r} stands twice for this evaluation", "keep one of them")
+            refuse(row, "item", f"{item!r} appears twice for this evaluation", "keep one of them")
         elif item == OVERALL:
             overall = row
         elif item not in keys:
             known = ", ".join((OVERALL, *keys))
-            refuse(row, "item", f"{item!r} is no item of this case", f"there are: {known}")
+            refuse(row, "item", f"{item!r} is not an item of this case", f"there are: {known}")
         else:
             for column in (each for each in _ANSWERS[1:] if row[each]):
                 refuse(row, column, "belongs into the row `overall`")

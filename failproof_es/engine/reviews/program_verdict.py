@@ -92,9 +92,9 @@ def _events(
     classification = state.classification
     if state.finished or classification is None or state.verdicts:
         raise InvalidInput.because(
-            f"the answer of {recorded.key.model_key} to {recorded.case.case_id} does not wait "
+            f"the answer of {recorded.key.model_key} to {recorded.case.case_id} is not waiting "
             "for a judge",
-            remedy="load it again: the record says how it stands",
+            remedy="load it again to see its current state",
         )
     header = EventHeader.of_evaluation(recorded.key)
     events: list[EvaluationEvent] = []

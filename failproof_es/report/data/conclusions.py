@@ -36,7 +36,7 @@ def verdict(
     """What can be read alone, the worst first: its tone is that of its first sentence."""
     beside = tuple(f"{name}: {describe_rate(_overall(of))}" for name, of in series.items())
     if broken := _runs(each for each in asked if each.integrity is False):
-        sentence = f"The record of {broken} is not as it must be: trust none of this."
+        sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, beside)
     said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series), *_foregone(series)]
     said += _met(asked, gates)
@@ -90,7 +90,7 @@ def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
             why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
             yield "bad", f"Run {each.run_number} failed{why}."
     if going := _runs(each for each in asked if each.status not in ("completed", "failed")):
-        yield "doubt", f"Not ended: {going}; the numbers are of what is finished by now."
+        yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
@@ -140,7 +140,7 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     """The report with what its numbers can't say, each true of these runs."""
     said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
-        said.append("Every case was asked once: nothing is known of how stable the answers are.")
+        said.append("Every case was asked once, so the stability of the answers is unknown.")
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
         named = ", ".join(map(judge_named, dict.fromkeys(unknown)))
@@ -150,14 +150,14 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
         said.append("Models judged, and no person has reviewed what they said.")
     said.extend(
         f"Run {each.run_number}: {plural(len(each.skipped), 'defect')} kept cases out of the "
-        "plan: the rates say nothing of these."
+        "plan: the rates do not cover them."
         for each in report.asked
         if each.skipped
     )
     said.extend(_not_compared(report))
     said.extend(_tried_before(report))
     said.extend(_not_shown(report))
-    said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
+    said.append("The cases are a chosen sample: the intervals do not generalise to other cases.")
     return replace(report, limitations=tuple(said))
 
 
@@ -182,8 +182,8 @@ def _tried_before(report: Report) -> Iterator[str]:
         ]
         if tried:
             yield (
-                f"Run {each.run_number}: {' and '.join(tried)} before it. Whoever chose it by its "
-                "result chose its chance, too: no interval here allows for that."
+                f"Run {each.run_number}: {' and '.join(tried)} before it. Choosing the best of "
+                "several attempts inflates its result; the intervals do not correct for that."
             )
 
 
@@ -194,7 +194,7 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
     if overall.half_width is not None and overall.half_width > _WIDE:
         yield (
             f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
-            "more cases would tell more."
+            "more cases would narrow it."
         )
     if lost := sum(each.unscored_reason is not None for each in of):
         yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
@@ -211,6 +211,6 @@ def _not_shown(report: Report) -> Iterator[str]:
             share = each.paired.first_only is not None
             effect = points(min(smallest, 1.0)) if share else f"{smallest:.3f}"
             yield (
-                f"{each.one} and {each.other} ({each.what}): a difference of less than {effect} "
-                "would mostly not have shown."
+                f"{each.one} and {each.other} ({each.what}): a difference smaller than {effect} "
+                "would probably not have been detected."
             )

@@ -11,8 +11,8 @@ from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items
 from failproof_es.report.page.tables import without_empty_columns
 
 _CHECKED = {
-    True: "complete: everything planned and recorded is accounted for",
-    False: "NOT COMPLETE: the record is not what it must be",
+    True: "complete: everything planned is recorded",
+    False: "NOT COMPLETE: the record has integrity findings",
     None: "not yet: the run has not ended",
 }
 
@@ -36,7 +36,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield Facts(_facts(asked))
         if asked.branched_from is not None and asked.branched_from.again:
             yield Table(
-                "Asked again: what had ended without a score in the run it was branched from",
+                "Retried: ended without a score in the run this one was branched from",
                 (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
                  Column("repetition"), Column("it had ended with", "name")),
                 tuple(
@@ -66,8 +66,8 @@ def _which(report: Report, asked: Provenance) -> Iterator[Block]:
 def _others(attempts: Attempts) -> Iterator[Block]:
     """The runs that asked the same, or much of it, with what came of them."""
     for title, others in (
-        ("Other attempts: runs that asked the same", attempts.others),
-        ("Overlapping: runs that asked much of the same", attempts.overlapping),
+        ("Other attempts: runs of the same experiment", attempts.others),
+        ("Overlapping: runs that share many cases", attempts.overlapping),
     ):
         if others:
             rows = tuple(tuple(_other(each)) for each in others)

@@ -75,8 +75,8 @@ def _pairings(compared: Sequence[Compared]) -> Block:
 
 def _nothing(report: Report) -> str:
     if len(report.series) > 1:
-        return "No case was scored for two models or runs: there is nothing to compare."
-    return "There is nothing to compare: one model was asked, in one run."
+        return "No case was scored for two models or runs, so nothing is compared."
+    return "Nothing to compare: one model, one run."
 
 
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:

@@ -27,7 +27,7 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
 
 def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     if not costs:
-        yield Paragraph("Nothing was answered, so nothing is known to have been paid.")
+        yield Paragraph("Nothing was answered, so no cost is known.")
         return
     several = len({cost.run_number for cost in costs}) > 1
     names = [

@@ -36,8 +36,8 @@ def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) 
         yield Paragraph("Nothing that was scored failed.")
         return
     yield Paragraph(
-        f"{plural(len(report.failures), 'evaluation')} failed, the most severe first. On paper a "
-        "transcript stands where its fold was open.",
+        f"{plural(len(report.failures), 'evaluation')} failed, the most severe first. Expand a "
+        "transcript to have it printed.",
         note=True,
     )
     for told in failures:
@@ -54,7 +54,7 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
                 (
                     ("suite", failed.suite),
                     ("category", failed.category),
-                    ("why it failed", failed.reason or "the check says no more"),
+                    ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )
             ),

@@ -65,7 +65,7 @@ def _gates(report: Report) -> Iterator[Block]:
         if asked.gates_set and asked.run_number not in judged:
             yield Paragraph(f"Gates of run {asked.run_number}: judged when it has completed.")
     if not any(asked.gates_set for asked in report.asked):
-        yield Paragraph("No gates were set: nothing decides whether this is good enough.")
+        yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:
         yield _judged_gates(report)
 

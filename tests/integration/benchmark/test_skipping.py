@@ -93,7 +93,7 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert [(Path(each.path).name, each.line) for each in asked.skipped] == [
         ("2b.yaml", 1), ("9.yaml", 1),
     ]  # fmt: skip
-    assert "Run 1: 2 defects kept cases out of the plan: the rates say nothing of these." in (
+    assert "Run 1: 2 defects kept cases out of the plan: the rates do not cover them." in (
         report.limitations
     )
     told = [block for block in denominators(report) if isinstance(block, Table)]

@@ -107,7 +107,7 @@ def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
         (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
         (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "stands twice"),
-        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is no finished evaluation of this run"),
+        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None:

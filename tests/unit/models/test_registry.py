@@ -164,7 +164,7 @@ def test_ollamas_other_half_is_not_its_own_api(tmp_path: Path) -> None:
         load_configuration(tmp_path / "run.yaml")
     held = text + "    parameters: {num_predict: 7}\n"
     (tmp_path / "run.yaml").write_text(held)
-    with pytest.raises(InvalidInput, match="may not hold `num_predict`"):
+    with pytest.raises(InvalidInput, match="must not hold `num_predict`"):
         load_configuration(tmp_path / "run.yaml")
 
 

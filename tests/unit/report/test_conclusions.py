@@ -159,7 +159,7 @@ def test_limitations_are_those_of_these_runs() -> None:
     repeated = replace(empty_report(), asked=(run(repetitions=2, judges=("j",)),))
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
-        "The cases are a sample somebody chose: the intervals say nothing of other cases.",
+        "The cases are a chosen sample: the intervals do not generalise to other cases.",
     )
 
 

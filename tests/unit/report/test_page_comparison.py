@@ -82,6 +82,6 @@ def test_of_many_only_all_together_are_drawn(drawn: list[list[str]]) -> None:
 
 def test_why_there_is_nothing_to_compare_is_said() -> None:
     (one,) = comparison(of(series="a"))
-    assert one == Paragraph("There is nothing to compare: one model was asked, in one run.")
+    assert one == Paragraph("Nothing to compare: one model, one run.")
     (two,) = comparison(of(series="ab"))
     assert isinstance(two, Paragraph) and "No case was scored for two models" in two.text

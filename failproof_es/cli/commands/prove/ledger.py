@@ -60,7 +60,7 @@ ledger.add_command(repair)
 
 
 @ledger.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 @format_option()
 def key(output: Path | None, output_format: Format) -> None:
     """Print the log's public key. Give it to those who verify your evidence."""
@@ -77,7 +77,7 @@ def key(output: Path | None, output_format: Format) -> None:
 
 
 @ledger.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 @click.option(
     "--since",
     type=click.IntRange(min=0),
@@ -116,7 +116,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
     "--seen", required=True, type=click.Path(path_type=Path),
     help="Where you keep the last checkpoint of this log that you cosigned.",
 )  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 def cosign(
     file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
 ) -> None:

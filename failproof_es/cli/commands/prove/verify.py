@@ -42,8 +42,8 @@ from failproof_es.support.plurals import plural
 
 _SAID = {
     Verdict.GENUINE: "genuine",
-    Verdict.UNSIGNED: "UNSIGNED, and nothing was found",
-    Verdict.CHANGED: "NOT as it was recorded",
+    Verdict.UNSIGNED: "UNSIGNED, no problem found",
+    Verdict.CHANGED: "CHANGED since it was recorded",
 }
 
 
@@ -144,7 +144,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     kept = {place: _read_kept(place, list(keys.values())) for place in places}
     if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
         raise InvalidInput(
-            [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
+            [Problem(f"no checkpoint is kept in {place}", remedy="check the path")
              for place in missing]
         )  # fmt: skip
     return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
@@ -241,11 +241,11 @@ def _print_replaced(replaced: Replaced) -> None:
         )
     )
     if not replaced.intact:
-        click.echo("  not everything that was signed over it stands in the log as it was signed")
+        click.echo("  not everything that was signed over it is in the log as it was signed")
     elif replaced.signed_size:
         click.echo(
-            f"  what was signed over its first {replaced.signed_size:,} stands in the log as it "
-            "was signed"
+            f"  what was signed over its first {replaced.signed_size:,} is in the log as it was "
+            "signed"
         )
     if replaced.vouched_for:
         click.echo("  its key signed for the new tree")

@@ -74,7 +74,7 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     answered: dict[str, list[Any]] = {}
     for key, value in objects[0]:
         if key not in known:
-            raise _Unusable(f"unknown_item: nobody asked about {_shown(key)}")
+            raise _Unusable(f"unknown_item: not on the checklist: {_shown(key)}")
         answered.setdefault(key, []).append(value)
     return answered
 
