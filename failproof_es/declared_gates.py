@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import plugin_fault
+from failproof_es.support.plugins import plugin_problem
 
 if TYPE_CHECKING:
     from failproof_es.core.tally import Group, ModelTally
@@ -35,7 +35,7 @@ class DeclaredGate:
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    return plugin_fault(offered, name, ("name", "help", "group", "rate"))
+    return plugin_problem(offered, name, ("name", "help", "group", "rate"))
 
 
 DECLARED: EntryPoints[DeclaredGate] = EntryPoints(

@@ -19,7 +19,7 @@ from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.declared_gates import DECLARED
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 Gate = dict[str, Any]
@@ -27,19 +27,19 @@ Gate = dict[str, Any]
 Named = Iterator[tuple[str, Gate]]
 
 
-def told(name: str, gate: Mapping[str, Any]) -> str:
+def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
     """A gate in one phrase, whether it is met left out: its limit, and what was measured."""
     measured, of = gate.get("measured"), gate.get("of")
-    said = f"{name} {amount(gate['limit'])}: "
-    said += "nothing measured" if measured is None else f"measured {amount(measured)}"
+    said = f"{name} {format_amount(gate['limit'])}: "
+    said += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
     if measured is not None and of is not None:
         said += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
     if interval := gate.get("interval"):
-        said += f", interval {amount(interval[0])} to {amount(interval[1])}"
+        said += f", interval {format_amount(interval[0])} to {format_amount(interval[1])}"
     return f"{said} ({why})" if (why := gate.get("why")) else said
 
 
-def amount(value: object) -> str:
+def format_amount(value: object) -> str:
     """A limit or a measurement as people read it: four digits, severities side by side."""
     if isinstance(value, float):
         return f"{value:.4g}"
@@ -173,11 +173,11 @@ def _losses(limits: Gates, model: str, tally: ModelTally) -> Named:
     gate: Gate = {"limit": limit, "measured": share, "of": tally.finished}
     gate["met"] = share <= limit and not nothing
     if lost:
-        gate["why"] = f"model {model}: {lost_told(tally)}"
+        gate["why"] = f"model {model}: {describe_lost(tally)}"
     yield "max_lost_rate", gate
 
 
-def lost_told(model: ModelTally) -> str:
+def describe_lost(model: ModelTally) -> str:
     """How many evaluations of a model were lost, and why: `8 of 12 evaluations lost: ... (8)`."""
     by_kind: dict[str, Counter[str]] = {}
     for (kind, reason), count in model.lost.items():
@@ -186,7 +186,7 @@ def lost_told(model: ModelTally) -> str:
     for kind, reasons in sorted(by_kind.items(), key=lambda each: -each[1].total()):
         told = shortened(next(iter(reasons)), _LONGEST_REASON) if len(reasons) == 1 else kind
         why.append(f"{told or kind} ({reasons.total():,})")
-    of = counted(model.finished, "evaluation")
+    of = plural(model.finished, "evaluation")
     nothing = "" if model.scored else "; nothing was scored"
     return f"{model.lost.total():,} of {of} lost: {', '.join(why)}{nothing}"
 
@@ -220,7 +220,7 @@ def _cost(limit: float, summary: RunSummary) -> Gate:
     unknown = ", ".join(_unknown(key, summary.counts.spending) for key in summary.unpriced)
     why = f"what it took is not known of {unknown}"
     if known := spent.answers - spent.unpriced:
-        why += f"; {counted(known, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
+        why += f"; {plural(known, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
     return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
 
 
@@ -229,7 +229,7 @@ def _unknown(key: str, spending: Mapping[str, Spent]) -> str:
     spent = spending.get(key)
     if spent is None:
         return f"{key}, which has no price"
-    return f"{key} ({spent.unpriced:,} of {counted(spent.answers, 'answer')})"
+    return f"{key} ({spent.unpriced:,} of {plural(spent.answers, 'answer')})"
 
 
 def _no_regression(against: int | str, change: Change) -> Gate:
@@ -244,11 +244,11 @@ def _no_regression(against: int | str, change: Change) -> Gate:
     if not change.pairs:
         why = "the two runs have no scored case in common"
         if change.why_unpaired:
-            why += ": " + "; ".join(each.told() for each in change.why_unpaired)
+            why += ": " + "; ".join(each.describe() for each in change.why_unpaired)
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
     if change.unpaired:
-        why = "; ".join(each.told() for each in change.why_unpaired)
-        left = f"nothing to compare with: {counted(change.unpaired, 'evaluation')}"
+        why = "; ".join(each.describe() for each in change.why_unpaired)
+        left = f"nothing to compare with: {plural(change.unpaired, 'evaluation')}"
         gate |= {"why": f"{left}: {why}" if why else left}
     interval = change.interval
     met = change.difference >= 0 if interval is None else interval[1] >= 0

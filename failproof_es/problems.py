@@ -36,7 +36,7 @@ class Problem:
         """Where the case stands that it is a defect of: the same for all defects of a case."""
         return self.path, self.line if self.case_line is None else self.case_line
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """What is said of one that stops nothing."""
         return f"warning: {self}" if self.severity == "warning" else str(self)
 

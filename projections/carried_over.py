@@ -14,7 +14,9 @@ _WINDOW = 200
 """References that are followed at once."""
 
 
-def followed(cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]) -> Iterator[Fact]:
+def resolve_carried_over(
+    cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]
+) -> Iterator[Fact]:
     """The facts, and in the place of each `CarriedOver` those that it refers to.
 
     They come last, as facts of the evaluation that carried them over, at its position, and

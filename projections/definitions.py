@@ -14,9 +14,9 @@ from importlib import resources
 from failproof_es.store.schema.definitions import (
     Connection,
     Difference,
+    catalog_transaction,
     compare,
     installed,
-    looking,
 )
 from projections.installed import usable_of_others
 from projections.protocol import sql_file
@@ -39,7 +39,7 @@ def read_model_differences(connection: Connection) -> list[Difference]:
     found = {thing: each for thing, each in found.items() if _relation(thing) not in guests}
     wanted = {thing: each for thing, each in expected().items() if thing in found}
     told = compare(found, wanted)
-    with looking(connection):
+    with catalog_transaction(connection):
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
     return [*told, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
 

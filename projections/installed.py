@@ -12,7 +12,7 @@ from typing import Any
 
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import instance, plugin_fault
+from failproof_es.support.plugins import instance, plugin_problem
 from projections.protocol import Projection
 
 ENTRY_POINT_GROUP = "failproof_es.projections"
@@ -22,7 +22,7 @@ MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    if fault := plugin_fault(
+    if fault := plugin_problem(
         offered, name, ("name", "version", "relations", "topics", "ddl", "apply")
     ):
         return fault

@@ -11,7 +11,7 @@ from typing import LiteralString
 
 from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
-from projections.results.batch_update import take_in
+from projections.results.batch_update import apply_batch
 
 
 class RunResults:
@@ -47,4 +47,4 @@ class RunResults:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold what the batch touches, and change the counters by the difference."""
-        take_in(cursor, facts)
+        apply_batch(cursor, facts)

@@ -50,7 +50,7 @@ TERMS = frozenset(_TERMS.split())
 PHRASES = {
     r"where its record ends": "resume the run",
     r"not spoken (to|by)": "is not supported by",
-    r"stands already at": "duplicate id, first used at",
+    r"is a duplicate id, first used at": "duplicate id, first used at",
     r"how-manieth": "attempt",
     r"\bhold(s|ing)? (it|them|the log|the tree|each|every \w+) to\b": "check against",
     r"\b(is|are|was|were) held to\b": "is checked against",

@@ -17,7 +17,7 @@ from failproof_es.abstraction.implementation.llm_manager import LLMManager
 from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.abstraction.implementation.run_report import write_report
 from failproof_es.abstraction.implementation.task_manager import TaskManager
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problem
@@ -26,7 +26,7 @@ from projections.follower import Follower
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class BenchmarkParts:
     """The implementations of all six interfaces, working together."""
 
     benchmark: Benchmark
@@ -45,7 +45,7 @@ def open_benchmark(
     reports: Path | str = "reports",
     slow_callback_s: float = 5.0,
     follow: bool = True,
-) -> Iterator[Parts]:
+) -> Iterator[BenchmarkParts]:
     """The benchmark of a configuration file, or of one that ships, by its name.
 
     The log is the one at `database_url`, else the one that the command line uses. Reports
@@ -66,7 +66,7 @@ def open_benchmark(
 @contextlib.contextmanager
 def _kept(store: Store) -> Iterator[None]:
     """The log signed and followed, and said where that did not go well."""
-    with Keeper(store) as keeper, Follower(store.projections_url) as follower:
+    with CheckpointSigner(store) as keeper, Follower(store.projections_url) as follower:
         yield
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
@@ -79,7 +79,7 @@ def _kept(store: Store) -> Iterator[None]:
 @contextlib.contextmanager
 def _put_together(
     loaded: LoadedConfiguration, store: Store, reports: Path, slow_s: float
-) -> Iterator[Parts]:
+) -> Iterator[BenchmarkParts]:
     dataset = _dataset(loaded)
     prompts = loaded.configuration.prompts
     with contextlib.ExitStack() as closing:
@@ -107,7 +107,7 @@ def _put_together(
             dispatcher=for_runs,
             flow=flow,
         )
-        yield Parts(benchmark, data, loader, models, Prompts(options), tasks)
+        yield BenchmarkParts(benchmark, data, loader, models, Prompts(options), tasks)
 
 
 def _dataset(loaded: LoadedConfiguration) -> str:

@@ -9,7 +9,7 @@
 Under the shipped `Benchmark` it judges as it is told, too:
 
     benchmark = Benchmark(models, data, loader, tasks, dataset_path=..., report=...,
-                          dispatcher=AtOnce(), flow=AtOnce())
+                          dispatcher=InlineDispatcher(), flow=InlineDispatcher())
     run_id = benchmark.start_benchmark()
     ...                                                     # `emit` the end of each submission
     tasks.grade(submission, 0.8, "a good answer")           # of each that was COMPLETED
@@ -27,7 +27,7 @@ from typing import Any
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.implementation.subscriptions import (
-    Calls,
+    CallbackDispatcher,
     Subscriptions,
     UnknownSubmission,
 )
@@ -44,7 +44,7 @@ class Submitted:
     model_name: str
 
 
-class AtOnce:
+class InlineDispatcher:
     """Calls in the calling thread: a dispatcher, and a flow, for a `Benchmark` under test."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class StubTaskManager:
     """Takes submissions and does nothing with them until it is told what becomes of them."""
 
     def __init__(self) -> None:
-        self._dispatcher = AtOnce()
+        self._dispatcher = InlineDispatcher()
         self._subscriptions = Subscriptions(self._dispatcher)
         self.submitted: dict[int, Submitted] = {}
         """By submission id, in order."""
@@ -90,7 +90,7 @@ class StubTaskManager:
         event: BenchmarkEvent,
         callback: Callable[[Any], None],
         *,
-        calls: Calls | None = None,
+        calls: CallbackDispatcher | None = None,
     ) -> int:
         """Register a callback, called by `calls`, else at once. Raises `UnknownSubmission`."""
         return self._subscriptions.subscribe(submission_id, event, callback, calls)
@@ -158,7 +158,7 @@ class StubTaskManager:
         )
         self._end_if_judged(result.run_id)
 
-    def break_off(self, run_id: int, error: str) -> None:
+    def fail_run(self, run_id: int, error: str) -> None:
         """Have something keep a run that is being judged from its end."""
         self._judging.pop(run_id)[1](error)
 

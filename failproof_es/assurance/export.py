@@ -21,7 +21,7 @@ from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
-from failproof_es.store.reading.experiments import runs_alike
+from failproof_es.store.reading.experiments import related_runs
 from failproof_es.store.writing.recorder import query
 
 
@@ -135,7 +135,7 @@ def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> lis
         configuration = _told(started, "configuration_digest", str)
         rows = connection.execute(query("attempts"), (configuration,))
         return [other for (other,) in rows if other != run_id]
-    found = runs_alike(connection, run_id)
+    found = related_runs(connection, run_id)
     runs = [*found.attempts, *(each.run for each in found.overlapping)]
     return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]
 

@@ -13,7 +13,7 @@ from failproof_es.store.schema.protection_layers import missing_layers
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ProtectionStatus:
     """Where the log of a run stands under its checkpoints.
 
     Nothing in the log was verified for this: `failproof-es verify` does that.
@@ -30,7 +30,7 @@ class Standing:
     """What the database does not enforce: `failproof-es db status` says more."""
 
 
-def standing(connection: Connection, *, sealed: bool) -> Standing:
+def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStatus:
     """How a run's log stands now. Raises `InvalidInput` for a bad key file."""
     origin = ledger.origin(connection)
     newest = ledger.newest_checkpoint(connection)
@@ -41,7 +41,7 @@ def standing(connection: Connection, *, sealed: bool) -> Standing:
         anchored, tail = kept.size, max(0, tail - kept.size)
     signed = newest.tree_size if newest else 0
     missing = tuple(layer.name for layer in missing_layers(connection))
-    return Standing(sealed, signed, anchored, tail, missing)
+    return ProtectionStatus(sealed, signed, anchored, tail, missing)
 
 
 def _events(connection: Connection) -> int:

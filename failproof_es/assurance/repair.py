@@ -16,9 +16,9 @@ from uuid import uuid4
 from failproof_es.assurance.checking.findings import Finding, Verification
 from failproof_es.assurance.checking.old_tree import Leaves, check_tree
 from failproof_es.assurance.checking.replaced_trees import (
-    kept_outside,
-    not_left_behind,
+    externally_kept,
     signed_in_database,
+    stray_tiles,
 )
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
@@ -41,7 +41,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LogTree, checked_leaf
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_within
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,7 @@ def repair(
     for a log without a name.
     """
     if not reason.text.strip():
-        raise InvalidInput.because(
-            "a repair is recorded with its reason", remedy="say why with --reason"
-        )
+        raise InvalidInput.because("a repair needs a reason", remedy="say why with --reason")
     ledger.origin(connection)  # a log without a name has no tree that an event could replace
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)
@@ -81,15 +79,15 @@ def repair(
     found = verify_log(connection, public, trusted)
     if found.genuine and not force:
         raise InvalidInput.because(
-            "the tree is as it was recorded: nothing is to be repaired",
-            remedy="--force begins a new tree all the same",
+            "the tree is intact: there is nothing to repair",
+            remedy="--force begins a new tree anyway",
         )
     size, wrong = _what_is_left(connection, old, public, trusted, found)
     if wrong and not force:
         raise InvalidInput.because(
-            f"a new tree would not heal this log: {wrong[0].message} ({len(wrong)} such)",
-            remedy="restore the log from a backup; --force begins a new tree all the same, and "
-            "`verify` goes on naming what was changed",
+            f"a new tree would not repair this log: {wrong[0].message} ({len(wrong)} such)",
+            remedy="restore the log from a backup; --force begins a new tree anyway, and "
+            "`verify` keeps reporting what was changed",
         )
     forced = found.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"
@@ -128,11 +126,11 @@ def _what_is_left(
         for row in rows:
             log.add(row.position, checked_leaf(row))
     wrong: list[Finding] = []
-    signed = [*signed_in_database(connection, old, key, []), *map(kept_outside, trusted)]
+    signed = [*signed_in_database(connection, old, key, []), *map(externally_kept, trusted)]
     no_tiles: list[str] = []
     tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
     checked = check_tree(tiles, signed, log, wrong.append)
-    wrong += not_left_behind(no_tiles, found.findings, old.origin)
+    wrong += stray_tiles(no_tiles, found.findings, old.origin)
     return checked.events, wrong
 
 
@@ -159,7 +157,7 @@ def _begin(
         newest = ledger.newest_checkpoint(connection)
         draft = Draft(
             LedgerRepaired,
-            Stamp(ledger_id(), None),
+            EventHeader(ledger_id(), None),
             reason=reason.text,
             who=reason.who,
             where=reason.where,

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from failproof_es.configuration.explain import explain
+from failproof_es.configuration.explain import report_schema_errors
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.rules import check_rules
 from failproof_es.configuration.schema import Configuration
@@ -35,14 +35,14 @@ _MAY_BE_SET = (
 
 
 @dataclass(frozen=True, slots=True)
-class Reconnected:
+class ConnectionOverrides:
     """A resolved configuration, and what is other than before, by its path."""
 
     configuration: dict[str, Any]
     changed: dict[str, Any]
 
 
-def reconnect(resolved: dict[str, Any], settings: Sequence[str]) -> Reconnected:
+def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> ConnectionOverrides:
     """The configuration that a run recorded, with `key.path=value` settings put over it.
 
     Raises `InvalidInput` with every setting that changes what is asked, or is unusable.
@@ -60,13 +60,13 @@ def reconnect(resolved: dict[str, Any], settings: Sequence[str]) -> Reconnected:
     try:
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
-        explain(error, _FROM, tree, Configuration, problems)
+        report_schema_errors(error, _FROM, tree, Configuration, problems)
     else:
         found = Problems()
         check_rules(_FROM, tree, configuration, found)
         problems.found += [each for each in found if _is_of_what_was_set(each, tree)]
     problems.raise_errors()
-    return Reconnected(
+    return ConnectionOverrides(
         tree.value,
         {
             dotted(location): value

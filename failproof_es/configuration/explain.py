@@ -20,7 +20,7 @@ _PER_CENT = re.compile(r"\d+(\.\d+)? ?%")
 _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 
 
-def explain(
+def report_schema_errors(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
     """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret.
@@ -135,7 +135,7 @@ def _unknown_key(
 ) -> tuple[str, str | None]:
     if _may_be_secret(name, detail["input"]):
         return (
-            "keys do not belong into a configuration",
+            "never write API keys into a configuration",
             "put the key into an environment variable and name that in `api_key_env`",
         )
     known = _keys_at(location[:-1], owner)

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from failproof_es.configuration.explain import explain
+from failproof_es.configuration.explain import report_schema_errors
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import check_price_tiers, check_providers, check_rules
@@ -79,7 +79,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
             ) from None
         wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
         raise InvalidInput.because(
-            f"the recorded configuration holds what this installation does not know: {wrong}",
+            f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
     return _checked_by_name(configuration) if older else configuration
@@ -124,7 +124,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
     try:
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
-        explain(error, path, tree, Configuration, problems)
+        report_schema_errors(error, path, tree, Configuration, problems)
         check_providers(path, tree, problems)
     else:
         check_rules(path, tree, configuration, problems)
@@ -158,7 +158,7 @@ def _with_price_file(
     try:
         price_list = PriceList.model_validate(listed.value)
     except ValidationError as error:
-        explain(error, file, listed, PriceList, problems)
+        report_schema_errors(error, file, listed, PriceList, problems)
         return configuration
     check_price_tiers(file, listed, (), price_list.models, problems)
     content = {"version": price_list.version, "models": price_list.models}

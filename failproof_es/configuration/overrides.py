@@ -16,7 +16,7 @@ from failproof_es.configuration.yaml_tree import (
     parse_yaml,
 )
 from failproof_es.problems import Problems
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _FROM = Path("--set")
 _REMEDY = "write it like --set execution.parallel_workers=8 or --set models.0.temperature=0.5"
@@ -89,7 +89,7 @@ def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
 def _misfit(values: Any, step: str | int, where: str) -> str | None:
     """Why `step` leads nowhere in `values`, which stand at `where`."""
     if isinstance(values, list):
-        entries = counted(len(values), "entry", "entries")
+        entries = plural(len(values), "entry", "entries")
         if isinstance(step, str):
             return f"{where} is a list of {entries}: name one by its number, such as {where}.0"
         if step >= len(values):

@@ -15,7 +15,7 @@ from failproof_es.support.entry_points import EntryPoints
 if TYPE_CHECKING:
     from failproof_es.configuration.schema import Model
 
-SEAM = 1
+PROVIDER_API_VERSION = 1
 """The version of the seam. It grows when a provider written for an older one would not work."""
 GROUP = "failproof_es.providers"
 """The group of entry points. The name of one is what `provider:` says in a configuration; what it
@@ -62,7 +62,7 @@ class EntryRules(Protocol):
 
     @property
     def seam(self) -> int:
-        """The `SEAM` that it was written for."""
+        """The `PROVIDER_API_VERSION` that it was written for."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -93,9 +93,9 @@ class EntryRules(Protocol):
 
 MEMBERS = (
     *("name", "seam", "capabilities", "takes", "needs", "reserved", "default_key_variable"),
-    *("problems", "base_url", "server", "most_at_once", "secret_variables", "destination"),
-    *("looked_at", "snapshot", "packages", "too_weak_to_judge", "price_source", "create"),
-    *("fetch_model", "read_again", "sent_whole"),
+    *("problems", "base_url", "server", "max_concurrency", "secret_variables", "destination"),
+    *("describe_check", "snapshot", "packages", "too_weak_to_judge", "price_source", "create"),
+    *("fetch_model", "reparse", "request_is_complete"),
 )
 """What a provider type has to have."""
 
@@ -105,8 +105,11 @@ def _fault(offered: Any, name: str) -> str | None:
     if isinstance(offered, type):
         return "is a class: the entry point has to name an instance of it"
     seam = getattr(offered, "seam", None)
-    if seam != SEAM:
-        return f"was written for version {seam} of the seam; this program has version {SEAM}"
+    if seam != PROVIDER_API_VERSION:
+        return (
+            f"was written for version {seam} of the provider API; "
+            f"this program has version {PROVIDER_API_VERSION}"
+        )
     if missing := [member for member in MEMBERS if not hasattr(offered, member)]:
         return f"lacks {', '.join(missing)}"
     return None if offered.name == name else f"calls itself {offered.name!r}"

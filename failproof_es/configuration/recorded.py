@@ -91,7 +91,7 @@ class RecordedConfiguration:
             found = error.errors(include_url=False)[0]
             where = ".".join(map(str, (name, *found["loc"])))
             raise ImpossibleHistory(
-                f"the run's configuration is none: {where}: {found['msg']}"
+                f"the run's configuration is invalid: {where}: {found['msg']}"
             ) from None
 
 
@@ -113,7 +113,7 @@ def repetitions_of(started: RunStarted) -> int:
     of_each = started.planned_cases * len(started.models)
     if repetitions < 1 or repetitions * of_each > started.planned_evaluations:
         raise ImpossibleHistory(
-            f"the run's configuration is none: execution.repetitions: {repetitions} of each are "
+            f"the run's configuration is invalid: execution.repetitions: {repetitions} of each are "
             f"not the {started.planned_evaluations} evaluations that the run planned"
         )
     return repetitions
@@ -148,7 +148,7 @@ def _copied(written: Any) -> Any:
         return orjson.loads(orjson.dumps(written))
     except TypeError:
         raise ImpossibleHistory(
-            "the run's configuration is none: it is nested too deeply"
+            "the run's configuration is invalid: it is nested too deeply"
         ) from None
 
 

@@ -60,11 +60,11 @@ def check_rules(
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
     for location, wrong in _not_json(tree.value):
-        error(location, wrong, "take it out, or write it as text")
+        error(location, wrong, "remove it, or write it as text")
     for location, variable in _variables(tree.value):
         error(
             location,
-            f"{variable} would be sent as it stands: environment variables are not filled in",
+            f"{variable} would be sent literally: environment variables are not expanded",
             "write the value; a key's variable is named in `api_key_env`",
         )
 
@@ -95,7 +95,7 @@ def _check_test_run(test_run: TestRun, error: Report) -> None:
     if named is None:
         return
     if named == "latest" or (named.isascii() and named.isdigit()):
-        said = "means another run on the command line: `latest` and numbers are taken"
+        said = "is reserved on the command line: `latest` and numbers mean other runs"
         error(("test_run", "id"), said, "use a word or a UUID, or leave it out")
     elif not named.isprintable() or named != named.strip() or not named:
         said = "is empty, begins or ends with a space, or holds what cannot be printed"
@@ -116,7 +116,7 @@ def _check_prompts(prompts: Prompts, error: Report) -> None:
     if getattr(prompts, wanted) is None:
         error(("prompts", wanted), f"is missing: source `{prompts.source}` needs it", None)
     if getattr(prompts, other) is not None:
-        error(("prompts", other), f"means nothing to source `{prompts.source}`", "take it out")
+        error(("prompts", other), f"has no effect with source `{prompts.source}`", "remove it")
 
 
 def _check_prices(prices: Prices, error: Report) -> None:
@@ -147,7 +147,7 @@ def _check_file(output: FileOutput, error: Report) -> None:
     if output.enabled and _TIMESTAMP not in Path(output.path).name:
         error(
             ("output", "file", "path"),
-            f"the file name holds no {_TIMESTAMP}: every run would write over it",
+            f"the file name has no {_TIMESTAMP}: every run would overwrite it",
             "write it like ./outputs/{timestamp}_{test_name}.jsonl (specification 001 § 5.3)",
         )
     for placeholder in _PLACEHOLDER.findall(output.path):
@@ -216,7 +216,7 @@ def _check_model(model: Model, at: Location, error: Report) -> None:
 
 
 def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
-    nothing = f"means nothing to provider `{rules.name}`"
+    nothing = f"is not supported by provider `{rules.name}`"
     given = {
         "base_url": model.base_url is not None,
         "class": model.class_ is not None,
@@ -228,31 +228,31 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
             missing = f"is missing: provider `{rules.name}` needs it"
             yield EntryProblem(name, missing, None)
         if is_given and name not in rules.takes:
-            yield EntryProblem(name, nothing, "take it out")
+            yield EntryProblem(name, nothing, "remove it")
     can = rules.capabilities
     if model.stream and not can.streaming:
         yield EntryProblem(
             "stream",
             f"is not supported by provider `{rules.name}`: it answers whole",
-            "take it out",
+            "remove it",
         )
     if model.structured_output and not can.schema:
-        free = f"{nothing}: it holds no reply to a schema"
-        yield EntryProblem("structured_output", free, "take it out")
+        free = f"{nothing}: it does not support schemas"
+        yield EntryProblem("structured_output", free, "remove it")
     if model.seed is not None and not can.seed:
-        yield EntryProblem("seed", nothing, "take it out")
+        yield EntryProblem("seed", nothing, "remove it")
     yield from _version_problems(model, can)
     yield from rules.problems(model)
     for name in sorted(rules.reserved & set(model.parameters)):
-        own = "what is asked of whom stands in its own key"
-        yield EntryProblem("parameters", f"may not hold `{name}`", own)
+        own = "this has a key of its own"
+        yield EntryProblem("parameters", f"must not hold `{name}`", own)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
     """A version that nothing could show, and a check of none."""
     if model.version is None:
         if model.version_check != "version":
-            yield EntryProblem("version_check", "means nothing without `version`", "take it out")
+            yield EntryProblem("version_check", "has no effect without `version`", "remove it")
     elif model.version_check == "version" and not can.shows_version:
         cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
         remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
@@ -276,4 +276,4 @@ def _url_problems(url: str | None) -> Iterator[EntryProblem]:
         yield EntryProblem("base_url", "is not an http or https URL", example)
     elif parts.query or parts.fragment:  # would stand in every request on record
         without = "leave out `?` and `#`; a key goes by `api_key_env`"
-        yield EntryProblem("base_url", "goes on after its path", without)
+        yield EntryProblem("base_url", "has a query or fragment after its path", without)

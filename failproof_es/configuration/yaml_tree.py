@@ -96,7 +96,7 @@ def parse_yaml(
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > DEEPEST:
                 line = event.start_mark.line + 1
-                problems.error("is nested too deeply to be YAML of ours", path=path, line=line)
+                problems.error("is nested too deeply", path=path, line=line)
                 return None
             _refuse_references(path, event, problems)
         root = _yaml().compose(text)
@@ -137,13 +137,15 @@ def _yaml() -> YAML:
 def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
     line = event.start_mark.line + 1
     if isinstance(event, AliasEvent):
-        problems.error("aliases (*name) are not taken", path=path, line=line, remedy="write it out")
+        problems.error(
+            "aliases (*name) are not supported", path=path, line=line, remedy="write it out"
+        )
     elif isinstance(event, NodeEvent):
         if event.anchor:
-            problems.error("anchors (&name) are not taken", path=path, line=line)
+            problems.error("anchors (&name) are not supported", path=path, line=line)
         implicit = getattr(event, "implicit", True)
         if not (any(implicit) if isinstance(implicit, tuple) else implicit):
-            problems.error("tags (!name) are not taken", path=path, line=line)
+            problems.error("tags (!name) are not supported", path=path, line=line)
 
 
 def _value(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:

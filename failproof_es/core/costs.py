@@ -71,7 +71,7 @@ def priced(prices: Prices, keys: Iterable[str]) -> bool:
     return all((found := prices.get(key)) is not None and found.rates for key in keys)
 
 
-def tokens_told(known: int | None, unknown: int) -> str:
+def describe_tokens(known: int | None, unknown: int) -> str:
     """The known sum, and beside it how many answers it is without."""
     if known is None:
         return "unknown"

@@ -66,7 +66,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class PutOff:
+class Defer:
     """Leave the evaluation where it stands: its server turned this question away for too long."""
 
     error: ErrorRecorded
@@ -105,7 +105,7 @@ class ScoreReply:
 
 
 @dataclass(frozen=True, slots=True)
-class GiveUp:
+class Abandon:
     """End without a score."""
 
     failure: Failure
@@ -116,11 +116,11 @@ class Done:
     """Nothing is left to do."""
 
 
-Action = Send | PutOff | DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp | Done
+Action = Send | Defer | DeclareLost | Classify | ReadJudgement | ScoreReply | Abandon | Done
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitBudget:
     """How long one question may be turned away, counted from `since` at the earliest."""
 
     seconds: float
@@ -142,19 +142,19 @@ def next_action(
     *,
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
-    patience: Patience | None = None,
+    wait_budget: WaitBudget | None = None,
 ) -> Action:
     """What to do now. `retry_attempts` bounds the attempts after the first (0 means none).
 
     A question that the server turns away for now uses up none of them. It is put off once
-    `patience` ends; without one, as in a replay, it never is.
+    `wait_budget` ends; without one, as in a replay, it never is.
     """
     if state.finished:
         return Done()
     if state.in_flight is not None:
         return DeclareLost(state.in_flight)
-    if patience is not None and (error := _turned_away_too_long(state, patience)) is not None:
-        return PutOff(error)
+    if wait_budget is not None and (error := _deferred_too_long(state, wait_budget)) is not None:
+        return Defer(error)
     failure = _failure(state, retry_attempts)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
@@ -164,7 +164,7 @@ def next_action(
         return _send(state, "target", len(state.replies), messages)
     error = state.last_error
     if error is not None and error.purpose == "target":
-        return GiveUp(Failure(error.kind, error.message))
+        return Abandon(Failure(error.kind, error.message))
     if state.verdicts and len(state.verdicts) >= len(judging.judges):
         return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
     transcript = Transcript(state.replies)
@@ -183,7 +183,7 @@ def _conclude(classification: Classification, judgement: Judgement) -> Action:
     """Score by what the judges said, unless not one of them said anything."""
     if all(verdict.verdict is None for verdict in judgement.verdicts):
         problems = "; ".join(f"{each.judge}: {each.problem}" for each in judgement.verdicts)
-        return GiveUp(Failure(JUDGE_FAILED, problems))
+        return Abandon(Failure(JUDGE_FAILED, problems))
     return ScoreReply(classification, judgement)
 
 
@@ -198,14 +198,16 @@ def _send(
     return Send(purpose, turn, state.attempts + 1, messages, failures, state.last_error, judge)
 
 
-def _turned_away_too_long(state: Evaluation, patience: Patience) -> ErrorRecorded | None:
+def _deferred_too_long(state: Evaluation, wait_budget: WaitBudget) -> ErrorRecorded | None:
     """The last time that the server turned the question away, if it has done so for too long."""
     error = state.last_error
     if error is None or error.disposition != "deferred":
         return None
-    since = max(state.deferred_since or error.timestamp, patience.since)
+    since = max(state.deferred_since or error.timestamp, wait_budget.since)
     waited_s = (error.timestamp - since).total_seconds()
-    return error if error.timestamp >= patience.since and waited_s >= patience.seconds else None
+    return (
+        error if error.timestamp >= wait_budget.since and waited_s >= wait_budget.seconds else None
+    )
 
 
 def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:

@@ -150,13 +150,13 @@ class _Growing:
 
 def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
     """The state after `events`. Raises `ImpossibleHistory` where they cannot be true."""
-    state, _, impossible = fold_as_far(events, start)
+    state, _, impossible = fold_valid_prefix(events, start)
     if impossible is not None:
         raise impossible
     return state
 
 
-def fold_as_far(
+def fold_valid_prefix(
     events: Iterable[Event], start: Evaluation | None = None
 ) -> tuple[Evaluation, int, ImpossibleHistory | None]:
     """The state after `events` as far as they can be true, how many those are, and why no more."""

@@ -112,7 +112,7 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RunQuestions:
     """What one run asked. `read_plan` is called when the cases themselves have to be known."""
 
     run_id: str
@@ -127,7 +127,7 @@ class Asking:
     read_plan: Callable[[], Plan] = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, started: Mapping[str, Any], read_plan: Callable[[], Plan]) -> Asking:
+    def of(cls, started: Mapping[str, Any], read_plan: Callable[[], Plan]) -> RunQuestions:
         """What the payload of a `RunStarted`, of whatever version, says that it asked.
 
         Raises `ValueError` where it says no such thing.
@@ -157,19 +157,19 @@ class Asking:
 class Overlapping(NamedTuple):
     """A run that is no attempt and shares a model and much of the cases."""
 
-    run: Asking
+    run: RunQuestions
     shared: int
     """How many of the cases."""
 
 
-class Alike(NamedTuple):
+class RelatedRuns(NamedTuple):
     """The runs that have to do with one run, that one included, each in order of number."""
 
-    attempts: tuple[Asking, ...]
+    attempts: tuple[RunQuestions, ...]
     overlapping: tuple[Overlapping, ...]
 
 
-def alike(own: Asking, others: Iterable[Asking]) -> Alike:
+def find_related(own: RunQuestions, others: Iterable[RunQuestions]) -> RelatedRuns:
     """Which of `others` are attempts of the same experiment as `own`, and which overlap with it."""
     rest = sorted((each for each in others if each.run_id != own.run_id), key=lambda it: it.number)
     candidates = [own, *(each for each in rest if _comparable(own, each))]
@@ -181,16 +181,16 @@ def alike(own: Asking, others: Iterable[Asking]) -> Alike:
         for each in rest
         if each.run_id not in counted and own.models & each.models and (shared := share(each))
     )
-    return Alike(attempts, tuple(overlapping))
+    return RelatedRuns(attempts, tuple(overlapping))
 
 
-def experiments(runs: Iterable[Asking]) -> list[tuple[Asking, ...]]:
+def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
     """The runs by experiment, the attempts of each in order of number.
 
     A run that recorded no digest is compared with the first one that recorded each.
     """
     by_number = sorted(runs, key=lambda each: each.number)
-    firsts: dict[str, Asking] = {}
+    firsts: dict[str, RunQuestions] = {}
     for each in by_number:
         if each.digest is not None:
             firsts.setdefault(each.digest, each)
@@ -201,7 +201,7 @@ def experiments(runs: Iterable[Asking]) -> list[tuple[Asking, ...]]:
         for digest, each in firsts.items()
         if compared and each.conditions() in compared
     }
-    found: dict[object, list[Asking]] = {}
+    found: dict[object, list[RunQuestions]] = {}
     for each in by_number:
         key = each.digest
         if key is None:
@@ -218,14 +218,14 @@ def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> int:
     return shared if 2 * shared >= min(len(one), len(other)) else 0
 
 
-def _comparable(own: Asking, other: Asking) -> bool:
+def _comparable(own: RunQuestions, other: RunQuestions) -> bool:
     """Whether both can be of one experiment, as far as can be told without their plans."""
     if own.digest is not None and other.digest is not None:
         return own.digest == other.digest
     return own.conditions() == other.conditions()
 
 
-def _very_same(run: Asking) -> tuple[bytes, str]:
+def _very_same(run: RunQuestions) -> tuple[bytes, str]:
     """What two runs have in common that put the very same cases to the same models and judges."""
     return run.conditions(), set_digest(run.read_plan().cases)
 
@@ -233,12 +233,12 @@ def _very_same(run: Asking) -> tuple[bytes, str]:
 class _Sharing:
     """Counts the cases shared with one run; no plan is read twice, nor one known to be alike."""
 
-    def __init__(self, own: Asking) -> None:
+    def __init__(self, own: RunQuestions) -> None:
         self._own = own
         self._plan: Plan | None = None
         self._counted: dict[str, int] = {}
 
-    def __call__(self, other: Asking) -> int:
+    def __call__(self, other: RunQuestions) -> int:
         if self._own.questions is None or other.questions is None:
             return overlap(self._mine().cases, other.read_plan().cases)
         if other.questions not in self._counted:

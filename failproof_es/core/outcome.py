@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
     ImpossibleHistory,
     awaits_review,
 )
-from failproof_es.core.evolution import fold_as_far
+from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.transcript import JudgeVerdict
 from failproof_es.events import (
     AttemptLost,
@@ -182,7 +182,7 @@ class Folded(NamedTuple):
     @classmethod
     def of(cls, history: Sequence[Event]) -> Folded:
         """Fold it, event by event."""
-        state, count, impossible = fold_as_far(history)
+        state, count, impossible = fold_valid_prefix(history)
         return cls(state, history if impossible is None else history[:count], impossible)
 
 

@@ -49,7 +49,7 @@ class Unpaired:
     first: int
     second: int
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """In one phrase: how many, of both sides where they differ, and why."""
         if self.first == self.second:
             return f"{self.first:,} {self.why}"
@@ -64,12 +64,12 @@ class Pairing:
     unpaired: tuple[Unpaired, ...]
 
 
-def asked_the_same(unpaired: Iterable[Unpaired]) -> bool:
+def same_questions(unpaired: Iterable[Unpaired]) -> bool:
     """Whether all that either was asked was asked of the other, scored or not."""
     return all(each.why == NOT_SCORED for each in unpaired)
 
 
-def paired(
+def pair_evaluations(
     first: Sequence[Question],
     second: Sequence[Question],
     scored: Callable[[int, int], bool] = lambda one, other: True,

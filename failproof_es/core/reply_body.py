@@ -21,28 +21,28 @@ _SIXFOLD = bytes(sign for sign in range(0x20) if sign not in _DOUBLED)
 """What JSON writes with two characters, and with six (`\\u0000`)."""
 
 
-def whole(body: bytes) -> dict[str, Any]:
+def whole_body(body: bytes) -> dict[str, Any]:
     """The fields that hold all of a body."""
     text, encoding = _encoded(body)
     return {"body": text, "body_encoding": encoding}
 
 
-def beginning(body: bytes) -> dict[str, Any]:
+def truncated_body(body: bytes) -> dict[str, Any]:
     """The fields that hold as much of an error's body as is recorded, and say so."""
     if len(body) <= MOST_OF_AN_ERROR:
-        return whole(body)
+        return whole_body(body)
     kept = body[:MOST_OF_AN_ERROR]
     with contextlib.suppress(UnicodeDecodeError):  # where it is text, no character is cut in two
         kept = codecs.getincrementaldecoder("utf-8")().decode(kept).encode()
-    return {**whole(kept), "withheld": _withheld("long", body)}
+    return {**whole_body(kept), "withheld": _withheld("long", body)}
 
 
-def without(body: bytes, placeholder: str) -> dict[str, Any]:
+def redacted_body(body: bytes, placeholder: str) -> dict[str, Any]:
     """The fields that hold a placeholder, where a secret stands in the body."""
     return {"body": placeholder, "body_encoding": "utf-8", "withheld": _withheld("secret", body)}
 
 
-def without_unsearchable(body: bytes) -> dict[str, Any]:
+def withheld_body(body: bytes) -> dict[str, Any]:
     """The fields that hold a remark, where no key can be looked for in the body."""
     return {
         "body": "[not recorded: no UTF-8 text in which keys can be looked for]",

@@ -54,7 +54,7 @@ def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operatio
     return Operations(event.originator_version, type(event) is ConfigurationResolved, checking)
 
 
-def follow_review(version: int, event: Event, run_id: UUID, evaluation_id: UUID) -> int:
+def next_review_version(version: int, event: Event, run_id: UUID, evaluation_id: UUID) -> int:
     """The version of a stream of reviews after one more event. Raises `ImpossibleHistory`."""
     _require_next(version, event, run_id)
     if not isinstance(event, Reviewed):

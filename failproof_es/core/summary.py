@@ -71,7 +71,7 @@ class LostKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Asking:
+class RequestStats:
     """What was sent on behalf of one model under test: to it, and to judges of its answers.
 
     What was carried over was sent by another run, and is no more than counted here.
@@ -99,7 +99,7 @@ class Asking:
         self.lost_attempts += times * outcome.lost_attempts
         self.in_flight += times * outcome.in_flight
 
-    def include(self, other: Asking, times: int = 1) -> None:
+    def include(self, other: RequestStats, times: int = 1) -> None:
         """Count all of another one in; with -1 out."""
         self.requests += times * other.requests
         self.answers += times * other.answers
@@ -115,7 +115,7 @@ class RunCounts:
     """Everything about a run that adds up over its evaluations, in any order."""
 
     groups: dict[GroupKey, Group] = field(default_factory=dict)
-    asking: dict[str, Asking] = field(default_factory=dict)
+    asking: dict[str, RequestStats] = field(default_factory=dict)
     """By the key of the model under test."""
     spending: dict[str, Spent] = field(default_factory=dict)
     """By the key of the model or judge that answered. What was carried over is not in it."""
@@ -146,7 +146,7 @@ class RunCounts:
         model = outcome.model_key
         asking = self.asking.get(model)
         if asking is None:
-            asking = self.asking[model] = Asking()
+            asking = self.asking[model] = RequestStats()
         if outcome.carried_over:
             asking.carried_over += times
         else:
@@ -169,7 +169,7 @@ class RunCounts:
         for key, group in other.groups.items():
             self.groups.setdefault(key, Group()).include(group, times)
         for model, asking in other.asking.items():
-            self.asking.setdefault(model, Asking()).include(asking, times)
+            self.asking.setdefault(model, RequestStats()).include(asking, times)
         for asked, spent in other.spending.items():
             self.spending.setdefault(asked, Spent()).include(spent, times)
         for error, count in other.errors.items():
@@ -236,9 +236,9 @@ class RunSummary:
         means = sorted(each for each in found if each is not None)
         return fmean(means) if means else None
 
-    def asking(self, model: str | None = None) -> Asking:
+    def asking(self, model: str | None = None) -> RequestStats:
         """What was sent on behalf of this model; of all where none is named."""
-        found = Asking()
+        found = RequestStats()
         for key, each in self.counts.asking.items():
             if model in (None, key):
                 found.include(each)

@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from failproof_es.core.case import Case
-from failproof_es.dialects.protocol import Dialect, Foregone, KnowsForegone
-from failproof_es.support.plurals import counted
+from failproof_es.dialects.protocol import Dialect, FixedOutcome, HasFixedOutcomes
+from failproof_es.support.plurals import plural
 
 
-def foregone(dialect: Dialect, case: Case) -> Foregone | None:
+def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
     """What the case comes to whatever is answered; `None` where the answer decides."""
-    return dialect.foregone(case) if isinstance(dialect, KnowsForegone) else None
+    return dialect.fixed_outcome(case) if isinstance(dialect, HasFixedOutcomes) else None
 
 
 @dataclass(slots=True)
-class ForegoneCounts:
+class FixedOutcomeCounts:
     """How many of some cases are decided before they are asked."""
 
     cases: int = 0
     any_passes: int = 0
     none_passes: int = 0
 
-    def add(self, found: Foregone | None) -> None:
+    def add(self, found: FixedOutcome | None) -> None:
         """Count one more case."""
         self.cases += 1
         self.any_passes += found == "any_passes"
@@ -41,4 +41,4 @@ class ForegoneCounts:
             yield f"{self._share(self.none_passes)} can never be met: no answer passes"
 
     def _share(self, count: int) -> str:
-        return f"{count:,} of {counted(self.cases, 'case')}"
+        return f"{count:,} of {plural(self.cases, 'case')}"

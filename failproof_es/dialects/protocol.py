@@ -73,10 +73,10 @@ class Configurable(Protocol):
 
 
 @runtime_checkable
-class Reasking(Protocol):
+class RebuildsCases(Protocol):
     """A dialect whose options say how a stored prompt is asked about."""
 
-    def asked_anew(self, case: Case) -> Case:
+    def rebuild_case(self, case: Case) -> Case:
         """The case as these options ask about it, made of what its file said."""
 
 
@@ -114,7 +114,7 @@ def people_can_judge(dialect: Dialect) -> bool:
 
 
 @runtime_checkable
-class StructuresJudgement(Protocol):
+class HasJudgeSchema(Protocol):
     """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
     return command in getattr(dialect, "default_for", ())
 
 
-class Deliberate(Protocol):
+class BlockingClassifier(Protocol):
     """A dialect whose `classify` waits for other programs, or computes for long.
 
     The engine calls it in a thread, so that no latency is measured longer than it was. Asked by
@@ -158,7 +158,7 @@ class Deliberate(Protocol):
 
 
 def classify_waits(dialect: Dialect) -> bool:
-    """Whether it is `Deliberate`."""
+    """Whether it is `BlockingClassifier`."""
     return getattr(dialect, "classify_waits", False) is True
 
 
@@ -175,7 +175,7 @@ class RunShape:
 
 
 @runtime_checkable
-class Summarising(Protocol):
+class HasRunShapes(Protocol):
     """A dialect that has shapes of whole runs."""
 
     @property
@@ -206,12 +206,12 @@ class Exporting(Protocol):
         """By the name that `export --shape` takes."""
 
 
-Foregone = Literal["any_passes", "none_passes"]
+FixedOutcome = Literal["any_passes", "none_passes"]
 
 
 @runtime_checkable
-class KnowsForegone(Protocol):
+class HasFixedOutcomes(Protocol):
     """A dialect whose cases may be decided before they are asked."""
 
-    def foregone(self, case: Case) -> Foregone | None:
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """Whether any answer that is one passes, or none can; `None` where the answer decides."""

@@ -17,7 +17,7 @@ from failproof_es.dialects.protocol import (
 )
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import instance, plugin_fault
+from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
@@ -31,7 +31,7 @@ MEMBERS = (
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    return plugin_fault(offered, name, MEMBERS)
+    return plugin_problem(offered, name, MEMBERS)
 
 
 DIALECTS: EntryPoints[Any] = EntryPoints(
@@ -80,7 +80,7 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
         return dialect
     if not isinstance(dialect, Configurable):
         reason = f"the dialect {dialect.name!r} has no options"
-        raise InvalidInput([Problem(reason, field="prompts.options", remedy="take them out")])
+        raise InvalidInput([Problem(reason, field="prompts.options", remedy="remove them")])
     return dialect.with_options(options)
 
 

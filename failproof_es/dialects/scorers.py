@@ -18,7 +18,7 @@ from failproof_es.core.evaluation import Classification, Failure, Judgement, Sco
 from failproof_es.dialects.protocol import Configurable, Dialect
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.entry_points import EntryPoints
-from failproof_es.support.plugins import instance, plugin_fault
+from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"
@@ -58,7 +58,7 @@ class Scorer(Protocol):
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    if fault := plugin_fault(offered, name, ("name", "version", "score")):
+    if fault := plugin_problem(offered, name, ("name", "version", "score")):
         return fault
     return f"has a name that holds {BETWEEN!r}" if BETWEEN in name else None
 
@@ -196,7 +196,7 @@ def _number(value: Any) -> float:
     """A score as JSON keeps it. Numbers of other libraries become Python's."""
     number = float(value)
     if isinstance(value, str) or not math.isfinite(number):
-        raise ValueError(f"{value!r} is no finite number")
+        raise ValueError(f"{value!r} is not a finite number")
     return number
 
 
@@ -205,7 +205,7 @@ def _chosen(configuration: Mapping[str, Any]) -> Sequence[Any]:
     grading = configuration.get("grading") or {}
     chosen = grading.get("scorers") or () if isinstance(grading, Mapping) else None
     if not isinstance(chosen, list | tuple):
-        raise _no_scorer("grading.scorers", "it is no list of scorers")
+        raise _no_scorer("grading.scorers", "it is not a list of scorers")
     return chosen
 
 
@@ -229,5 +229,5 @@ def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Score
         return scorer
     if not isinstance(scorer, Configurable):
         reason = f"the scorer {scorer.name!r} has no options"
-        raise InvalidInput([Problem(reason, field=f"{field}.options", remedy="take them out")])
+        raise InvalidInput([Problem(reason, field=f"{field}.options", remedy="remove them")])
     return scorer.with_options(options)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
-from failproof_es.configuration.connections import reconnect
+from failproof_es.configuration.connections import override_connections
 from failproof_es.configuration.loading import configuration_from_resolved, digest_of
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration, Model
@@ -31,15 +31,27 @@ from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.history import planned_windows, read_chunk, read_run
-from failproof_es.engine.identity import code_version, holder, package_versions, where, who
+from failproof_es.engine.identity import (
+    code_version,
+    current_host,
+    current_user,
+    package_versions,
+    process_label,
+)
 from failproof_es.engine.lifecycle import prices_of
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.engine.preflight.checks import all_of, require_gates
 from failproof_es.engine.preflight.destinations import announce, unencrypted
 from failproof_es.engine.preflight.estimates import Estimates
-from failproof_es.engine.preflight.record import Passed, Resolved, Say, on_record, open_models
-from failproof_es.engine.related_runs.carried_over import endings, takes_over
+from failproof_es.engine.preflight.record import (
+    PreflightResult,
+    ResolvedConfiguration,
+    Say,
+    open_models,
+    recorded_preflight,
+)
+from failproof_es.engine.related_runs.carried_over import carries_over, endings
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
@@ -54,9 +66,9 @@ from failproof_es.events import (
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store
-from failproof_es.store.writing.event_header import Draft, Stamp, in_place
+from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import Lease
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 
 async def branch(
@@ -98,10 +110,12 @@ async def branch(
         new_id = uuid4()
         branched = Branch(run_id=run_id, position=position, again=again, settings=changed)
         digest = digest_of(written) if changed else source.started.configuration_digest
-        resolved = Resolved(_described(source, branched), written, digest)
+        resolved = ResolvedConfiguration(_described(source, branched), written, digest)
         checked = partial(_check, store, source, branched, configuration, targets)
-        asked, left = (await on_record(store, new_id, resolved, targets, checked, say)).found
-        with Lease(store.url, new_id, holder()) as lease:
+        asked, left = (
+            await recorded_preflight(store, new_id, resolved, targets, checked, say)
+        ).found
+        with Lease(store.url, new_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, new_id, targets)
             begin = partial(_begin, store, new_id, source, branched, resolved, configuration)
@@ -126,7 +140,7 @@ def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], d
     own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
     if not settings:
         return own, {}
-    reconnected = reconnect(own, settings)
+    reconnected = override_connections(own, settings)
     return reconnected.configuration, reconnected.changed
 
 
@@ -163,7 +177,7 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
 
 async def _check(
     store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
-) -> Passed[tuple[AskedCases, str]]:
+) -> PreflightResult[tuple[PlannedCases, str]]:
     """Check what a configuration that was good once needs anew: its models, its gates.
 
     What is found is what the whole plan asks, and what is to be said of what is asked again.
@@ -176,11 +190,11 @@ async def _check(
     asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
     warnings = unencrypted(configuration)
     if branched.again is None:
-        return Passed((asked, ""), warnings, remarks, estimates.as_json())
+        return PreflightResult((asked, ""), warnings, remarks, estimates.as_json())
     if not again:
         raise _nothing_to_ask_again(source)
-    said = f": {counted(again, 'abandoned evaluation')} asked again, {kept:,} carried over"
-    return Passed((asked, said), warnings, remarks, estimates.as_json())
+    said = f": {plural(again, 'abandoned evaluation')} asked again, {kept:,} carried over"
+    return PreflightResult((asked, said), warnings, remarks, estimates.as_json())
 
 
 def _nothing_to_ask_again(source: Run) -> InvalidInput:
@@ -194,14 +208,14 @@ def _nothing_to_ask_again(source: Run) -> InvalidInput:
 
 def _estimate(
     store: Store, source: Run, branched: Branch, estimates: Estimates
-) -> tuple[AskedCases, int, int]:
+) -> tuple[PlannedCases, int, int]:
     """Count what is left to be asked: all that is not carried over.
 
     Returns what the whole plan asks, how many of what is left had been finished, and how many
     evaluations are carried over.
     """
     of = source.started
-    plan = AskedCases()
+    plan = PlannedCases()
     again = kept = 0
     models = [model.key for model in of.models]
     with store.connect() as connection:
@@ -210,7 +224,7 @@ def _estimate(
             left: dict[UUID, Counter[str]] = {}
             for window in planned_windows(source, digests, models):
                 ended = endings(connection, branched, window)
-                carried = {key for key, end in ended.items() if takes_over(branched, end)}
+                carried = {key for key, end in ended.items() if carries_over(branched, end)}
                 kept += len(carried)
                 again += len(ended) - len(carried)
                 for key in window:
@@ -228,9 +242,9 @@ def _begin(
     run_id: UUID,
     source: Run,
     branched: Branch,
-    resolved: Resolved,
+    resolved: ResolvedConfiguration,
     configuration: Configuration,
-    asked: AskedCases,
+    asked: PlannedCases,
 ) -> RunStarted:
     """Put the new run on record with the other's whole plan, in one transaction.
 
@@ -255,13 +269,13 @@ def _begin(
             "judges": judges,
             "code_version": code_version(),
             "packages": package_versions(configuration, of.dialect),
-            "who": who(),
-            "where": where(),
+            "who": current_user(),
+            "where": current_host(),
             "branched_from": branched,
         }
     )
-    planned = in_place(
-        _plan(store, of.originator_id, asked, Stamp.of_run(run_id), prices), {run_id: 1}
+    planned = to_events(
+        _plan(store, of.originator_id, asked, EventHeader.of_run(run_id), prices), {run_id: 1}
     )
     return store.begin_run(draft, planned, asked.plan)
 
@@ -283,8 +297,8 @@ def _reached(
 def _plan(
     store: Store,
     source_id: UUID,
-    asked: AskedCases,
-    stamp: Stamp,
+    asked: PlannedCases,
+    header: EventHeader,
     prices: tuple[ModelPrices, ...],
 ) -> Iterator[Draft]:
     """What was planned and what was left out, event by event, as the new run's own; its prices."""
@@ -295,7 +309,7 @@ def _plan(
             event = row.event()
             if isinstance(event, CasesPlanned):  # older versions recorded no questions
                 said = tuple(islice(questions, len(event.digests)))
-                yield Draft.again(event, stamp, questions=said)
+                yield Draft.copy_of(event, header, questions=said)
             else:
-                yield Draft.again(event, stamp)
-    yield Draft(PricesRecorded, stamp, models=prices)
+                yield Draft.copy_of(event, header)
+    yield Draft(PricesRecorded, header, models=prices)

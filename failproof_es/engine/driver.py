@@ -15,26 +15,26 @@ from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.drive.gc_tuning import calm_collector
-from failproof_es.engine.drive.interpreter import Halted, Interpreter, OnText, TurnedAway
+from failproof_es.engine.drive.gc_tuning import tuned_gc
+from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.passes import Phase, phases_of
-from failproof_es.engine.drive.pending import OnCarriedOver, Unfinished
-from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.pending import OnCarriedOver, PendingEvaluations
+from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.engine.drive.work_queue import Lane
+from failproof_es.engine.drive.work_queue import WorkQueue
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.engine.finish.final_pass import FinalReading
-from failproof_es.engine.finish.finalize import conclude, seal
+from failproof_es.engine.finish.final_pass import FinalScan
+from failproof_es.engine.finish.finalize import finalize, seal
 from failproof_es.engine.history import read_run
-from failproof_es.engine.identity import code_version, package_versions, where, who
-from failproof_es.engine.limits.concurrency_limiter import LimitChange
+from failproof_es.engine.identity import code_version, current_host, current_user, package_versions
+from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import RunResumed
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease, RunBusy
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _KEEP_LEASE_S = 2.0
 _DRAIN_MARGIN_S = 5.0
@@ -64,11 +64,11 @@ class Driver:
         self._on_text = on_text
         self._on_carried_over = on_carried_over
         self._requested_stop = stop
-        self._reader = PatientReader(store)
+        self._reader = RetryingReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
         self._trouble: BaseException | None = None
-        self._turned_away: list[TurnedAway] = []
+        self._turned_away: list[DeferredTooLong] = []
         """Of each evaluation that is left unfinished while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
@@ -87,7 +87,7 @@ class Driver:
         )
         stream = RunStream(run, journal, self._observe)
         try:
-            with calm_collector():
+            with tuned_gc():
                 reading = None
                 if not run.ended:
                     reading = await self._carry_on(journal, stream, resumed=resumed)
@@ -99,17 +99,17 @@ class Driver:
 
     async def _carry_on(
         self, journal: Journal, stream: RunStream, *, resumed: bool
-    ) -> FinalReading | None:
+    ) -> FinalScan | None:
         """Drive the run on; returns what was read of it where it has ended."""
         if resumed:
             await stream.record(
                 RunResumed,
-                who=who(),
-                where=where(),
+                who=current_user(),
+                where=current_host(),
                 code_version=code_version(),
                 packages=package_versions(self._configuration, stream.run.started.dialect),
             )
-        changes: asyncio.Queue[LimitChange | None] = asyncio.Queue()
+        changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         for server, gate in self._targets.gates.items():
             gate.on_change = changes.put_nowait
             if last := stream.run.limits.get(server):
@@ -124,7 +124,7 @@ class Driver:
         finally:
             changes.put_nowait(None)
             await recording
-        return await conclude(
+        return await finalize(
             stream, self._reader, tally.counts(), self._configuration.gates, self._why()
         )
 
@@ -134,12 +134,12 @@ class Driver:
         """Carry every evaluation on as far as the phase goes; return how all of them stand."""
         tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
-        unfinished = Unfinished(
+        unfinished = PendingEvaluations(
             run, self._reader, journal, self._observe, tally, self._on_carried_over
         )
         interpreter = self._interpreter(journal, run, phase)
         lanes = [
-            Lane(unfinished.windows(phase, models, self._stop))
+            WorkQueue(unfinished.windows(phase, models, self._stop))
             for models in self._targets.by_server
         ]
         workers = [
@@ -180,12 +180,14 @@ class Driver:
             scorers=scorers_of(manifest.configuration),
         )
 
-    async def _work(self, interpreter: Interpreter, lane: Lane, phase: Phase, tally: Tally) -> None:
+    async def _work(
+        self, interpreter: Interpreter, lane: WorkQueue, phase: Phase, tally: Tally
+    ) -> None:
         try:
             while not self._stop.is_set() and (job := await lane.next()) is not None:
                 try:
                     evaluation = await interpreter.evaluate(job.key, job.case, job.history)
-                except TurnedAway as error:
+                except DeferredTooLong as error:
                     if phase.submissions is not None:
                         raise  # who handed it in waits for it
                     self._turned_away.append(error)
@@ -199,7 +201,7 @@ class Driver:
         """Why the drive ends, where it is not that everything is done or that it was asked to."""
         if self._trouble or not self._turned_away or self._requested_stop.is_set():
             return self._trouble
-        left = counted(len(self._turned_away), "evaluation")
+        left = plural(len(self._turned_away), "evaluation")
         return Halted(f"{left} left unfinished; {self._turned_away[0]}")
 
     def _give_up(self, error: BaseException) -> None:

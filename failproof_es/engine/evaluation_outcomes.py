@@ -9,7 +9,9 @@ from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, RecordedEvaluation, recorded_evaluations
 
 
-def told(run: Run, recorded: RecordedEvaluation, folded: Folded | None = None) -> EvaluationOutcome:
+def evaluation_outcome(
+    run: Run, recorded: RecordedEvaluation, folded: Folded | None = None
+) -> EvaluationOutcome:
     """The outcome of an evaluation of this run as its events tell it.
 
     `folded` is what they amount to, where that is known already.
@@ -27,4 +29,4 @@ def told(run: Run, recorded: RecordedEvaluation, folded: Folded | None = None) -
 def outcomes_of(connection: Connection, run: Run) -> Iterator[EvaluationOutcome]:
     """Those of all planned evaluations in plan order; holds a few of them in memory."""
     for recorded in recorded_evaluations(connection, run):
-        yield told(run, recorded)
+        yield evaluation_outcome(run, recorded)

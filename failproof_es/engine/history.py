@@ -19,7 +19,7 @@ from failproof_es.core.run import Run, evolve_run, fold_run, planned_evaluations
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
-from failproof_es.store.reading.carried_over import followed_one
+from failproof_es.store.reading.carried_over import resolve_reference
 from failproof_es.store.reading.reader import (
     RecordedEvent,
     portions,
@@ -81,7 +81,7 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
     return with_prices(connection, fold_run(row.event() for row in rows))
 
 
-def read_run_as_far(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
+def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
     """The run as far as its stream can be true, and what is wrong with the rest."""
     run, broken = Run(), None
     for row in read_streams(connection, [run_id]).get(run_id, []):
@@ -174,13 +174,15 @@ def _followed(
     try:
         fold(own)
         if broken is None:
-            return followed_one(reference, sources.get(reference.source_evaluation_id, [])), None
+            return resolve_reference(
+                reference, sources.get(reference.source_evaluation_id, [])
+            ), None
     except UNREADABLE as error:
         broken = error
     return own, broken
 
 
-def portioned(
+def split_by_size(
     connection: Connection, keys: Sequence[EvaluationKey]
 ) -> Iterator[list[EvaluationKey]]:
     """The keys in their order, so many at a time as `read_evaluations` reads into little memory."""
@@ -195,7 +197,7 @@ def portioned(
         yield [by_id[stream] for stream in streams]
 
 
-def portions_read(
+def iterate_evaluations(
     connection: Connection,
     keys: Sequence[EvaluationKey],
     *,
@@ -203,7 +205,7 @@ def portions_read(
     read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
     """As `read_evaluations`; holds a few of them in memory, however long their answers are."""
-    for portion in portioned(connection, keys):
+    for portion in split_by_size(connection, keys):
         yield from read_evaluations(connection, portion, up_to=up_to, read=read)
 
 
@@ -234,7 +236,7 @@ def recorded_evaluations(
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
-            yield from portions_read(connection, window, up_to=up_to, read=read)
+            yield from iterate_evaluations(connection, window, up_to=up_to, read=read)
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:

@@ -48,7 +48,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
     return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
 
 
-def who() -> str:
+def current_user() -> str:
     """The user this process runs as."""
     try:
         return getpass.getuser()
@@ -56,11 +56,11 @@ def who() -> str:
         return f"uid {os.getuid()}"
 
 
-def where() -> str:
+def current_host() -> str:
     """The host this process runs on."""
     return socket.gethostname()
 
 
-def holder() -> str:
+def process_label() -> str:
     """How this process is named to another one that wants the same run."""
-    return f"{who()}@{where()}, process {os.getpid()}"
+    return f"{current_user()}@{current_host()}, process {os.getpid()}"

@@ -24,18 +24,24 @@ from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.history import read_run
-from failproof_es.engine.identity import code_version, holder, package_versions, where, who
+from failproof_es.engine.identity import (
+    code_version,
+    current_host,
+    current_user,
+    package_versions,
+    process_label,
+)
 from failproof_es.engine.planning.planner import Plan, skipped_lines, store_plan
 from failproof_es.engine.preflight.checks import check
 from failproof_es.engine.preflight.destinations import announce, unencrypted
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.record import (
-    Passed,
-    Resolved,
+    PreflightResult,
+    ResolvedConfiguration,
     Say,
-    on_record,
     open_models,
     record_refusal,
+    recorded_preflight,
 )
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
@@ -50,7 +56,7 @@ from failproof_es.events import (
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
-from failproof_es.store.writing.event_header import Draft, Stamp, in_place
+from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import Lease
 
 
@@ -74,7 +80,7 @@ async def start(
     try:
         run_id = _run_id(configuration)
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
-        with Lease(store.url, run_id, holder()) as lease:
+        with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, run_id, targets)
             observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
@@ -135,7 +141,7 @@ async def resume(
         say(f"remark: {line}")
     targets = Targets(configuration)
     try:
-        with Lease(store.url, run_id, holder()) as lease:
+        with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             leased(lease.epoch)
             if not run.ended:
@@ -172,7 +178,7 @@ def _driven_before(started: RunStarted, lease: Lease) -> bool:
     A run that `create` put on record is only begun when it is driven for the first time.
     """
     return lease.epoch > 1 or (started.who, started.where, started.code_version) != (
-        who(), where(), code_version(),
+        current_user(), current_host(), code_version(),
     )  # fmt: skip
 
 
@@ -181,11 +187,11 @@ async def _plan(
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
-    resolved = Resolved(str(loaded.path), loaded.resolved(), loaded.digest())
+    resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets)
-    dialect, plan = (await on_record(store, run_id, resolved, targets, checked, say)).found
+    dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
-        say(warning.told())
+        say(warning.describe())
     for line in skipped_lines(plan.skipped):
         say(line)
     return dialect, plan
@@ -193,13 +199,13 @@ async def _plan(
 
 async def _checked(
     loaded: LoadedConfiguration, store: Store, targets: Targets
-) -> Passed[tuple[Dialect, Plan]]:
+) -> PreflightResult[tuple[Dialect, Plan]]:
     checked = await check(loaded, store, targets)
     dialect = checked.source.dialect
     estimates = Estimates(dialect, loaded.configuration, targets)
     plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
-    return Passed((dialect, plan), warnings, checked.remarks, estimates.as_json())
+    return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
 
 def _run_id(configuration: Configuration) -> UUID:
@@ -243,28 +249,28 @@ def _begin(
         planned_evaluations=cases * len(models) * configuration.execution.repetitions,
         code_version=code_version(),
         packages=package_versions(configuration, dialect.name),
-        who=who(),
-        where=where(),
+        who=current_user(),
+        where=current_host(),
     )
-    planned = in_place(_planned(Stamp.of_run(run_id), plan, prices), {run_id: 1})
+    planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
     return store.begin_run(draft, planned, plan.asked.plan)
 
 
-def _planned(stamp: Stamp, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
+def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
     """The plan, what was left out of it, and what is paid for."""
     questions = chunked(plan.asked.questions())
     for chunk, digests in enumerate(chunked(plan.asked.digests())):
-        yield Draft(CasesPlanned, stamp, chunk=chunk, digests=digests, questions=next(questions))
+        yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
     for defect in plan.skipped:
         yield Draft(
             CaseSkipped,
-            stamp,
+            header,
             path=str(defect.path),
             line=defect.line,
             field=defect.field,
             why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
         )
-    yield Draft(PricesRecorded, stamp, models=prices)
+    yield Draft(PricesRecorded, header, models=prices)
 
 
 def prices_of(

@@ -11,11 +11,11 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import operations_id
-from failproof_es.engine.identity import where, who
+from failproof_es.engine.identity import current_host, current_user
 from failproof_es.events import OperationEvent
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_drafts
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 
 Operation = tuple[type[OperationEvent], dict[str, Any]]
 
@@ -25,5 +25,7 @@ def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation
 
     Raises as `failproof_es.store.writing.appending.append`, `ReadOnlyLog` among others.
     """
-    stamp = Stamp(operations_id(run_id), None, about=run_id, who=who(), where=where())
-    append_drafts(store, [Draft(kind, stamp, **fields) for kind, fields in operations])
+    header = EventHeader(
+        operations_id(run_id), None, about=run_id, who=current_user(), where=current_host()
+    )
+    append_drafts(store, [Draft(kind, header, **fields) for kind, fields in operations])

@@ -33,7 +33,7 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def told_packages(started: RunStarted) -> list[str]:
+def describe_packages(started: RunStarted) -> list[str]:
     """The packages of others that a run began with, each with what is here in its place."""
     told = []
     for package, version in packages_beside_ours(started.packages).items():
@@ -105,6 +105,6 @@ def _missing(offered: EntryPoints[Any], noun: str, names: list[str]) -> Iterator
 
 def _raise(started: RunStarted, *missing: str) -> None:
     if missing:
-        packages = "; ".join(told_packages(started))
+        packages = "; ".join(describe_packages(started))
         remedy = f"the run began with {packages}" if packages else "install the package with it"
         raise InvalidInput([Problem(each, remedy=remedy) for each in missing])

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.core.experiment import (
-    Alike,
-    Asking,
     Plan,
-    alike,
+    RelatedRuns,
+    RunQuestions,
     conditions,
     experiment_digest,
+    find_related,
     graded_digest,
     question_digest,
     set_digest,
@@ -35,7 +35,7 @@ Told = tuple[str, dict[str, Any]]
 """An event of a run's own stream: its topic and its payload."""
 
 
-class NotAlike(Exception):
+class UnrelatedRuns(Exception):
     """The runs are not what the run at hand says, or have nothing to do with it."""
 
 
@@ -59,7 +59,7 @@ def read_attempts(
     """Count the attempts; no run may be missing, and none be here that asked something else.
 
     The first of `own` and of each other run is its `RunStarted`; `case_of` gives the stored case
-    of a digest that `own` planned. Raises `NotAlike`.
+    of a digest that `own` planned. Raises `UnrelatedRuns`.
     """
     runs = list(others)
     try:
@@ -67,7 +67,7 @@ def read_attempts(
             return Attempts(_by_configuration(own, runs))
         return _by_experiment(own, runs, case_of)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NotAlike(f"a run does not say what it asked: {error}") from None
+        raise UnrelatedRuns(f"a run does not say what it asked: {error}") from None
 
 
 def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> int:
@@ -75,13 +75,13 @@ def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> 
     numbers = [started.get("attempt")]
     for (_, payload), *_rest in others:
         if payload.get("configuration_digest") != started.get("configuration_digest"):
-            raise NotAlike(f"run {payload.get('run_id')} is of another configuration")
+            raise UnrelatedRuns(f"run {payload.get('run_id')} is of another configuration")
         numbers.append(payload.get("attempt"))
     counted = [number for number in numbers if number is not None]
     if any(type(number) is not int for number in counted):
-        raise NotAlike("an attempt is not a number")
+        raise UnrelatedRuns("an attempt is not a number")
     if sorted(counted) != list(range(1, len(counted) + 1)):
-        raise NotAlike("a run of this configuration is missing: the attempts leave a gap")
+        raise UnrelatedRuns("a run of this configuration is missing: the attempts leave a gap")
     return len(numbers)
 
 
@@ -89,15 +89,15 @@ def _by_experiment(
     own: Sequence[Told], others: Sequence[Sequence[Told]], case_of: Callable[[str], Any]
 ) -> Attempts:
     streams = {_run_id(stream): stream for stream in (own, *others)}
-    asking = {run_id: Asking.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
+    asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
     if len({each.number for each in asking.values()}) < 1 + len(others):
-        raise NotAlike("two runs have one number")
+        raise UnrelatedRuns("two runs have one number")
     for each in asking.values():
         if each.questions not in (None, set_digest(each.read_plan().questions)):
-            raise NotAlike(f"run {each.run_id} planned other questions than it says")
+            raise UnrelatedRuns(f"run {each.run_id} planned other questions than it says")
     it = asking[_run_id(own)]
     _check_own(it, own, case_of)
-    found = alike(it, asking.values())
+    found = find_related(it, asking.values())
     _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
     return Attempts(
@@ -115,7 +115,7 @@ def _by_experiment(
     )
 
 
-def _check_own(own: Asking, stream: Sequence[Told], case_of: Callable[[str], Any]) -> None:
+def _check_own(own: RunQuestions, stream: Sequence[Told], case_of: Callable[[str], Any]) -> None:
     """The run asked what it says: its digests are made anew from the cases themselves."""
     questions, graded = [], []
     for payload in _of_topic(stream, "CasesPlanned"):
@@ -123,30 +123,30 @@ def _check_own(own: Asking, stream: Sequence[Told], case_of: Callable[[str], Any
         graded += [graded_digest(case) for case in cases]
         questions = [question_digest(case) for case in cases]
         if payload.get("questions") != questions:
-            raise NotAlike("the run sends other questions than it planned")
+            raise UnrelatedRuns("the run sends other questions than it planned")
     if own.digest != experiment_digest(conditions(stream[0][1]), graded):
-        raise NotAlike("the run says that it was another experiment")
+        raise UnrelatedRuns("the run says that it was another experiment")
 
 
 def _check_complete(
-    found: Alike, own: Sequence[Told], number: int, streams: Mapping[str, object]
+    found: RelatedRuns, own: Sequence[Told], number: int, streams: Mapping[str, object]
 ) -> None:
     """Only runs that asked the same or much of it are here; all of these that began before."""
     overlapping = {each.run.run_id for each in found.overlapping}
     if strange := set(streams) - overlapping - {each.run_id for each in found.attempts}:
-        raise NotAlike(f"run {min(strange)} asked something else")
+        raise UnrelatedRuns(f"run {min(strange)} asked something else")
     said = own[0][1]["experiment"]["overlapping"]
     before = sum(each.run.number < number for each in found.overlapping)
     if type(said) is not int or said != before:
-        raise NotAlike(f"a run that asked much of the same is missing: {said} began before it")
+        raise UnrelatedRuns(f"a run that asked much of the same is missing: {said} began before it")
 
 
-def _check_numbers(found: Alike, streams: Mapping[str, Sequence[Told]]) -> None:
+def _check_numbers(found: RelatedRuns, streams: Mapping[str, Sequence[Told]]) -> None:
     """Every attempt that counted those before it finds as many here."""
     for place, each in enumerate(found.attempts, 1):
         said = streams[each.run_id][0][1].get("attempt")
         if each.digest is not None and (type(said) is not int or said != place):
-            raise NotAlike(
+            raise UnrelatedRuns(
                 f"a run of this experiment is missing: attempt {said} is number {place} here"
             )
 
@@ -177,7 +177,7 @@ def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:
     return [payload for name, payload in stream if name == topic]
 
 
-def _outcome(run: Asking, stream: Sequence[Told]) -> dict[str, Any]:
+def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
     """What came of a run, as far as its stream is here."""
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:

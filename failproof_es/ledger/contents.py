@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
-from failproof_es.ledger.attempts import Attempts, NotAlike, Told, read_attempts
+from failproof_es.ledger.attempts import Attempts, Told, UnrelatedRuns, read_attempts
 from failproof_es.ledger.seal import Seal, Sealing
 from failproof_es.ledger.state import read_state
 
@@ -285,7 +285,7 @@ def _attempts(
         return read_attempts(
             runs[0], runs[1:], lambda digest: _payload(streams[_prompt_id(digest)][0])["case"]
         )
-    except NotAlike as error:
+    except UnrelatedRuns as error:
         raise EvidenceError(str(error)) from None
 
 
@@ -303,7 +303,7 @@ def _checked_seal(
     for name, value in (("streams", seal.streams), ("events", seal.events)):
         if _number(said, name) != value:
             raise EvidenceError(
-                f"the seal counts {said[name]} {name}, and here are {value}: the run is not whole"
+                f"the seal counts {said[name]} {name}, and here are {value}: the run is incomplete"
             )
     if _text(said, "root") != seal.root.hex():
         raise EvidenceError("the seal is over other events than these")

@@ -23,14 +23,14 @@ __all__ = [
     "ProviderType",
     "base_url_of",
     "create_provider",
-    "longest_attempt_s",
+    "max_concurrency",
     "model_keys",
-    "most_at_once",
     "package_of",
     "provider_type",
     "secret_variables",
     "server_of",
     "snapshot",
+    "stuck_after_s",
 ]
 
 
@@ -48,15 +48,15 @@ def base_url_of(model: Model) -> str | None:
     return provider_type(model.provider).base_url(model)
 
 
-def most_at_once(model: Model) -> int | None:
+def max_concurrency(model: Model) -> int | None:
     """How many requests its server answers side by side, where that is known beforehand.
 
     More than that would wait inside the server of a model on this machine.
     """
-    return provider_type(model.provider).most_at_once(model)
+    return provider_type(model.provider).max_concurrency(model)
 
 
-def longest_attempt_s(model: Model, timeout_s: float) -> float:
+def stuck_after_s(model: Model, timeout_s: float) -> float:
     """How long one attempt may take before its provider is taken to be stuck, in seconds."""
     kind = provider_type(model.provider)
     return inf if getattr(kind, "waits_for_progress", False) else 2 * timeout_s

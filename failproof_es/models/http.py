@@ -15,17 +15,17 @@ import httpx
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.catalog.listing import Looks, is_listed, listed_ids
+from failproof_es.models.catalog.listing import CheckCache, is_listed, listed_ids
 from failproof_es.models.completion import complete, with_parameters
-from failproof_es.models.http_reply import Flaw, HttpReply, kept_headers
+from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
 from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
-    FREE,
+    DEFAULT_RESPONSE_OPTIONS,
     Answer,
-    Form,
     ModelError,
     OnText,
     PreparedRequest,
+    ResponseOptions,
     require_short,
 )
 from failproof_es.problems import InvalidInput
@@ -33,11 +33,11 @@ from failproof_es.web.client import (
     LOST,
     UNUSABLE,
     Body,
+    BodyTooLong,
     Fetched,
-    TooLong,
     fetch,
     open_client,
-    quotes_in_part,
+    quotes_partial_line,
     reason,
     timed_out,
 )
@@ -55,7 +55,7 @@ _PIECE_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class OutgoingRequest:
     """A request as it is about to be sent: what a signature may be made of."""
 
     method: str
@@ -72,7 +72,7 @@ class Stream(Protocol):
     """A reply that comes in pieces, put together as it comes."""
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `Flaw`."""
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
 
 
 @dataclass(slots=True)
@@ -130,11 +130,13 @@ class HttpProvider(ABC):
         self._client: httpx.AsyncClient | None = None
 
     @abstractmethod
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent."""
 
     @abstractmethod
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """Headers to add to the request, of lower-case names: who asks, and its proof.
 
         `key` is the value of the entry's variable, where it names one. Raises `InvalidInput`
@@ -155,7 +157,7 @@ class HttpProvider(ABC):
         return None
 
     @staticmethod
-    def listed(listing: bytes) -> list[str]:
+    def model_names(listing: bytes) -> list[str]:
         """The names in the server's list of models. Raises `ValueError` where it is none."""
         return listed_ids(listing)
 
@@ -185,7 +187,7 @@ class HttpProvider(ABC):
                 await self._exchange(request, came, began, on_text)
         except InvalidInput as error:  # the key is gone since the check
             raise ModelError("authentication", str(error), "halting") from error
-        except Flaw as flaw:
+        except InvalidReply as flaw:
             raise came.reply(_ms_since(began)).error(flaw) from None
         except LOST as error:
             if (trouble := local_trouble(error)) is not None:
@@ -197,7 +199,7 @@ class HttpProvider(ABC):
             raise ModelError(
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=_ms_since(began),
-            ) from (None if quotes_in_part(error) else error)  # fmt: skip
+            ) from (None if quotes_partial_line(error) else error)  # fmt: skip
         reply = came.reply(_ms_since(began))
         return require_short(self.read(reply, came.stream))
 
@@ -225,17 +227,17 @@ class HttpProvider(ABC):
                             came.first_token_ms = round(_ms_since(began), 3)
                         if on_text is not None:
                             on_text(text)
-            except TooLong:
+            except BodyTooLong:
                 came.body = came.body or body.packed
                 raise _too_long() from None
             except Undecodable as error:
                 came.body = body.packed
-                raise Flaw("malformed_response", str(error), "transient") from None
+                raise InvalidReply("malformed_response", str(error), "transient") from None
             except BaseException:  # a time-out, too: what came is kept
                 came.body = came.body or body.packed
                 raise
 
-    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?
 
         Those that share `looks` ask each server once for each key.
@@ -244,13 +246,13 @@ class HttpProvider(ABC):
         if offline:
             return None
         try:
-            reply = await self._look(looks or Looks())
+            reply = await self._look(looks or CheckCache())
         except LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
             raise self._unreachable(late if timed_out(error) else reason(error)) from None
         except Undecodable as error:
             raise self._unreachable(str(error)) from None
-        except TooLong:
+        except BodyTooLong:
             return self._remark(b"")
         if reply.status in (401, 403):
             variable = self.model.api_key_env
@@ -262,16 +264,16 @@ class HttpProvider(ABC):
             )
         return self._remark(reply.body)
 
-    async def offered(self) -> list[str]:
-        """See `Provider.offered`. What the server lists."""
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. What the server lists."""
         try:
-            return self.listed((await self._look(Looks())).body)
+            return self.model_names((await self._look(CheckCache())).body)
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
     # -- inside ----------------------------------------------------------------------------
 
-    async def _look(self, looks: Looks) -> Fetched:
+    async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
         where = f"{self.base_url}{self.listing_path}"
 
@@ -282,7 +284,7 @@ class HttpProvider(ABC):
             )  # fmt: skip
 
         key = self.model.api_key_env or self._given_key
-        return await looks.once((type(self), where, key, repr(self.model.options)), look)
+        return await looks.get((type(self), where, key, repr(self.model.options)), look)
 
     def _signed(self, method: str, url: str, body: bytes) -> dict[str, str]:
         """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
@@ -291,7 +293,9 @@ class HttpProvider(ABC):
         if method == "POST":
             headers["content-type"] = "application/json"
             headers["content-length"] = str(len(body))
-        added = self.sign(Outgoing(method, str(at), headers, body, datetime.now(UTC)), self._key())
+        added = self.sign(
+            OutgoingRequest(method, str(at), headers, body, datetime.now(UTC)), self._key()
+        )
         return {**headers, **added}
 
     def _http(self) -> httpx.AsyncClient:
@@ -326,7 +330,7 @@ class HttpProvider(ABC):
     def _remark(self, listing: bytes) -> str | None:
         name = self.model.model
         try:
-            listed = self.listed(listing)
+            listed = self.model_names(listing)
         except ValueError:
             return f"{self.base_url} does not list its models: {name} was not looked up"
         if is_listed(name, listed):
@@ -350,9 +354,9 @@ def _shown(name: str) -> str:
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 
-def _too_long() -> Flaw:
+def _too_long() -> InvalidReply:
     message = f"the reply was not read beyond {LONGEST_REPLY_BYTES // 2**20} MiB"
-    return Flaw("malformed_response", message, "final")
+    return InvalidReply("malformed_response", message, "final")
 
 
 def _ms_since(began: float) -> float:

@@ -17,7 +17,7 @@ import orjson
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
-from failproof_es.web.bounded_json import TooComplex, read_json
+from failproof_es.web.bounded_json import JsonTooComplex, read_json
 
 _KEPT_HEADERS = frozenset(
     {
@@ -101,7 +101,7 @@ def _http_date(value: str) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-class Flaw(Exception):
+class InvalidReply(Exception):
     """Why a reply is no answer, before it is known what came with it."""
 
     def __init__(self, kind: str, message: str, disposition: Disposition) -> None:
@@ -122,7 +122,7 @@ class HttpReply:
     received_at: datetime
     first_token_ms: float | None = None
 
-    def error(self, flaw: Flaw) -> ModelError:
+    def error(self, flaw: InvalidReply) -> ModelError:
         """The flaw as the error of this attempt, with everything that came."""
         wait_s = retry_after_s(self.headers, self.received_at)
         disposition = flaw.disposition
@@ -139,35 +139,36 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     try:
         if reply.status != 200:
             kind, disposition = _status_verdict(reply.status)
-            raise Flaw(kind, _status_message(reply), disposition)
+            raise InvalidReply(kind, _status_message(reply), disposition)
         return read(document_of(reply.body))
-    except Flaw as flaw:
+    except InvalidReply as flaw:
         raise reply.error(flaw) from None
 
 
 def require_no_error(document: Any) -> dict[str, Any]:
-    """The document, if it is a JSON object and no error in its place. Raises `Flaw`."""
+    """The document, if it is a JSON object and no error in its place. Raises `InvalidReply`."""
     if not isinstance(document, dict):
-        raise Flaw("malformed_response", "the reply is not a JSON object", "transient")
+        raise InvalidReply("malformed_response", "the reply is not a JSON object", "transient")
     if document.get("error"):
-        raise flaw_of_error(document)
+        raise invalid_reply_of_error(document)
     return document
 
 
-def flaw_of_error(document: dict[str, Any]) -> Flaw:
+def invalid_reply_of_error(document: dict[str, Any]) -> InvalidReply:
     """The error object that came in place of an answer."""
     said = _error_message(document) or "an error object without a message"
     for word in (_error_field(document, "code"), _error_field(document, "type")):
         if word in _TURNED_AWAY:
-            return Flaw(_TURNED_AWAY[word], said, "deferred")
+            return InvalidReply(_TURNED_AWAY[word], said, "deferred")
     details = _json_bytes(document["error"])[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
     overloaded = any(word in details for word in _OVERLOAD_WORDS)
     passing = overloaded or _error_field(document, "code") in _PASSING_CODES
-    return Flaw("provider_error", said, "transient" if passing else "final")
+    return InvalidReply("provider_error", said, "transient" if passing else "final")
 
 
 def json_text(value: Any) -> str:
-    """Something that a reply holds, as JSON. Raises `Flaw`: more can be read than written."""
+    """Something that a reply holds, as JSON. Raises `InvalidReply`: more can be read than
+    written."""
     return _json_bytes(value).decode()
 
 
@@ -175,13 +176,15 @@ def _json_bytes(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        raise Flaw("malformed_response", "the reply is nested too deeply", "transient") from None
+        raise InvalidReply(
+            "malformed_response", "the reply is nested too deeply", "transient"
+        ) from None
 
 
 def _status_message(reply: HttpReply) -> str:
     try:
         said = _error_message(document_of(reply.body))
-    except Flaw:
+    except InvalidReply:
         said = None
     return f"HTTP {reply.status}" + (f": {said}" if said else "")
 
@@ -197,14 +200,16 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
 
 
 def document_of(text: bytes | str) -> Any:
-    """What the JSON of a reply says. Raises `Flaw`."""
+    """What the JSON of a reply says. Raises `InvalidReply`."""
     try:
         return read_json(text)
-    except TooComplex as error:
-        raise Flaw("malformed_response", f"the reply was not read: {error}", "final") from None
+    except JsonTooComplex as error:
+        raise InvalidReply(
+            "malformed_response", f"the reply was not read: {error}", "final"
+        ) from None
     except ValueError as error:
         message = f"the reply is not JSON that can be read: {error}"
-        raise Flaw("malformed_response", message, "transient") from None
+        raise InvalidReply("malformed_response", message, "transient") from None
 
 
 def _error_message(document: Any) -> str | None:
@@ -222,9 +227,9 @@ def _error_field(document: dict[str, Any], name: str) -> str | None:
 
 
 def require_few_calls(calls: int) -> None:
-    """Raises `Flaw` for more tool calls than any answer has."""
+    """Raises `InvalidReply` for more tool calls than any answer has."""
     if calls > MOST_TOOL_CALLS:
-        raise Flaw("malformed_response", f"more than {MOST_TOOL_CALLS} tool calls", "final")
+        raise InvalidReply("malformed_response", f"more than {MOST_TOOL_CALLS} tool calls", "final")
 
 
 def text_or_none(value: Any) -> str | None:
@@ -233,10 +238,10 @@ def text_or_none(value: Any) -> str | None:
 
 
 def name_or_none(value: Any) -> str | None:
-    """A name: of a model, a reply, a reason. Raises `Flaw` for what is longer than any."""
+    """A name: of a model, a reply, a reason. Raises `InvalidReply` for what is longer than any."""
     name = text_or_none(value)
     if name is not None and len(name) > _LONGEST_NAME:
-        raise Flaw("malformed_response", f"a name has {len(name)} characters", "transient")
+        raise InvalidReply("malformed_response", f"a name has {len(name)} characters", "transient")
     return name
 
 

@@ -45,7 +45,7 @@ class HttpProviderType(BaseProviderType):
         kind = self.implementation()
         return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
 
-    def looked_at(self, model: Model, *, offline: bool) -> str:
+    def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         base_url = self.base_url(model) or ""
         if offline:
@@ -53,9 +53,9 @@ class HttpProviderType(BaseProviderType):
         key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
         return f"sent GET {base_url.rstrip('/')}{self.implementation().listing_path} {key}"
 
-    def read_again(self, response: ResponseReceived) -> Answer | None:
+    def reparse(self, response: ResponseReceived) -> Answer | None:
         """See `ProviderType`. By the same functions that read the reply when it came."""
-        from failproof_es.models.http_reply import Flaw, HttpReply
+        from failproof_es.models.http_reply import HttpReply, InvalidReply
 
         body = raw_body(response) or b""
         reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
@@ -64,6 +64,6 @@ class HttpProviderType(BaseProviderType):
         try:
             if stream is not None:
                 stream.feed(body)
-        except Flaw as flaw:
+        except InvalidReply as flaw:
             raise reply.error(flaw) from None
         return kind.read(reply, stream)

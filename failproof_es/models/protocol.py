@@ -14,7 +14,7 @@ from failproof_es.core.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from failproof_es.models.catalog.listing import Looks
+    from failproof_es.models.catalog.listing import CheckCache
 
 LONGEST_TEXT_BYTES = 2**22
 """Of all that an answer says, in UTF-8. A million tokens are shorter."""
@@ -26,7 +26,7 @@ OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseOptions:
     """What an answer may be, beside text. A provider that takes neither leaves both out."""
 
     tools: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Form:
     """The JSON Schema to hold the answer to."""
 
 
-FREE = Form()
+DEFAULT_RESPONSE_OPTIONS = ResponseOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +129,22 @@ class Provider(Protocol):
     async def open(self) -> None:
         """Start what must be started (the embedded model's server). Idempotent."""
 
-    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Look, without asking for a completion, whether the model can be reached.
 
         Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
         used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
         connection and runs nobody's code; whether a key is there is looked at all the same.
         `looks` are shared by all models that are checked together: a look at a server that
-        several of them stand behind can be made once (`looks.once`).
+        several of them stand behind can be made once (`looks.get`).
         """
 
-    async def offered(self) -> list[str]:
+    async def available_models(self) -> list[str]:
         """The names of the models that there are beside this one; empty where nobody says so."""
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact request for these messages. Pure: no I/O, no clock."""
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:

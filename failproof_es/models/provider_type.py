@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from failproof_es.configuration.providers import (
+    PROVIDER_API_VERSION,
     PROVIDERS,
     RESERVED,
-    SEAM,
     Capabilities,
     EntryProblem,
     EntryRules,
@@ -33,12 +33,12 @@ from failproof_es.events import ModelSnapshot, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 
 __all__ = [
-    "SEAM",
+    "PROVIDER_API_VERSION",
     "BaseProviderType",
     "Capabilities",
     "EntryProblem",
     "Installable",
-    "Installs",
+    "ModelInstaller",
     "PriceSource",
     "ProviderType",
     "holds_messages",
@@ -68,7 +68,7 @@ class ProviderType(EntryRules, Protocol):
     def server(self, model: Model) -> str:
         """A name for what its requests share the limits of: models with one name share one gate."""
 
-    def most_at_once(self, model: Model) -> int | None:
+    def max_concurrency(self, model: Model) -> int | None:
         """How many requests the server answers side by side, where that is known beforehand."""
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class ProviderType(EntryRules, Protocol):
     def destination(self, model: Model) -> str:
         """Where those values go, for people: `api.example.com (https)`."""
 
-    def looked_at(self, model: Model, *, offline: bool) -> str:
+    def describe_check(self, model: Model, *, offline: bool) -> str:
         """What `Provider.check` did, for people: `sent GET https://... with the key in X`."""
 
     # -- how it is recorded ----------------------------------------------------------------
@@ -120,13 +120,13 @@ class ProviderType(EntryRules, Protocol):
 
     # -- reading what is on record ---------------------------------------------------------
 
-    def read_again(self, response: ResponseReceived) -> Answer | None:
+    def reparse(self, response: ResponseReceived) -> Answer | None:
         """What the recorded raw bytes say, read as they were when they came. Pure.
 
         `None` where the bytes hold no more than the text. Raises `ModelError`.
         """
 
-    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """Whether a request's body holds every message to its last character. Pure."""
 
 
@@ -145,7 +145,7 @@ class Installable:
 
 
 @runtime_checkable
-class Installs(Protocol):
+class ModelInstaller(Protocol):
     """A provider with models that `failproof-es models` lists and installs."""
 
     def installable(self) -> Sequence[Installable]:
@@ -173,7 +173,7 @@ class BaseProviderType:
 
     name: str
     capabilities: Capabilities
-    seam = SEAM
+    seam = PROVIDER_API_VERSION
     takes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     reserved = RESERVED
@@ -198,7 +198,7 @@ class BaseProviderType:
             return f"{model.provider}:{model.class_ or model.model}"
         return base_url.rstrip("/")
 
-    def most_at_once(self, model: Model) -> int | None:
+    def max_concurrency(self, model: Model) -> int | None:
         """See `ProviderType`. It is not known."""
         return None
 
@@ -211,7 +211,7 @@ class BaseProviderType:
         parts = urlsplit(self.base_url(model) or "")
         return f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
 
-    def looked_at(self, model: Model, *, offline: bool) -> str:
+    def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         return f"{'not looked at (--offline)' if offline else 'looked at'}: {self.server(model)}"
 
@@ -237,11 +237,11 @@ class BaseProviderType:
         """See `ProviderType`. It can't."""
         return False
 
-    def read_again(self, response: ResponseReceived) -> Answer | None:
+    def reparse(self, response: ResponseReceived) -> Answer | None:
         """See `ProviderType`. Nothing can be said."""
         return None
 
-    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """See `ProviderType`. The body is JSON with the list `messages`, as most APIs want it."""
         return holds_messages(body, messages)
 

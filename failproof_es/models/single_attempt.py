@@ -7,10 +7,10 @@ import asyncio
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest, Provider
 
 
-async def asked_once(
+async def send_once(
     provider: Provider, request: PreparedRequest, on_text: OnText | None, longest_s: float
 ) -> Answer:
-    """What `send` returns or raises, held to what it promises. `longest_s` may be infinite.
+    """What `send` returns or raises, held to what it promises. `stuck_after_s` may be infinite.
 
     A provider ends an attempt itself. One that has not by then has broken its promise, and so has
     one that raises anything but `ModelError`; neither holds up the run or ends it.

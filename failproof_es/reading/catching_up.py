@@ -18,13 +18,13 @@ READ: tuple[Projection, ...] = (RunResults(), Reviews())
 _CANNOT = (psycopg.Error, UnreadableState, OutdatedProjection, InvalidInput)
 
 
-def why_not_caught_up(connection: Connection) -> str | None:
+def catch_up_problem(connection: Connection) -> str | None:
     """Take in what the log holds by now; why that cannot be done, where it cannot.
 
     One query where there is nothing new. Raises `psycopg.OperationalError` where the server is
     away.
     """
-    if stands_at_the_head(connection):
+    if is_at_head(connection):
         return None
     try:
         head = max_position(connection)
@@ -41,7 +41,7 @@ def why_not_caught_up(connection: Connection) -> str | None:
     return None
 
 
-def stands_at_the_head(connection: Connection) -> bool:
+def is_at_head(connection: Connection) -> bool:
     """Whether every row that would be read is there, of this program's version, and current."""
     names = [each.name for each in READ]
     versions = [each.version for each in READ]

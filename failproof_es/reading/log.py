@@ -13,7 +13,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
 from failproof_es.core.summary import RunCounts, RunSummary
-from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import (
     UNREADABLE,
     WINDOW,
@@ -21,7 +21,7 @@ from failproof_es.engine.history import (
     recorded_evaluations,
     with_prices,
 )
-from failproof_es.engine.reviews.people import standing_of
+from failproof_es.engine.reviews.people import count_review_statuses
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.store.reading.reader import Connection, find
@@ -57,11 +57,11 @@ class LogFeeder:
         """See `Feeder`. Reads every event of the run."""
         counts, left_to_people = RunCounts(), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
-            outcome = told(run, recorded)
+            outcome = evaluation_outcome(run, recorded)
             counts.add(outcome, recorded.case)
             if outcome.awaiting_review:
                 left_to_people.append(outcome.evaluation_id)
-        reviews = standing_of(self.connection, left_to_people, up_to=self.up_to)
+        reviews = count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
         return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
 
     def summaries(
@@ -88,7 +88,7 @@ class LogFeeder:
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """See `Feeder`."""
         return [
-            told(run, recorded)
+            evaluation_outcome(run, recorded)
             for start in range(0, len(keys), WINDOW)
             for recorded in read_evaluations(
                 self.connection, keys[start : start + WINDOW], up_to=self.up_to
@@ -98,7 +98,7 @@ class LogFeeder:
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
         """See `Feeder`. Reads the run's events until there are so many."""
         outcomes = (
-            told(run, recorded)
+            evaluation_outcome(run, recorded)
             for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)
         )
         return list(islice((each for each in outcomes if each.impossible is not None), limit))

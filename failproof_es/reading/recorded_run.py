@@ -18,12 +18,12 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import (
     WINDOW,
     RecordedEvaluation,
-    portions_read,
+    iterate_evaluations,
     read_chunk,
     stored_case,
 )
 from failproof_es.events import RunStarted
-from failproof_es.reading.catching_up import why_not_caught_up
+from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
@@ -107,7 +107,7 @@ class RecordedRun:
         """The same evaluations with their events: what documents quote. Counts are outcomes'."""
         places = islice(self.keys(after=after), limit)
         while window := [key for _, key in islice(places, WINDOW)]:
-            yield from portions_read(self.connection, window, up_to=self.up_to)
+            yield from iterate_evaluations(self.connection, window, up_to=self.up_to)
 
     def places_by_prompt(self) -> dict[UUID, int]:
         """How many cases stand before each planned prompt in the plan."""
@@ -136,5 +136,5 @@ def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
     """
     if up_to is not None:
         return LogFeeder(connection, up_to)
-    why_not = why_not_caught_up(connection)
+    why_not = catch_up_problem(connection)
     return RowFeeder(connection) if why_not is None else LogFeeder(connection, warning=why_not)

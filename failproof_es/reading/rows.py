@@ -24,10 +24,17 @@ from failproof_es.core.costs import Spent, Tokens
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, planned_evaluations
-from failproof_es.core.summary import Asking, ErrorKey, GroupKey, LostKey, RunCounts, RunSummary
+from failproof_es.core.summary import (
+    ErrorKey,
+    GroupKey,
+    LostKey,
+    RequestStats,
+    RunCounts,
+    RunSummary,
+)
 from failproof_es.core.tally import Group
 from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
-from failproof_es.engine.reviews.people import standing
+from failproof_es.engine.reviews.people import review_status
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
@@ -236,7 +243,7 @@ def _nothing(key: EvaluationKey) -> EvaluationOutcome:
 
 
 def _standings(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Counter[str]:
-    found = Counter(standing(verdicts) for verdicts in said.values())
+    found = Counter(review_status(verdicts) for verdicts in said.values())
     awaiting = sum(group.awaiting for group in counts.groups.values()) - len(said)
     if awaiting:
         found["awaiting"] = awaiting
@@ -271,8 +278,8 @@ def _group_key(row: Told) -> GroupKey:
 
 
 def _asking(counts: RunCounts, row: Told) -> None:
-    asking = Asking(**{name: row[name] for name in ASKING.sums[1:]})
-    if asking != Asking():
+    asking = RequestStats(**{name: row[name] for name in ASKING.sums[1:]})
+    if asking != RequestStats():
         counts.asking[exact_text(row["model_key"])] = asking
 
 

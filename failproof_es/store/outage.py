@@ -27,10 +27,10 @@ class Outage:
     longest_s: float = 300.0
     recover: Callable[[], str | None] | None = None
 
-    def wait_out(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
+    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
         """What `call` returns, tried again while it raises one of `away`.
 
-        Raises `LogUnavailable` after `longest_s` seconds, with what stood in the way.
+        Raises `LogUnavailable` after `stuck_after_s` seconds, with what stood in the way.
         """
         reasons: list[str | None] = [None]
 

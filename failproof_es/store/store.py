@@ -21,7 +21,7 @@ from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.pooler import require_sessions
-from failproof_es.store.reading.experiments import NewRun, note
+from failproof_es.store.reading.experiments import NewRun, try_index_runs
 from failproof_es.store.schema.installation import (
     AUDITOR,
     PROJECTOR,
@@ -174,7 +174,7 @@ class Store:
                     for event in chain([started], planned):  # one at a time: a plan can be long
                         append_entries(connection, [self.log.mapper.to_stored_event(event)])
                     whole = True
-                note(connection)
+                try_index_runs(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError):
             if not (whole and self._began(started)):
                 raise
@@ -183,7 +183,7 @@ class Store:
     def _began(self, started: RunStarted) -> bool:
         """Whether this run is on record, after its commit was sent and nobody acknowledged it."""
         try:
-            return self.outage.wait_out(partial(self._stands, started), (psycopg.OperationalError,))
+            return self.outage.retry(partial(self._stands, started), (psycopg.OperationalError,))
         except LogUnavailable as error:
             named = f"run {started.run_number} ({started.run_id})"
             raise LogUnavailable(f"whether {named} was recorded is not known: {error}") from error

@@ -37,14 +37,14 @@ _OF_THE_FOLDER = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _AS_IT_IS = os.O_RDWR | os.O_NOFOLLOW
 
 
-class Written(NamedTuple):
+class WrittenFile(NamedTuple):
     """What a file holds now."""
 
     bytes: int
     sha256: str
 
 
-def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
+def atomic_write(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
     """Write the pieces, one after the other, in the place of what the file holds.
 
     Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
@@ -59,7 +59,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> Written:
     return written
 
 
-def why_not(path: Path, error: OSError) -> str:
+def describe_write_error(path: Path, error: OSError) -> str:
     """Why `path` could not be written: the reason, and the folder it is of where that is another.
 
     The temporary file beside it is nobody's concern.
@@ -75,7 +75,7 @@ def why_not(path: Path, error: OSError) -> str:
     return reason
 
 
-def write_new(path: Path, pieces: Iterable[bytes], mode: int) -> Written:
+def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile:
     """Write a file that must not be there yet: raises `FileExistsError` where it is."""
     with _partial(path, mode) as (partial, file):
         written = _write(file, pieces)
@@ -114,14 +114,14 @@ def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
         partial.unlink(missing_ok=True)
 
 
-def _write(file: BinaryIO, pieces: Iterable[bytes]) -> Written:
+def _write(file: BinaryIO, pieces: Iterable[bytes]) -> WrittenFile:
     size, digest = 0, hashlib.sha256()
     for piece in pieces:
         size += file.write(piece)
         digest.update(piece)
     file.flush()
     os.fsync(file.fileno())
-    return Written(size, digest.hexdigest())
+    return WrittenFile(size, digest.hexdigest())
 
 
 def _lock(file: BinaryIO) -> bool:

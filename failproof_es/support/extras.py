@@ -35,7 +35,7 @@ EXTRAS: Mapping[str, Extra] = {
 
 
 @runtime_checkable
-class NeedsExtra(Protocol):
+class RequiresExtra(Protocol):
     """What works with an extra only; a dialect, for example."""
 
     extra: str
@@ -61,8 +61,8 @@ def require(extra: str, wanted: str) -> None:
 
 
 def require_for(needy: object, wanted: str) -> None:
-    """The same for something that may be `NeedsExtra`."""
-    if isinstance(needy, NeedsExtra):
+    """The same for something that may be `RequiresExtra`."""
+    if isinstance(needy, RequiresExtra):
         require(needy.extra, wanted)
 
 

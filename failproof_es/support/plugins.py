@@ -15,7 +15,7 @@ def instance(offered: Any) -> Any:
     return offered() if isinstance(offered, type) else offered
 
 
-def plugin_fault(offered: Any, name: str, members: Sequence[str]) -> str | None:
+def plugin_problem(offered: Any, name: str, members: Sequence[str]) -> str | None:
     """What is wrong with what is offered by that name, or `None`: what it lacks, another name."""
     try:
         one = instance(offered)

@@ -86,7 +86,7 @@ def wilson(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     return Interval(float(found.low), float(found.high), "Wilson", confidence)
 
 
-def at_the_edge(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
+def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Where all are alike: how far from it the truth may lie (Clopper and Pearson, one-sided).
 
     None of 30 still allows 9.5 %.
@@ -116,7 +116,9 @@ def rate(
     groups = list(range(total)) if clusters is None else list(clusters)
     count = len(set(groups))
     if passed in (0, total):
-        return Rate(passed, total, count, at_the_edge(count if passed else 0, count, confidence))
+        return Rate(
+            passed, total, count, clopper_pearson_margin(count if passed else 0, count, confidence)
+        )
     if count == total:
         return Rate(passed, total, count, wilson(passed, total, confidence))
     sums, sizes = _by_cluster(np.asarray(outcomes, dtype=float), groups)
@@ -370,7 +372,7 @@ def _sign_permutation(sums: Floats) -> float:
     return float(tried.pvalue)
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """The p values of many questions asked at once (Benjamini and Hochberg)."""
     if not p_values:
         return []

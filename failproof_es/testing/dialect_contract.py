@@ -42,16 +42,16 @@ from failproof_es.events import PromptStored
 from failproof_es.problems import Problems
 from failproof_es.testing.evaluations import JUDGE, stages
 
-ComesTo = Literal["passed", "failed", "graded", "unscored"]
+SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
 """`graded` is a score that is neither a pass nor a failure."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SampleReply:
     """What a model under test replies to every turn, and what that comes to."""
 
     text: str
-    comes_to: ComesTo
+    comes_to: SampleOutcome
     finish_reason: str | None = "stop"
     refusal: str | None = None
     case_id: str | None = None
@@ -61,7 +61,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Defective:
+class DefectiveFile:
     """A case file with one defect, and where it has to be said to stand."""
 
     file: str
@@ -96,12 +96,12 @@ class DialectContract:
     """Case files without a defect: content by name."""
     cases: ClassVar[int]
     """How many cases they hold."""
-    defective: ClassVar[Sequence[Defective]]
+    defective: ClassVar[Sequence[DefectiveFile]]
     """One file for each kind of defect."""
-    replies: ClassVar[Sequence[Said]]
+    replies: ClassVar[Sequence[SampleReply]]
     """What a pass is, what a failure, and what is neither."""
 
-    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
         """What a judge answers who finds that `said` comes to what it says. Where judges are."""
         raise NotImplementedError("the dialect asks judges: say what one answers")
 
@@ -265,7 +265,7 @@ class DialectContract:
         for said in self.replies:
             if said.stands_before_a_cut:
                 continue
-            cut = Said(said.text, "unscored", "length", said.refusal, said.case_id)
+            cut = SampleReply(said.text, "unscored", "length", said.refusal, said.case_id)
             assert _came_to(self._end(self._case(said), cut)) != "failed", said
 
     def test_an_error_is_not_scored(self) -> None:
@@ -343,7 +343,7 @@ class DialectContract:
         with self._files(self.good) as files:
             return list(self.made().load(files, Problems()))
 
-    def _case(self, said: Said) -> Case:
+    def _case(self, said: SampleReply) -> Case:
         cases = self._cases()
         return next((case for case in cases if case.case_id == said.case_id), cases[0])
 
@@ -356,7 +356,7 @@ class DialectContract:
             replies = (*replies, Reply(len(replies), text, finish_reason, refusal))
         return Transcript(replies)
 
-    def _stages(self, case: Case, said: Said) -> Iterator[Evaluation]:
+    def _stages(self, case: Case, said: SampleReply) -> Iterator[Evaluation]:
         def answer(turn: int) -> Reply:
             return Reply(turn, said.text, said.finish_reason, said.refusal)
 
@@ -365,7 +365,7 @@ class DialectContract:
 
         return stages(self.made(), case, answer, judged)
 
-    def _end(self, case: Case, said: Said) -> Evaluation:
+    def _end(self, case: Case, said: SampleReply) -> Evaluation:
         *_, end = self._stages(case, said)
         assert end.finished
         return end
@@ -381,7 +381,7 @@ def _check_score(score: Score | Failure) -> None:
     orjson.dumps(score.scores)
 
 
-def _came_to(end: Evaluation) -> ComesTo:
+def _came_to(end: Evaluation) -> SampleOutcome:
     if end.score is None:
         return "unscored"
     if end.score.passed is None:

@@ -9,18 +9,18 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
+    Defer,
     Done,
     Evaluation,
     EvaluationKey,
     Judging,
-    PutOff,
     Reply,
     Send,
     evolve,
     next_action,
 )
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.local_actions import consequence
+from failproof_es.engine.drive.local_actions import derive_event
 from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
 
 KEY = EvaluationKey(UUID(int=1), UUID(int=2), "model", 1)
@@ -28,7 +28,7 @@ JUDGE = "judge"
 _MOST_STEPS = 200
 
 
-class _Stamp:
+class _Header:
     """What every event says about itself: a second passes from one to the next."""
 
     def __call__(self, state: Evaluation) -> dict[str, Any]:
@@ -56,18 +56,18 @@ def stages(
     judge says to the messages that it is asked, no judge is asked without. Raises
     `AssertionError` where the evaluation does not come to an end.
     """
-    stamp: Any = _Stamp()
+    header: Any = _Header()
     judging = Judging((JUDGE,) if judged else (), "majority", 1)
     state = Evaluation()
     for _ in range(_MOST_STEPS):
         action = next_action(state, case, dialect, retry_attempts=0, judging=judging)
         if isinstance(action, Done):
             return
-        assert not isinstance(action, PutOff)
+        assert not isinstance(action, Defer)
         events = (
-            _asked(stamp, state, action, answer, judged)
+            _asked(header, state, action, answer, judged)
             if isinstance(action, Send)
-            else [consequence(dialect, stamp, state, case, action)]
+            else [derive_event(dialect, header, state, case, action)]
         )
         for event in events:
             state = evolve(state, event)
@@ -76,7 +76,7 @@ def stages(
 
 
 def _asked(
-    stamp: Any,
+    header: Any,
     state: Evaluation,
     action: Send,
     answer: Callable[[int], Reply | None],
@@ -90,10 +90,10 @@ def _asked(
         "attempt": action.attempt,
     }
     request = RequestSent(
-        **stamp(state), **which, model="model", parameters={}, endpoint="http://x", body="{}",
+        **header(state), **which, model="model", parameters={}, endpoint="http://x", body="{}",
         body_sha256="0",
     )  # fmt: skip
-    after = stamp(evolve(state, request))
+    after = header(evolve(state, request))
     if action.purpose == "judge":
         said = judged(action.messages) if judged else ""
         reply: Reply | None = Reply(action.turn, said, "stop")

@@ -14,7 +14,7 @@ from failproof_es.engine.drive.attempt_events import response_received
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import RequestSent, ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 
 KEY = "sk-canary-0123456789abcdef"
 KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
@@ -41,18 +41,18 @@ def ask(text: str) -> Sequence[Turn]:
     return [Turn(role="user", content=text)]
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """All that an error says, with everything that it came of."""
     return "".join(traceback.format_exception(error))
 
 
 def recorded(provider: Provider, answer: Answer) -> ResponseReceived:
     """The answer as a run records it."""
-    stamp = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+    header = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
     prepared = provider.prepare(ask("hi"))
     request = RequestSent(
-        **stamp(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
+        **header(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
         endpoint=prepared.endpoint, body=prepared.body.decode(), body_sha256="",
     )  # fmt: skip
     state = evolve(Evaluation(), request)
-    return response_received(stamp, state, request, answer, Redactor([]))
+    return response_received(header, state, request, answer, Redactor([]))

@@ -45,7 +45,7 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReceivedRequest:
     """A request as it came."""
 
     method: str
@@ -71,10 +71,10 @@ class Reply:
         return b"".join(self.pieces)
 
 
-class OtherSide(Protocol):
+class ProviderServer(Protocol):
     """What a provider asks, in this process. For one event loop."""
 
-    asked: list[Asked]
+    asked: list[ReceivedRequest]
     """Every request for an answer so far, the first one first."""
     looked: int
     """How often the list of models was asked for."""
@@ -91,20 +91,20 @@ class OtherSide(Protocol):
     async def stop(self) -> None:
         """Close everything."""
 
-    def say(self, text: str, fault: Fault | None = None) -> None:
+    def answer_with(self, text: str, fault: Fault | None = None) -> None:
         """What is answered from now on."""
 
-    def call(self, name: str, arguments: dict[str, object]) -> None:
+    def call_tool(self, name: str, arguments: dict[str, object]) -> None:
         """Answer with a call of this tool from now on."""
 
 
-class Wire(ABC):
+class WireFormat(ABC):
     """How a provider's server writes: its real format, as its vendor documents it."""
 
     @abstractmethod
     def answer(
         self,
-        asked: Asked,
+        asked: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -125,35 +125,35 @@ class Wire(ABC):
     def listing(self, names: Sequence[str]) -> Reply:
         """The list of models."""
 
-    def empty(self, asked: Asked) -> Reply:
+    def empty(self, asked: ReceivedRequest) -> Reply:
         """See `Fault.EMPTY`."""
         return Reply(200, [b"{}"])
 
     @abstractmethod
-    def without_content(self, asked: Asked) -> Reply:
+    def without_content(self, asked: ReceivedRequest) -> Reply:
         """See `Fault.WITHOUT_CONTENT`."""
 
-    def cut_stream(self, asked: Asked, text: str) -> Reply:
+    def cut_stream(self, asked: ReceivedRequest, text: str) -> Reply:
         """See `Fault.CUT_STREAM`. All pieces of a good answer but the last ones."""
         whole = self.answer(asked, text)
         return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
 
-    def is_look(self, asked: Asked) -> bool:
+    def is_listing_request(self, asked: ReceivedRequest) -> bool:
         """Whether that asks for the list of models."""
         return asked.method == "GET"
 
 
 class FakeServer:
-    """An `OtherSide` on loopback that writes what a `Wire` says, faults included."""
+    """An `ProviderServer` on loopback that writes what a `WireFormat` says, faults included."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: WireFormat) -> None:
         self._wire = wire
         self._text = ""
         self._fault: Fault | None = None
         self._call: tuple[str, dict[str, object]] | None = None
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.looked = 0
         self.sent = b""
         self.offered: list[str] = []
@@ -161,28 +161,28 @@ class FakeServer:
         self.url = ""
         """Where it is, without a path, once it was started."""
 
-    def say(self, text: str, fault: Fault | None = None) -> None:
-        """See `OtherSide`."""
+    def answer_with(self, text: str, fault: Fault | None = None) -> None:
+        """See `ProviderServer`."""
         self._text, self._fault, self._call = text, fault, None
 
-    def call(self, name: str, arguments: dict[str, object]) -> None:
-        """See `OtherSide`."""
+    def call_tool(self, name: str, arguments: dict[str, object]) -> None:
+        """See `ProviderServer`."""
         self._text, self._fault, self._call = "", None, (name, arguments)
 
     async def start(self) -> None:
-        """See `OtherSide`."""
+        """See `ProviderServer`."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
-        """See `OtherSide`."""
+        """See `ProviderServer`."""
         if self._server is not None:
             self._server.close()
         for task in self._serving:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
 
-    def reply(self, asked: Asked) -> Reply | None:
+    def reply(self, asked: ReceivedRequest) -> Reply | None:
         """What is said to a request for an answer; `None` where there is to be no reply."""
         wire, text = self._wire, self._text
         match self._fault:
@@ -234,7 +234,7 @@ class FakeServer:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         asked = await _read(reader)
-        if self._wire.is_look(asked):
+        if self._wire.is_listing_request(asked):
             self.looked += 1
             refused = self._wire.error(401, "who are you?")
             await _write(writer, refused if self.refuses_looks else self._listing())
@@ -253,13 +253,13 @@ class FakeServer:
         return self._wire.listing(self.offered)
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+async def _read(reader: asyncio.StreamReader) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, path, _ = head[0].split(" ")
     pairs = (line.partition(":") for line in head[1:] if line)
     headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(method, path, headers, body)
+    return ReceivedRequest(method, path, headers, body)
 
 
 async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:

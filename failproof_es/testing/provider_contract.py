@@ -3,10 +3,10 @@
     class TestMine(ProviderContract):
         provider = "mine"
 
-        def other_side(self) -> OtherSide:
+        def server(self) -> ProviderServer:
             return FakeServer(MineWire())       # how the vendor's server writes
 
-        def settings(self, side: OtherSide) -> dict[str, Any]:
+        def settings(self, side: ProviderServer) -> dict[str, Any]:
             return {"model": "m-1", "base_url": side.url}
 
 The provider has to be installed: it is found under its name, as in a run. Every test runs against
@@ -28,14 +28,23 @@ from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
-from failproof_es.models.catalog.listing import Looks
-from failproof_es.models.protocol import Answer, Form, ModelError, Provider
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.protocol import Answer, ModelError, Provider, ResponseOptions
 from failproof_es.models.provider_type import ProviderType, provider_type
 from failproof_es.models.replies.model_name_check import require_model
-from failproof_es.models.replies.parse_check import misread
+from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
-from failproof_es.testing.kit import KEY, KEY_VARIABLE, ODD, SCHEMA, ask, key_set, recorded, told
-from failproof_es.testing.other_side import Fault, OtherSide
+from failproof_es.testing.kit import (
+    KEY,
+    KEY_VARIABLE,
+    ODD,
+    SCHEMA,
+    ask,
+    error_text,
+    key_set,
+    recorded,
+)
+from failproof_es.testing.other_side import Fault, ProviderServer
 
 PATIENCE_MS = 20_000
 _STATUS = {
@@ -43,7 +52,7 @@ _STATUS = {
     Fault.NOT_FOUND: 404, Fault.SERVER_ERROR: 500,
 }  # fmt: skip
 
-Work = Callable[[OtherSide, Provider], Awaitable[None]]
+Work = Callable[[ProviderServer, Provider], Awaitable[None]]
 
 
 class ProviderContract:
@@ -61,14 +70,14 @@ class ProviderContract:
     """Whether the other side is asked for its models before a run."""
 
     @abstractmethod
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         """A new one, not yet started."""
 
     @abstractmethod
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         """An entry of `models:` for it, without `provider` and `api_key_env`."""
 
-    def create(self, side: OtherSide, model: Model, timeout_ms: int) -> Provider:
+    def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
         """Who asks it. Override where that takes more than what the configuration says."""
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
@@ -80,14 +89,14 @@ class ProviderContract:
         assert not needed, f"it needs {needed} and does not take it"
 
     def test_what_is_recorded_of_it_is_the_same_each_time_and_holds_no_key(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             model = self.model(side)
             first, second = snapshot(model, "k"), snapshot(model, "k")
             assert first == second
             assert KEY not in first.model_dump_json()
             assert KEY not in self.type.destination(model)
             for offline in (True, False):
-                assert KEY not in self.type.looked_at(model, offline=offline)
+                assert KEY not in self.type.describe_check(model, offline=offline)
             assert self.type.server(model)
 
         self._with(work)
@@ -95,7 +104,7 @@ class ProviderContract:
     # -- preparing -------------------------------------------------------------------------
 
     def test_preparing_is_pure_and_the_same_each_time(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             turns = ask(ODD)
             first = provider.prepare(turns)
             assert first == provider.prepare(turns)
@@ -109,7 +118,7 @@ class ProviderContract:
         self._with(work)
 
     def test_a_request_is_seen_to_hold_all_that_was_to_be_asked_and_nothing_less(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             turns = [
                 Turn(role="system", content="Be brief."),
                 *ask(ODD),
@@ -117,19 +126,19 @@ class ProviderContract:
                 *ask("Go on."),
             ]
             body = provider.prepare(turns).body
-            assert self.type.sent_whole(body, turns)
+            assert self.type.request_is_complete(body, turns)
             for number, turn in enumerate(turns):
                 longer = turn.model_copy(update={"content": f"{turn.content}!?"})
                 asked = [*turns[:number], longer, *turns[number + 1 :]]
-                assert not self.type.sent_whole(body, asked), f"turn {number}"
+                assert not self.type.request_is_complete(body, asked), f"turn {number}"
             for unreadable in (b"", b"[]", b"{}", b'{"messages": 7}', b"\xff"):
-                assert not self.type.sent_whole(unreadable, turns)
+                assert not self.type.request_is_complete(unreadable, turns)
 
         self._with(work)
 
     def test_tools_are_offered_as_far_as_it_says_that_it_can(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            prepared = provider.prepare(ask("hi"), Form(tools=("zyzzyva",)))
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            prepared = provider.prepare(ask("hi"), ResponseOptions(tools=("zyzzyva",)))
             can = self.type.capabilities.tools
             assert prepared.tools == (("zyzzyva",) if can else ())
             assert (b"zyzzyva" in prepared.body) == can
@@ -137,19 +146,21 @@ class ProviderContract:
         self._with(work)
 
     def test_a_reply_is_held_to_a_schema_as_far_as_it_says_that_it_can(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            form = Form(schema=SCHEMA)
-            assert b"zyzzyva" not in provider.prepare(ask("hi"), form).body, "nobody wants that"
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            response_options = ResponseOptions(schema=SCHEMA)
+            assert b"zyzzyva" not in provider.prepare(ask("hi"), response_options).body, (
+                "nobody wants that"
+            )
             if self.type.capabilities.schema:
                 model = self.model(side, structured_output=True)
                 held = self.create(side, model, PATIENCE_MS)
-                assert b"zyzzyva" in held.prepare(ask("hi"), form).body
+                assert b"zyzzyva" in held.prepare(ask("hi"), response_options).body
                 await held.close()
 
         self._with(work)
 
     def test_a_seed_and_parameters_are_sent(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             seed = {"seed": 90817263} if self.type.capabilities.seed else {}
             asked = self.model(side, **seed, max_tokens=4711, parameters={"top_p": 0.8125})
             seeded = self.create(side, asked, PATIENCE_MS)
@@ -163,8 +174,8 @@ class ProviderContract:
     # -- one answer ------------------------------------------------------------------------
 
     def test_one_call_is_one_request_and_one_answer(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say(said := f"\n {ODD} \n")
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with(said := f"\n {ODD} \n")
             request = provider.prepare(ask("What?"))
             answer = await provider.send(request)
             assert answer.text == said
@@ -176,8 +187,8 @@ class ProviderContract:
         self._with(work)
 
     def test_what_is_asked_side_by_side_is_not_mixed_up(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say("yes")
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with("yes")
             requests = [provider.prepare(ask(f"Number {number}?")) for number in range(4)]
             await asyncio.gather(*(provider.send(each) for each in requests))
             came = sorted(each.body for each in side.asked)
@@ -188,8 +199,8 @@ class ProviderContract:
     def test_who_gives_it_up_gets_no_answer_and_no_error(self) -> None:
         """What was cancelled did not fail: a run that stops records it otherwise."""
 
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say("yes", Fault.SILENT)
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with("yes", Fault.SILENT)
             sending = asyncio.create_task(provider.send(provider.prepare(ask("hi"))))
             while not side.asked and not sending.done():  # noqa: ASYNC110  # it tells nobody
                 await asyncio.sleep(0.01)
@@ -200,22 +211,22 @@ class ProviderContract:
         self._with(work, Fault.SILENT)
 
     def test_an_answer_says_what_it_used_or_that_it_is_not_known(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say("yes")
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with("yes")
             used = (await provider.send(provider.prepare(ask("hi")))).usage
             assert used.input_tokens in (10, None) and used.output_tokens in (5, None)
-            side.say("yes", Fault.WITHOUT_USAGE)
+            side.answer_with("yes", Fault.WITHOUT_USAGE)
             answer = await provider.send(provider.prepare(ask("hi")))
             assert answer.usage.input_tokens is None and answer.usage.output_tokens is None
 
         self._with(work, Fault.WITHOUT_USAGE)
 
     def test_another_model_is_seen_by_its_name(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             asked = self.model(side).model
-            side.say("yes")
+            side.answer_with("yes")
             require_model(asked, None, (await provider.send(provider.prepare(ask("hi")))).model)
-            side.say("yes", Fault.WRONG_MODEL)
+            side.answer_with("yes", Fault.WRONG_MODEL)
             answer = await provider.send(provider.prepare(ask("hi")))
             try:
                 require_model(asked, None, answer.model)
@@ -226,9 +237,11 @@ class ProviderContract:
         self._with(work, Fault.WRONG_MODEL)
 
     def test_a_tool_call_is_an_answer(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.call("zyzzyva", {"q": ODD})
-            answer = await provider.send(provider.prepare(ask("hi"), Form(tools=("zyzzyva",))))
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.call_tool("zyzzyva", {"q": ODD})
+            answer = await provider.send(
+                provider.prepare(ask("hi"), ResponseOptions(tools=("zyzzyva",)))
+            )
             [called] = answer.tool_calls
             assert called.name == "zyzzyva" and orjson.loads(called.arguments) == {"q": ODD}
             assert self._misread(provider, answer) is None
@@ -238,8 +251,8 @@ class ProviderContract:
         self._with(work)
 
     def test_an_answer_can_come_piece_by_piece(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say(ODD)
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with(ODD)
             pieces: list[str] = []
             answer = await provider.send(provider.prepare(ask("hi")), pieces.append)
             assert "".join(pieces) == answer.text == ODD
@@ -252,26 +265,26 @@ class ProviderContract:
         self._with(work, stream=True)
 
     def test_what_is_on_record_reads_as_it_did_when_it_came(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say(ODD)
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with(ODD)
             answer = await provider.send(provider.prepare(ask("hi")))
             assert self._misread(provider, answer) is None
-            is_read_again = self.type.read_again(recorded(provider, answer)) is not None
+            is_read_again = self.type.reparse(recorded(provider, answer)) is not None
             assert is_read_again == self.keeps_bodies
             if not is_read_again:
                 return
             altered = recorded(provider, answer).model_copy(update={"text": "another"})
-            found = misread(self.provider, altered)
+            found = find_parse_mismatch(self.provider, altered)
             assert found is not None and found.field == "text"
             broken = altered.model_copy(update={"body": "no answer"})
-            found = misread(self.provider, broken)
+            found = find_parse_mismatch(self.provider, broken)
             assert found is not None and found.field == "body"
 
         self._with(work)
 
     def test_it_has_get_completion(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say(ODD)
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with(ODD)
             params = {"top_p": 0.8125}
             assert await asyncio.to_thread(provider.get_completion, "hi", params) == ODD
             [asked] = side.asked
@@ -323,7 +336,7 @@ class ProviderContract:
     # -- before a run, and after it --------------------------------------------------------
 
     def test_the_check_finds_what_is_there(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             assert await provider.check() is None
             assert await provider.check(offline=True) is None
             assert not side.asked, "a check asks for no completion"
@@ -335,9 +348,9 @@ class ProviderContract:
         self._with(work)
 
     def test_many_models_look_at_their_server_once(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             others = [self.create(side, self.model(side), PATIENCE_MS) for _ in range(5)]
-            looks = Looks()
+            looks = CheckCache()
             await asyncio.gather(*(each.check(looks=looks) for each in (provider, *others)))
             await asyncio.gather(*(each.close() for each in others))
             assert side.looked <= 1
@@ -345,14 +358,14 @@ class ProviderContract:
         self._with(work)
 
     def test_a_check_offline_asks_nobody(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             await provider.check(offline=True)
             assert not side.asked and side.looked == 0
 
         self._with(work)
 
     def test_a_key_that_is_refused_or_not_set_is_said_without_being_shown(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             side.refuses_looks = True
             for offline in (False, True):
                 if offline:
@@ -362,7 +375,7 @@ class ProviderContract:
                 try:
                     await provider.check(offline=offline)
                 except InvalidInput as error:
-                    assert KEY not in told(error) and KEY_VARIABLE in str(error)
+                    assert KEY not in error_text(error) and KEY_VARIABLE in str(error)
                 else:
                     raise AssertionError("nothing is said")
 
@@ -371,7 +384,7 @@ class ProviderContract:
         self._with(work)
 
     def test_it_can_be_opened_and_closed_twice(self) -> None:
-        async def work(side: OtherSide, provider: Provider) -> None:
+        async def work(side: ProviderServer, provider: Provider) -> None:
             await provider.open()
             await provider.close()
             await provider.close()
@@ -385,7 +398,7 @@ class ProviderContract:
         """The provider, as a run finds it."""
         return provider_type(self.provider)
 
-    def model(self, side: OtherSide, **more: Any) -> Model:
+    def model(self, side: ProviderServer, **more: Any) -> Model:
         """The entry of `models:` under test."""
         key = {"api_key_env": KEY_VARIABLE} if "api_key_env" in self.type.takes else {}
         entry = {"provider": self.provider, **self.settings(side), **key, **more}
@@ -397,8 +410,8 @@ class ProviderContract:
         """The error that comes of it: one, after one request, with all that came and no key."""
         errors: list[ModelError] = []
 
-        async def work(side: OtherSide, provider: Provider) -> None:
-            side.say("This is a text of some length.", fault)
+        async def work(side: ProviderServer, provider: Provider) -> None:
+            side.answer_with("This is a text of some length.", fault)
             try:
                 await provider.send(provider.prepare(ask("hi")))
             except ModelError as raised:
@@ -413,14 +426,14 @@ class ProviderContract:
             if self.keeps_bodies and side.sent:
                 assert error.body and side.sent.startswith(error.body)
                 assert error.body == side.sent or fault is Fault.TOO_LARGE
-            assert KEY not in told(error), "a key stands in the error"
+            assert KEY not in error_text(error), "a key stands in the error"
             assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
 
         self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
         return errors[0]
 
     def _misread(self, provider: Provider, answer: Answer) -> object:
-        return misread(self.provider, recorded(provider, answer))
+        return find_parse_mismatch(self.provider, recorded(provider, answer))
 
     def _with(
         self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
@@ -430,7 +443,7 @@ class ProviderContract:
             raise SkipTest("that can't happen to it")
 
         async def main() -> None:
-            side = self.other_side()
+            side = self.server()
             await side.start()
             try:
                 model = self.model(side, **more)

@@ -20,16 +20,16 @@ _STRING = 56
 _PIECE_BYTES = 2**18
 
 
-class TooComplex(ValueError):
+class JsonTooComplex(ValueError):
     """The JSON would take more memory than any answer does."""
 
 
 def read_json(text: bytes | str) -> Any:
-    """What `text` says. Raises `TooComplex`, or `ValueError` for what is no JSON."""
+    """What `text` says. Raises `JsonTooComplex`, or `ValueError` for what is no JSON."""
     data = text.encode() if isinstance(text, str) else text
     if len(data) > _ALWAYS_READ_BYTES and _structure_bytes(data) > _MOST_STRUCTURE_BYTES:
         most = _MOST_STRUCTURE_BYTES // 2**20
-        raise TooComplex(f"what its JSON holds would take more than {most} MiB of memory")
+        raise JsonTooComplex(f"what its JSON holds would take more than {most} MiB of memory")
     return orjson.loads(data)
 
 

@@ -20,7 +20,7 @@ import httpx
 from aiohttp.http_exceptions import BadStatusLine, LineTooLong
 from httpx_aiohttp import AiohttpTransport
 
-from failproof_es.web.coding import ACCEPTED, Undecodable, Unpacking
+from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
 
 _KEPT_ALIVE_S = 5.0
 
@@ -32,14 +32,14 @@ no UTF-8.
 """
 
 
-class TooLong(Exception):
+class BodyTooLong(Exception):
     """The body is longer than is read of one."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the reply is longer than {limit} bytes")
 
 
-UNUSABLE = (*LOST, TooLong, Undecodable)
+UNUSABLE = (*LOST, BodyTooLong, Undecodable)
 """All that `fetch` raises."""
 
 
@@ -61,10 +61,11 @@ class Body:
         """What came of a packed body, as it came: all that there is if it can't be unpacked."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Raises `TooLong` after `limit` bytes, packed or not, `Undecodable`, or one of `LOST`."""
+        """Raises `BodyTooLong` after `limit` bytes, packed or not, `Undecodable`, or one of
+        `LOST`."""
         codings = self._reply.headers.get_list("content-encoding", split_commas=True)
         try:
-            unpacking = Unpacking(codings)
+            unpacking = Decompressor(codings)
         except Undecodable:
             async for raw in self._raw():
                 self.packed += raw
@@ -76,7 +77,7 @@ class Body:
             for piece in unpacking.feed(raw):
                 if len(piece) > room:
                     yield piece[:room]
-                    raise TooLong(self._limit)
+                    raise BodyTooLong(self._limit)
                 room -= len(piece)
                 yield piece
                 await asyncio.sleep(0)
@@ -88,7 +89,7 @@ class Body:
             yield raw[:room]
             room -= len(raw)
             if room < 0:
-                raise TooLong(self._limit)
+                raise BodyTooLong(self._limit)
 
 
 def open_client(timeout_s: float, connections: int = 1) -> httpx.AsyncClient:
@@ -141,7 +142,7 @@ def timed_out(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """What happened to the connection, by the name of the error that it met first."""
-    if quotes_in_part(error):
+    if quotes_partial_line(error):
         return "a line of the reply's head is too long"
     if (known := _in_plain_words(error)) is not None:
         return known
@@ -171,7 +172,7 @@ def _in_plain_words(error: BaseException | None) -> str | None:
     return closed
 
 
-def quotes_in_part(error: BaseException | None) -> bool:
+def quotes_partial_line(error: BaseException | None) -> bool:
     """Whether the error repeats the beginning of a line: nobody would find a key that it cuts."""
     while error is not None:
         if isinstance(error, LineTooLong):

@@ -22,7 +22,7 @@ class Undecodable(Exception):
     """A body that its `Content-Encoding` does not describe, or one that is not taken."""
 
 
-class Unpacking:
+class Decompressor:
     """Feed the body as it comes; take what it unpacks to. One coding at most."""
 
     def __init__(self, codings: Sequence[str]) -> None:

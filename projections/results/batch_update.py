@@ -29,12 +29,12 @@ from projections.results.batch_runs import RUN_TOPICS, Runs, prompts_of
 from projections.results.counters import Change, GroupWords, save
 from projections.results.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.results.streams import (
-    Stretch,
-    Told,
+    StreamSlice,
+    StreamSummary,
     follow_references,
     key_of,
-    read_stretches,
-    told_by,
+    read_slices,
+    summarize_stream,
 )
 
 _EVALUATION_TOPICS = frozenset(topics("evaluation"))
@@ -54,8 +54,8 @@ class _Touched(NamedTuple):
     stream: UUID
     first_position: int
     last_position: int
-    now: Told
-    before: Told | None
+    now: StreamSummary
+    before: StreamSummary | None
     key: EvaluationKey
     folded: Folded | None = None
     """What `now` amounts to, where that is known already."""
@@ -69,7 +69,7 @@ class _Case(NamedTuple):
     words: GroupWords
 
 
-def take_in(cursor: Cursor, facts: Sequence[Fact]) -> None:
+def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
     """Take in the next events, in order."""
     by_stream: dict[str, list[Fact]] = {}
     for fact in facts:
@@ -207,15 +207,15 @@ def _touched(
     cursor: Cursor, streams: Streams, stored: dict[UUID, _Stored]
 ) -> tuple[list[_Touched], list[Fact]]:
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
-    begun: list[tuple[UUID, list[Fact], Told]] = []
+    begun: list[tuple[UUID, list[Fact], StreamSummary]] = []
     others: Streams = {}
     for stream, facts in streams.items():
         if facts[0].version == 1 and stream not in stored and _consecutive(facts):
             begun.append((stream, facts, _told(facts)))
         else:
             others[stream] = facts
-    now: dict[UUID, Told] = {}
-    before: dict[UUID, Told] = {}
+    now: dict[UUID, StreamSummary] = {}
+    before: dict[UUID, StreamSummary] = {}
     found, unplaced = [], []
     whole = [Folded.of(told.history) for _, _, told in begun]
     for (stream, facts, told), folded in zip(begun, whole, strict=True):
@@ -225,14 +225,14 @@ def _touched(
         else:
             now[stream], others[stream] = told, facts
     stretches = [
-        Stretch(stream, facts[0].position, facts[-1].position)
+        StreamSlice(stream, facts[0].position, facts[-1].position)
         for stream, facts in others.items()
         if stream not in now
     ]
-    for stretch, rows in read_stretches(cursor.connection, stretches) if stretches else ():
-        now[stretch.stream] = told_by(rows)
+    for stretch, rows in read_slices(cursor.connection, stretches) if stretches else ():
+        now[stretch.stream] = summarize_stream(rows)
         if stretch.stream in stored:
-            before[stretch.stream] = told_by(r for r in rows if r.position < stretch.first)
+            before[stretch.stream] = summarize_stream(r for r in rows if r.position < stretch.first)
     for stream, facts in others.items():
         known = stored.get(stream)
         first, key = (known.first_position, known.key) if known else (0, None)
@@ -251,13 +251,13 @@ def _consecutive(facts: Sequence[Fact]) -> bool:
     return [each.version for each in facts] == list(range(1, len(facts) + 1))
 
 
-def _told(facts: Sequence[Fact]) -> Told:
+def _told(facts: Sequence[Fact]) -> StreamSummary:
     history: list[Event] = []
     for fact in facts:
         if fact.event is None:
-            return Told(history, fact.damage)
+            return StreamSummary(history, fact.damage)
         history.append(fact.event)
-    return Told(history)
+    return StreamSummary(history)
 
 
 def _with_sources(
@@ -352,7 +352,7 @@ def _count(
 
 
 def _outcome(
-    key: EvaluationKey, told: Told, prices: Prices, folded: Folded | None = None
+    key: EvaluationKey, told: StreamSummary, prices: Prices, folded: Folded | None = None
 ) -> EvaluationOutcome:
     return outcome_of(
         key,

@@ -9,7 +9,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory, fold
 from failproof_es.events import CarriedOver, EvaluationEvent, Event
 from failproof_es.store.errors import UnreadableState
-from failproof_es.store.reading.carried_over import followed_one
+from failproof_es.store.reading.carried_over import resolve_reference
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -21,7 +21,7 @@ from failproof_es.store.reading.reader import (
 UNREADABLE = (ImpossibleHistory, UnreadableState, UnreadableEvent)
 
 
-class Told(NamedTuple):
+class StreamSummary(NamedTuple):
     """The events of a stream as far as they can be read, and why the rest cannot."""
 
     history: Sequence[Event]
@@ -29,7 +29,7 @@ class Told(NamedTuple):
     carried_over: CarriedOver | None = None
 
 
-class Stretch(NamedTuple):
+class StreamSlice(NamedTuple):
     """A stream, and which of its events are new: those from one position to another."""
 
     stream: UUID
@@ -37,9 +37,9 @@ class Stretch(NamedTuple):
     last: int
 
 
-def read_stretches(
-    connection: Connection, stretches: Sequence[Stretch]
-) -> Iterator[tuple[Stretch, list[RecordedEvent]]]:
+def read_slices(
+    connection: Connection, stretches: Sequence[StreamSlice]
+) -> Iterator[tuple[StreamSlice, list[RecordedEvent]]]:
     """Everything on these streams up to the end of each stretch, in version order."""
     by_stream = {each.stream: each for each in stretches}
     for portion in portions(connection, list(by_stream)):
@@ -50,15 +50,15 @@ def read_stretches(
             yield stretch, [row for row in found if row.position <= stretch.last]
 
 
-def told_by(rows: Iterable[RecordedEvent]) -> Told:
+def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
     """What these rows of one stream tell."""
     history: list[Event] = []
     for row in rows:
         try:
             history.append(row.event())
         except UNREADABLE as error:
-            return Told(history, error)
-    return Told(history)
+            return StreamSummary(history, error)
+    return StreamSummary(history)
 
 
 def key_of(stream: UUID, event: Event) -> EvaluationKey | None:
@@ -69,14 +69,16 @@ def key_of(stream: UUID, event: Event) -> EvaluationKey | None:
     return key if key.evaluation_id == stream else None
 
 
-def follow_references(connection: Connection, found: Sequence[tuple[Told, int]]) -> list[Told]:
+def follow_references(
+    connection: Connection, found: Sequence[tuple[StreamSummary, int]]
+) -> list[StreamSummary]:
     """The same, where they refer to another run's evaluation as that tells it.
 
     Each comes with the position of its reference: what was recorded later of its source cannot
     have been carried over.
     """
     references = [_reference(each) for each, _ in found]
-    wanted = [Stretch(r.source_evaluation_id, 0, 0) for r in references if r is not None]
+    wanted = [StreamSlice(r.source_evaluation_id, 0, 0) for r in references if r is not None]
     sources: dict[UUID, list[RecordedEvent]] = {}
     for portion in portions(connection, list({each.stream for each in wanted})):
         sources.update(read_streams(connection, portion))
@@ -92,17 +94,19 @@ def follow_references(connection: Connection, found: Sequence[tuple[Told, int]])
     ]
 
 
-def _reference(told: Told) -> CarriedOver | None:
+def _reference(told: StreamSummary) -> CarriedOver | None:
     first = told.history[0] if told.history else None
     return first if isinstance(first, CarriedOver) else None
 
 
-def _followed(told: Told, reference: CarriedOver, source: Sequence[RecordedEvent]) -> Told:
+def _followed(
+    told: StreamSummary, reference: CarriedOver, source: Sequence[RecordedEvent]
+) -> StreamSummary:
     broken = told.broken
     try:
         fold(told.history)
         if broken is None:
-            return Told(followed_one(reference, source), None, reference)
+            return StreamSummary(resolve_reference(reference, source), None, reference)
     except UNREADABLE as error:
         broken = error
-    return Told(told.history, broken, reference)
+    return StreamSummary(told.history, broken, reference)

@@ -26,9 +26,9 @@ from psycopg import sql
 
 from failproof_es.core.case import prompt_id
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import Event
-from failproof_es.store.reading.experiments import note
+from failproof_es.store.reading.experiments import try_index_runs
 from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
@@ -160,7 +160,7 @@ class Filler:
         assert evaluations % RECORDED == 0
         assert topic is None or topic not in self.stored
         self.number += 1
-        run_id, asked = uuid4(), AskedCases()
+        run_id, asked = uuid4(), PlannedCases()
         self.connection.execute("SELECT failproof.number_run(%s)", (run_id,))
         recorded: list[UUID] = []
         prompts: list[Event] = []
@@ -198,7 +198,7 @@ class Filler:
 
     def finish(self) -> None:
         """Everything that follows the log stands at its head."""
-        note(self.connection)
+        try_index_runs(self.connection)
         self.follow()
 
     def _run(self, evaluations: int, topic: object) -> tuple[UUID, list[Event]]:

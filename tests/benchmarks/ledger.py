@@ -25,7 +25,7 @@ import psycopg
 
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.experiment import Plan
@@ -132,7 +132,7 @@ def _append_off() -> float:
 
 
 def _append_on() -> float:
-    with benchmark_store() as url, Store.open(url) as store, Keeper(store, every_s=2.0):
+    with benchmark_store() as url, Store.open(url) as store, CheckpointSigner(store, every_s=2.0):
         return _appended(store)
 
 

@@ -38,7 +38,7 @@ import psycopg
 from failproof_es.cli.commands.runs import listed
 from failproof_es.cli.commands.show import show_run
 from failproof_es.cli.rendering.output import Format
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -146,7 +146,7 @@ def begin(store: Store) -> RunStarted:
     store.log.events.put(events[:ASKED])
     first, *planned = events[ASKED:]
     assert isinstance(first, RunStarted)
-    asked = AskedCases()
+    asked = PlannedCases()
     for case in asked_of(ASKED, run_id):
         asked.add(case.digest(), case)
     return store.begin_run(first, planned, asked.plan)

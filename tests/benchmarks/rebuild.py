@@ -21,7 +21,7 @@ import psycopg
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import chunked
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import (
     CasesPlanned,
     Classified,
@@ -70,7 +70,7 @@ def begun(
     """
     cases = asked_of(evaluations, topic or run_id)
     digests = [case.digest() for case in cases]
-    asked = AskedCases()
+    asked = PlannedCases()
     for digest, case in zip(digests, cases, strict=True):
         asked.add(digest, case)
     prompts = [] if stored else list(map(stored_prompt, digests, cases))
@@ -85,7 +85,7 @@ def stored_prompt(digest: str, case: Case) -> PromptStored:
     )  # fmt: skip
 
 
-def planned(asked: AskedCases, run_id: UUID, number: int = 1) -> list[Event]:
+def planned(asked: PlannedCases, run_id: UUID, number: int = 1) -> list[Event]:
     """How a run of these cases begins: its first event, and its plan."""
     now, cases = datetime.now(UTC), len(asked)
 

@@ -23,10 +23,10 @@ from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived
 from failproof_es.models import Answer, ModelError, create_provider
 from failproof_es.store.mapper import decode, encode
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 
 KEY = "sk-worst-0123456789-worst-key/+="
-STAMP = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+STAMP = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 
 
 def peak_mib() -> float:

@@ -9,12 +9,12 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
+    Abandon,
     Classification,
     Classify,
     DeclareLost,
     Done,
     EvaluationKey,
-    GiveUp,
     Judgement,
     Judging,
     ReadJudgement,
@@ -265,7 +265,7 @@ def lived(
                 history.judged(asked, verdict, final=last or readable)
             case ScoreReply():
                 history.scored()
-            case GiveUp(failure):
+            case Abandon(failure):
                 history.abandoned(failure.kind)
             case Done():
                 return history.events

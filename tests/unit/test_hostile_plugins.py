@@ -17,10 +17,10 @@ from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
 from failproof_es.dialects.scorers import SCORERS, Scorer, grade
-from failproof_es.engine.limits.concurrency_limiter import Gate
-from failproof_es.models import longest_attempt_s
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.models import stuck_after_s
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest
-from failproof_es.models.single_attempt import asked_once
+from failproof_es.models.single_attempt import send_once
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from projections.installed import OFFERED
@@ -180,13 +180,13 @@ def test_an_attempt_ends_in_an_answer_or_a_model_error(
     provider: Any, kind: str, disposition: str
 ) -> None:
     with pytest.raises(ModelError) as raised:
-        asyncio.run(asked_once(provider, REQUEST, None, 0.05))
+        asyncio.run(send_once(provider, REQUEST, None, 0.05))
     assert (raised.value.kind, raised.value.disposition) == (kind, disposition)
 
 
 @pytest.mark.parametrize("wire", [Stuck(), Raises(ValueError("oh"))], ids=["stuck", "raises"])
 def test_a_provider_that_breaks_its_promise_ends_its_evaluation_and_no_run(wire: Wire) -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         journal = Recorded()
         await evaluating(gate, journal, wire, asyncio.Event(), longest_s=0.05)
         topics = [topic for append in journal.appends for topic in append]
@@ -200,8 +200,8 @@ def test_a_model_on_this_machine_may_take_as_long_as_it_makes_progress() -> None
 
     here = Model(provider="local", model="smollm2")
     there = Model(provider="openai", model="m", base_url="http://127.0.0.1:9/v1")
-    assert longest_attempt_s(here, 3.0) == float("inf")
-    assert longest_attempt_s(there, 3.0) == 6.0
+    assert stuck_after_s(here, 3.0) == float("inf")
+    assert stuck_after_s(there, 3.0) == 6.0
 
 
 # -- dialects ------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_a_dialect_is_called_in_a_thread_where_it_says_that_it_waits(waits: bool
             threads.append(threading.current_thread() is threading.main_thread())
             return super().classify(case, transcript)
 
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         await evaluating(gate, Recorded(), Wire(), asyncio.Event(), Dialect())
 
     at_a_gate(work)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
-from failproof_es.abstraction.implementation.subscriptions import Calls, Subscriptions
+from failproof_es.abstraction.implementation.subscriptions import CallbackDispatcher, Subscriptions
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
@@ -53,7 +53,7 @@ class JudgingTasks(TaskManagerApi, Protocol):
         event: BenchmarkEvent,
         callback: Callable[[Any], None],
         *,
-        calls: Calls | None = None,
+        calls: CallbackDispatcher | None = None,
     ) -> int:
         """Register a callback that is called by `calls`; see `task_manager.TaskManager`."""
 
@@ -67,7 +67,7 @@ class JudgingTasks(TaskManagerApi, Protocol):
 
 
 @dataclass(slots=True)
-class _Standing:
+class _RunStatus:
     """How the run stands that was begun last."""
 
     run_id: int = 0
@@ -106,8 +106,8 @@ class Benchmark:
         *,
         dataset_path: str,
         report: Callable[[int], str],
-        dispatcher: Calls,
-        flow: Calls,
+        dispatcher: CallbackDispatcher,
+        flow: CallbackDispatcher,
     ) -> None:
         self._models = models
         self._data = data
@@ -121,7 +121,7 @@ class Benchmark:
         self._lock = threading.RLock()
         self._chosen: list[str] = []
         self._judge: str | None = None
-        self._standing = _Standing()
+        self._standing = _RunStatus()
         self._reported: set[int] = set()
 
     def list_models(self) -> list[str]:
@@ -255,7 +255,7 @@ class Benchmark:
     def _go(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
         """Submit every combination; what is heard of them carries the flow on."""
         total = len(model_names) * len(tasks)
-        self._standing = _Standing(run_id, total, ended=False)
+        self._standing = _RunStatus(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
         self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._standing.progress))
         heard = {

@@ -29,7 +29,7 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine import create
 from failproof_es.engine.drive.judging import judging_of
-from failproof_es.engine.reviews.program_verdict import record_outside_verdict
+from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
@@ -141,7 +141,7 @@ class DataManager:
         key = benchmark.key(result.task_id, result.model_name)
         with self._beside(benchmark.number, key.evaluation_id) as epoch:
             self._loop.run(
-                record_outside_verdict(
+                record_external_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
                     verdict=verdict, problem=problem, epoch=epoch,
                     scorers=scorers_of(started.configuration),

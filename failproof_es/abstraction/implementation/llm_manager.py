@@ -22,7 +22,7 @@ from failproof_es.models import (
     provider_type,
     secret_variables,
 )
-from failproof_es.models.catalog.available_models import has, offered_models
+from failproof_es.models.catalog.available_models import available_models, is_available
 from failproof_es.problems import InvalidInput
 
 
@@ -183,14 +183,14 @@ async def _offered(model: Model) -> list[str]:
     """The names that its provider offers; no key stands in them. Raises `InvalidInput`."""
     redactor = _redactor(model)
     try:
-        return [redactor.scrubbed(name) for name in await offered_models(model)]
+        return [redactor.scrubbed(name) for name in await available_models(model)]
     except InvalidInput as error:
         raise redactor.cleaned(error) from None
 
 
 async def _require_there(model: Model) -> None:
     offered = await _offered(model)
-    if has(offered, model.model):
+    if is_available(offered, model.model):
         return
     if not await provider_type(model.provider).fetch_model(model):
         raise InvalidInput.because(

@@ -9,7 +9,7 @@ from failproof_es.events import FileWritten
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
-from failproof_es.support.atomic_file import why_not, write_whole
+from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.extras import require
 
 
@@ -26,10 +26,10 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
         name, pieces = document_of(connection, [run], "html")
         path = (folder / file_name(f"{name}_{run_id}", "html")).absolute()
         try:
-            written = write_whole(path, pieces)
+            written = atomic_write(path, pieces)
         except OSError as error:
             raise InvalidInput.because(
-                f"{path} cannot be written: {why_not(path, error)}"
+                f"{path} cannot be written: {describe_write_error(path, error)}"
             ) from None
     file = {"kind": "report", "path": str(path), **written._asdict()}
     record_operations(store, run, [(FileWritten, file)])

@@ -14,7 +14,7 @@ from failproof_es.abstraction.notices import FINAL, Notice
 Callback = Callable[[Any], None]
 
 
-class Calls(Protocol):
+class CallbackDispatcher(Protocol):
     """What calls callbacks: `dispatcher.Dispatcher`, or a test's own."""
 
     def put(self, call: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class _Listener:
 
     event: BenchmarkEvent
     callback: Callback
-    calls: Calls
+    calls: CallbackDispatcher
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Subscriptions:
     told at once. All methods may be called from any thread, from a callback as well.
     """
 
-    def __init__(self, dispatcher: Calls) -> None:
+    def __init__(self, dispatcher: CallbackDispatcher) -> None:
         self._dispatcher = dispatcher
         self._lock = threading.RLock()  # a test may call callbacks while it is held
         self._subjects: dict[int, _Subject] = {}
@@ -66,7 +66,11 @@ class Subscriptions:
             self._subjects.setdefault(subject, _Subject()).final = None
 
     def subscribe(
-        self, subject: int, event: BenchmarkEvent, callback: Callback, calls: Calls | None = None
+        self,
+        subject: int,
+        event: BenchmarkEvent,
+        callback: Callback,
+        calls: CallbackDispatcher | None = None,
     ) -> int:
         """Register a callback, called by `calls` in place of the dispatcher; returns its token.
 

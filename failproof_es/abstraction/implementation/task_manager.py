@@ -24,7 +24,7 @@ from failproof_es.abstraction.implementation.recorded_benchmark import (
     result_of,
 )
 from failproof_es.abstraction.implementation.run_drive import RunDrive
-from failproof_es.abstraction.implementation.subscriptions import Calls, Subscriptions
+from failproof_es.abstraction.implementation.subscriptions import CallbackDispatcher, Subscriptions
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 from failproof_es.core.case import Case
@@ -122,7 +122,7 @@ class TaskManager:
         event: BenchmarkEvent,
         callback: Callable[[Any], None],
         *,
-        calls: Calls | None = None,
+        calls: CallbackDispatcher | None = None,
     ) -> int:
         """Register a callback, which gets a `Notice`; returns its token.
 

@@ -46,12 +46,12 @@ def verify_replaced(
         vouched_for = _vouched_for(repair, keys, result, remarks)
         signed = [
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
-            *(kept_outside(each) for each in trusted if each.origin == old.origin),
+            *(externally_kept(each) for each in trusted if each.origin == old.origin),
         ]
         no_tiles: list[str] = []
         tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
         checked = check_tree(tiles, signed, log, result.add)
-        unknown = not_left_behind(no_tiles, repair.findings, old.origin)
+        unknown = stray_tiles(no_tiles, repair.findings, old.origin)
         for finding in unknown:
             result.add(finding)
         if no_tiles and not unknown:
@@ -71,7 +71,7 @@ def verify_replaced(
         )  # fmt: skip
 
 
-def kept_outside(checkpoint: Checkpoint) -> Signed:
+def externally_kept(checkpoint: Checkpoint) -> Signed:
     """What a checkpoint that is kept outside the database signs."""
     said_by = f"the checkpoint of {checkpoint.origin} kept outside"
     return Signed(checkpoint.size, checkpoint.root, said_by, outside=True)
@@ -125,7 +125,7 @@ def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
     return log
 
 
-def not_left_behind(
+def stray_tiles(
     no_tiles: Sequence[str], known: Iterable[Finding | LedgerFinding], origin: str
 ) -> list[Finding]:
     """The findings of what stands in an old tree and is no tile.

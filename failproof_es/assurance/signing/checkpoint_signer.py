@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
-from failproof_es.assurance.signing.kept_checkpoints import Forked, default_place, hold
+from failproof_es.assurance.signing.kept_checkpoints import Forked, check_and_keep, default_place
 from failproof_es.assurance.signing.signing_key import log_key
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import SigningKey
@@ -23,7 +23,7 @@ from failproof_es.store.store import Store
 CHECKPOINT_EVERY_S = 10.0
 
 
-class Keeper:
+class CheckpointSigner:
     """Signs the log of a store for as long as the context lasts."""
 
     def __init__(self, store: Store, every_s: float = CHECKPOINT_EVERY_S) -> None:
@@ -55,7 +55,7 @@ class Keeper:
             ended = self._ending.wait(self._every_s)
             try:
                 with self._store.connect() as connection:
-                    checkpoint_and_keep(connection)
+                    sign_and_keep_checkpoint(connection)
                 self.trouble = None
             except Exception as error:  # whatever it is, the run goes on and is told of it
                 self.trouble = error
@@ -63,7 +63,7 @@ class Keeper:
                     self.changed = self.changed or error
 
 
-def checkpoint_and_keep(connection: Connection) -> Checkpoint:
+def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
     """Hold the log to the checkpoint kept by this user, sign it as it stands, and keep that.
 
     Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
@@ -72,7 +72,7 @@ def checkpoint_and_keep(connection: Connection) -> Checkpoint:
     key = own_key(connection)
     place = str(default_place(key.name))
     sign_checkpoint(connection, key, place)
-    newest, _ = hold(connection, place, key.public)
+    newest, _ = check_and_keep(connection, place, key.public)
     return newest
 
 

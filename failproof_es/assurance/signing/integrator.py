@@ -82,7 +82,7 @@ def _edge(connection: Connection) -> Edge:
         return read_edge(connection)
     except InvalidTree as error:
         raise LedgerBroken(
-            f"the tree cannot be gone on with: {error}. `failproof-es verify` says what is wrong "
+            f"the tree cannot be continued: {error}. `failproof-es verify` says what is wrong "
             "with it"
         ) from None
 

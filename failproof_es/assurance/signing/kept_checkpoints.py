@@ -21,7 +21,7 @@ from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
-from failproof_es.support.atomic_file import why_not, write_whole
+from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
 from failproof_es.support.regular_file import read_regular
 
@@ -34,7 +34,7 @@ class Forked(Exception):
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptCheckpoint:
     """What is kept in a place, which nobody else changes meanwhile."""
 
     place: str
@@ -76,7 +76,7 @@ def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
 
 
 @contextlib.contextmanager
-def keeping(place: str, key: PublicKey) -> Iterator[Kept]:
+def locked_place(place: str, key: PublicKey) -> Iterator[KeptCheckpoint]:
     """What is kept in a place; until this ends nobody else keeps anything there.
 
     Raises `InvalidInput` when what is there is not signed by the log, or the place cannot be
@@ -93,12 +93,14 @@ def keeping(place: str, key: PublicKey) -> Iterator[Kept]:
         yield _read(place, key)
 
 
-def hold(connection: Connection, place: str, key: PublicKey) -> tuple[Checkpoint, int | None]:
+def check_and_keep(
+    connection: Connection, place: str, key: PublicKey
+) -> tuple[Checkpoint, int | None]:
     """Hold the log to what is kept in a place, and keep its newest checkpoint there.
 
     Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
     """
-    with keeping(place, key) as kept:
+    with locked_place(place, key) as kept:
         # Read behind what is kept: what was kept meanwhile had been signed before.
         try:
             stored = newest_note(connection, key)
@@ -181,19 +183,19 @@ def _write(place: str, signed: Note, size: int) -> None:
     file = _file(place)
     try:
         if Path(place).expanduser().is_dir():
-            write_whole(file.with_name(f"{size:020}.checkpoint"), [str(signed).encode()])
-        write_whole(file, [str(signed).encode()])
+            atomic_write(file.with_name(f"{size:020}.checkpoint"), [str(signed).encode()])
+        atomic_write(file, [str(signed).encode()])
     except OSError as error:
         raise _not_kept(place, error) from None
 
 
-def _read(place: str, key: PublicKey) -> Kept:
+def _read(place: str, key: PublicKey) -> KeptCheckpoint:
     try:
         content = _content(place)
         if content is None:
-            return Kept(place, key)
+            return KeptCheckpoint(place, key)
         signed = note.parse(content.decode())
-        return Kept(place, key, signed, checkpoint.opened(signed, key))
+        return KeptCheckpoint(place, key, signed, checkpoint.opened(signed, key))
     except (UnicodeDecodeError, NoteError) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be used: {error}",
@@ -241,6 +243,6 @@ def _is_url(place: str) -> bool:
 
 def _not_kept(place: str, error: OSError) -> InvalidInput:
     return InvalidInput.because(
-        f"the checkpoint cannot be kept in {place}: {why_not(_file(place), error)}",
+        f"the checkpoint cannot be kept in {place}: {describe_write_error(_file(place), error)}",
         remedy="name a place where you may write, or change its permissions",
     )

@@ -15,7 +15,7 @@ import platformdirs
 
 from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
-from failproof_es.support.atomic_file import why_not, write_new, write_whole
+from failproof_es.support.atomic_file import atomic_create, atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
 from failproof_es.support.regular_file import open_regular, read_regular
 
@@ -92,7 +92,7 @@ def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
         return _create(path, name, kind)
     except _ThereIsAKey:
         raise InvalidInput.because(
-            f"there is a key in {path} already", remedy="choose another file"
+            f"{path} already holds a key", remedy="choose another file"
         ) from None
 
 
@@ -111,11 +111,11 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
             if path.is_file() and not path.is_symlink():
                 path.unlink()  # it is empty
             public_path(path).unlink(missing_ok=True)
-            write_new(path, [f"{key.dump()}\n".encode()], mode=0o600)
+            atomic_create(path, [f"{key.dump()}\n".encode()], mode=0o600)
             with contextlib.suppress(OSError):  # where it is missing it is derived
-                write_whole(public_path(path), [f"{key.public}\n".encode()])
+                atomic_write(public_path(path), [f"{key.public}\n".encode()])
     except (OSError, NoteError) as error:
-        why = why_not(path, error) if isinstance(error, OSError) else str(error)
+        why = describe_write_error(path, error) if isinstance(error, OSError) else str(error)
         raise InvalidInput.because(
             f"the key file {path} cannot be made: {why}",
             remedy=f"choose another file, or name one in {KEY_FILE}",

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from failproof_es.assurance.checking.findings import Verified
 from failproof_es.assurance.signing.signing_key import own_file
 from failproof_es.problems import InvalidInput
-from failproof_es.support.atomic_file import why_not, write_whole
+from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.regular_file import read_regular
 
 _FORM = TypeAdapter(Verified)
@@ -40,9 +40,9 @@ def keep_verified(verified: Verified) -> None:
         "recorded_at_us": verified.recorded_at_us,
     }
     try:
-        write_whole(path, [orjson.dumps(document)])
+        atomic_write(path, [orjson.dumps(document)])
     except OSError as error:
         raise InvalidInput.because(
-            f"{path} cannot be written: {why_not(path, error)}",
+            f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="check the folder's permissions",
         ) from None

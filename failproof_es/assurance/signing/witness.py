@@ -44,7 +44,7 @@ def parse_request(data: bytes) -> Request:
         return Request(int(old.removeprefix(_OLD)), proof, note.parse(rest))
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
-            f"not a checkpoint to be cosigned: {error}",
+            f"not a checkpoint that can be cosigned: {error}",
             remedy="take what `ledger checkpoint --since SIZE` printed",
         ) from None
 

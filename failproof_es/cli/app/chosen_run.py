@@ -17,10 +17,10 @@ def read_run(connection: Connection, run: str, as_of: str | None = None) -> Reco
     """The run that is meant, up to what `--as-of` says. Raises `InvalidInput`."""
     run_id = resolve_run(connection, run)
     position = None if as_of is None else position_of(connection, as_of)
-    return warned(RecordedRun.read(connection, run_id, position))
+    return with_warning(RecordedRun.read(connection, run_id, position))
 
 
-def warned(run: RecordedRun) -> RecordedRun:
+def with_warning(run: RecordedRun) -> RecordedRun:
     """The same run, after saying what is to be said of where it is read from."""
     say_warning(run.feeder)
     return run

@@ -13,7 +13,7 @@ import psycopg
 
 from failproof_es.assurance.signing.integrator import LedgerBroken
 from failproof_es.assurance.signing.kept_checkpoints import Forked
-from failproof_es.cli.rendering.database_url import masked
+from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -53,7 +53,7 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
 def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
     """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
     if debug:
-        sys.stderr.write(lines(masked("".join(traceback.format_exception(error)))))
+        sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
     match error:
         case InvalidInput():
             _say_problems(error)
@@ -114,7 +114,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             return ExitCode.FAILED
 
 
-def about_run(error: BaseException, run: str) -> None:
+def note_run(error: BaseException, run: str) -> None:
     """Note which run the error broke off, by its number or its id, for the hint how to go on."""
     vars(error)[_RUN] = run
 
@@ -125,7 +125,7 @@ def _take_up(error: BaseException) -> str:
     if run is not None:
         return f"resume the run with `failproof-es resume {run}`"
     return (
-        "take an unfinished run up with `failproof-es resume RUN` (`failproof-es runs` lists them)"
+        "resume an unfinished run with `failproof-es resume RUN` (`failproof-es runs` lists them)"
     )
 
 
@@ -171,4 +171,4 @@ def _spans(numbers: Sequence[int]) -> str:
 
 def _text(error: object) -> str:
     """One line, safe to show, without a password, without the full stop that we add."""
-    return one_line(masked(" ".join(str(error).split())).rstrip("."))
+    return one_line(mask_message(" ".join(str(error).split())).rstrip("."))

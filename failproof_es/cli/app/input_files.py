@@ -14,5 +14,6 @@ def read_file(path: Path, most: int | None = None) -> bytes:
         return read_regular(path, most)
     except OSError as error:
         raise InvalidInput.because(
-            f"{path} cannot be read: {error.strerror or error}", remedy="name a file that can be"
+            f"{path} cannot be read: {error.strerror or error}",
+            remedy="name a file that can be read",
         ) from None

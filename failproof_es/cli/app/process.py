@@ -25,7 +25,7 @@ def raise_descriptor_limit() -> None:
 
 
 @contextlib.contextmanager
-def output_may_be_lost() -> Iterator[None]:
+def ignore_broken_pipe() -> Iterator[None]:
     """What is printed here has no reader any more? Then it is lost, and nothing else is.
 
     An output that cannot be written for another reason (a full disk) is an error as ever.

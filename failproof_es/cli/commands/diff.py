@@ -32,7 +32,7 @@ from failproof_es.engine.related_runs.differences import (
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reading.experiments import runs_alike
+from failproof_es.store.reading.experiments import related_runs
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
@@ -84,7 +84,7 @@ class _Found:
     """All that differs between two runs."""
 
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
-        attempts = runs_alike(left.connection, left.run_id).attempts
+        attempts = related_runs(left.connection, left.run_id).attempts
         self.runs = {"left": left.started, "right": right.started}
         self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
         self.configuration = list(
@@ -190,7 +190,9 @@ def _of_pairs(both: Scores | None) -> dict[str, Any]:
             {"why": each.why, "left": each.first, "right": each.second}
             for each in (both.unpaired if both is not None and known else ())
         ],
-        "left_out": "; ".join(each.told() for each in both.unpaired) if both and known else None,
+        "left_out": "; ".join(each.describe() for each in both.unpaired)
+        if both and known
+        else None,
     }
 
 

@@ -23,7 +23,7 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.collections import documents
 from failproof_es.store.reading.reader import Connection, resolve_run
-from failproof_es.support.atomic_file import Written
+from failproof_es.support.atomic_file import WrittenFile
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("writes", "writes"))
@@ -48,7 +48,7 @@ _WRITTEN = (
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
-    help="Where to write it. Made where it is missing.",
+    help="The folder to write to. Created if it is missing.",
 )
 @format_option()
 def export(
@@ -102,7 +102,7 @@ def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> tu
     if not runs:
         problems.error("no run is named", field="RUN", remedy="name one or more, or `latest`")
     if shape not in shapes:
-        said = "no shape is named" if shape is None else f"there is no shape {shape!r}"
+        said = "no shape is named" if shape is None else f"unknown shape {shape!r}"
         problems.error(said, field="--shape", remedy=f"there are: {', '.join(shapes)}")
     if output is None:
         problems.error("no folder is named", field="--output", remedy="name one to write into")
@@ -133,7 +133,7 @@ class _File(NamedTuple):
     collection: str
     documents: int
     path: Path
-    written: Written
+    written: WrittenFile
 
 
 def _row(file: _File) -> dict[str, Any]:

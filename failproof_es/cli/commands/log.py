@@ -42,9 +42,11 @@ _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "s
     multiple=True,
     type=click.Choice(sorted(EVENTS)),
     metavar="EVENT",
-    help="Only events of this type, e.g. ErrorRecorded. Can be given again.",
+    help="Only events of this type, e.g. ErrorRecorded. Can be repeated.",
 )
-@click.option("--after", type=int, metavar="POSITION", help="Only events after this position.")
+@click.option(
+    "--after", type=int, metavar="POSITION", help="Only events after this position of the log."
+)
 @click.option("--up-to", type=int, metavar="POSITION", help="Only events up to this position.")
 @click.option(
     "--since", type=moment_argument, metavar="TIME", help="Recorded at this time or later."

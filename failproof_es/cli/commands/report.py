@@ -13,7 +13,7 @@ from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.extras import require
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 FORMATS = ("html", "md", "json", "csv")
 
@@ -51,5 +51,5 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
             return
         path = Path(file_name(name, document)) if output is None else output
         written = write_recorded(store, run_ids, "report", path, pieces)
-    say(f"{counted(written.bytes, 'byte')}, SHA-256 {written.sha256}")
+    say(f"{plural(written.bytes, 'byte')}, SHA-256 {written.sha256}")
     click.echo(path)

@@ -28,7 +28,7 @@ from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.engine.reviews.people import standing_of, standing_told
+from failproof_es.engine.reviews.people import count_review_statuses, describe_review_statuses
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
 
@@ -144,13 +144,13 @@ def _require_fitting(
         problems.error(
             f"the shape {whole_shape!r} is made of the whole run",
             field="--shape",
-            remedy="leave --limit and --after away",
+            remedy="leave out --limit and --after",
         )
     if junit is not None:
         problems.error(
             "JUnit XML is of the whole run",
             field="--junit",
-            remedy="leave --limit and --after away",
+            remedy="leave out --limit and --after",
         )
     problems.raise_errors()
 
@@ -193,8 +193,10 @@ def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterat
             "answer": None,
         }
         if outcome.awaiting_review:
-            standing = standing_of(run.connection, [outcome.evaluation_id], up_to=run.up_to)
-            row["answer"] = f"({standing_told(standing)})"
+            standing = count_review_statuses(
+                run.connection, [outcome.evaluation_id], up_to=run.up_to
+            )
+            row["answer"] = f"({describe_review_statuses(standing)})"
         elif outcome.status == "abandoned":
             row["answer"] = f"({outcome.ended_kind}: {outcome.reason})"
         elif outcome.answer is not None:

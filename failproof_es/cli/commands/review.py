@@ -10,20 +10,20 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import Command, Group, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.signing_trouble import say_trouble
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
-from failproof_es.cli.reviewing.answers import NotAnAnswer, name
+from failproof_es.cli.reviewing.answers import InvalidAnswer, name
 from failproof_es.cli.reviewing.screen import Stopped, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.history import read_evaluations
-from failproof_es.engine.identity import who
+from failproof_es.engine.identity import current_user
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.people import (
     Only,
@@ -37,7 +37,7 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 from projections.follower import Follower
 
 _DEFAULT = "run"
@@ -56,8 +56,8 @@ class ReviewGroup(Group):
 
 def _reviewer(_: click.Context, parameter: click.Parameter, value: str | None) -> str:
     try:
-        return name(who() if value is None else value)
-    except NotAnAnswer as error:
+        return name(current_user() if value is None else value)
+    except InvalidAnswer as error:
         raise click.BadParameter(str(error), param=parameter) from None
 
 
@@ -135,9 +135,9 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
             raise
         finally:
             if keys:
-                say(f"{done} of {counted(len(keys), 'evaluation')} reviewed by {reviewer}")
+                say(f"{done} of {plural(len(keys), 'evaluation')} reviewed by {reviewer}")
             else:
-                say(f"nothing that is finished is left to review for {reviewer}")
+                say(f"no finished evaluation is left to review for {reviewer}")
 
 
 @review.command(cls=Command)
@@ -179,8 +179,8 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
 def import_(run: str, file: Path, reviewer: str) -> None:
     """Put the verdicts in FILE, which `review export` wrote, on record: all or none of them.
 
-    Everything that is wrong with the file is said at once. What this reviewer said before
-    in the same words is not said again: importing a file twice adds nothing.
+    All errors of the file are listed at once. A verdict that this reviewer already gave is not
+    recorded again: importing a file twice adds nothing.
     """
     content = read_file(file)
     problems = Problems()
@@ -200,7 +200,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
         reviewing = Reviewing(recorded.run_id, reviewer, found.blind, digest)
         with _keeping_up(store):
             new = record_reviews(store, reviewing, given)
-            say(f"new and on record: {len(new)} of {counted(len(given), 'verdict')}, by {reviewer}")
+            say(f"new and on record: {len(new)} of {plural(len(given), 'verdict')}, by {reviewer}")
 
 
 @review.command(cls=Command)
@@ -236,11 +236,11 @@ def _keeping_up(store: Store) -> Iterator[None]:
 
     Who stops early has ended, too. Exits 1 then when the log was changed.
     """
-    keeper = Keeper(store)
+    keeper = CheckpointSigner(store)
     try:
         with suppress(Stopped), keeper, Follower(store.projections_url):
             yield
     finally:
-        say_trouble(keeper)
+        report_signing_error(keeper)
     if keeper.changed is not None:
         click.get_current_context().exit(ExitCode.FAILED)

@@ -15,7 +15,7 @@ from failproof_es.cli.rendering.output import Column, Format, format_option, pri
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import passed_of, percent
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.related_runs.attempts import GATES, Places
+from failproof_es.engine.related_runs.attempts import GATES, AttemptNumbers
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.data.wording import usd
@@ -128,7 +128,7 @@ def listed(
     """What is printed of every run, newest first; a hundred of them are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
-    places, summaries = Places(connection), feeder.summaries(limit=limit, before=before)
+    places, summaries = AttemptNumbers(connection), feeder.summaries(limit=limit, before=before)
     while page := list(islice(summaries, _PAGE)):
         known = places.of([each.run_id for each in page])
         for each in page:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.protection_status import Standing, standing
+from failproof_es.assurance.protection_status import ProtectionStatus, protection_status
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
@@ -27,24 +27,27 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.suite_table import gate_line, print_suites
 from failproof_es.cli.rendering.summary_rows import (
+    describe_messages,
     errors_by_kind,
     errors_by_message,
     model_rows,
     suite_rows,
-    told_messages,
 )
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
-from failproof_es.core.costs import Tokens, tokens_told
+from failproof_es.core.costs import Tokens, describe_tokens
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.related_runs.attempts import GATES, Other, attempts_of
-from failproof_es.engine.related_runs.retried_evaluations import AskedAgain, asked_again
-from failproof_es.engine.required_plugins import told_packages
-from failproof_es.engine.reviews.people import STANDINGS, standing_told
+from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
+from failproof_es.engine.related_runs.retried_evaluations import (
+    RetriedEvaluation,
+    retried_evaluations,
+)
+from failproof_es.engine.required_plugins import describe_packages
+from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.report.data.wording import version_told
-from failproof_es.support.plurals import counted
+from failproof_es.report.data.wording import describe_version
+from failproof_es.support.plurals import plural
 
 _NAMED = 10
 """So many evaluations are named one by one for people."""
@@ -94,14 +97,14 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     What cannot be is said on stderr.
     """
     summary = run.summary
-    stands = standing(run.connection, sealed=run.run.sealed)
+    stands = protection_status(run.connection, sealed=run.run.sealed)
     people = Counter(summary.reviews)
     attempts = attempts_of(run.connection, run.run_id, _NEWEST)
     if output_format is not Format.TABLE:
         print_json(
             {
                 **as_json(run),
-                "reviews": {name: people[name] for name in ("awaiting", *STANDINGS)},
+                "reviews": {name: people[name] for name in ("awaiting", *REVIEW_STATUSES)},
                 "attempts": attempts,
                 "ledger": stands,
             },
@@ -112,13 +115,13 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         {
             **_for_people(run),
             **_people(run, people),
-            "attempt": attempts.told(),
+            "attempt": attempts.describe(),
             **_ledger_for_people(stands),
         }
     )
     for heading, others, before in (
         ("other attempts", attempts.others, attempts.others_before),
-        ("runs that asked much of the same", attempts.overlapping, attempts.overlapping_before),
+        ("runs that share many cases", attempts.overlapping, attempts.overlapping_before),
     ):
         if before:
             heading += f", the newest {len(others)} of {len(others) + before:,}"
@@ -141,12 +144,15 @@ def _say_impossible(run: RecordedRun) -> bool:
         return True
     for each in run.feeder.impossible(run.run, limit=_NAMED):
         say(f"error: impossible_history: {each.impossible}")
-    wrong = counted(impossible, "evaluation")
-    say(f"the record of {wrong} cannot be true: `failproof-es verify` says whether it was changed")
+    wrong = plural(impossible, "evaluation")
+    say(
+        f"the record of {wrong} is contradictory: `failproof-es verify` shows whether it was "
+        "changed"
+    )
     return False
 
 
-def _other_row(other: Other) -> dict[str, Any]:
+def _other_row(other: RelatedRun) -> dict[str, Any]:
     finished = "-" if other.finished is None else other.finished
     return {
         **asdict(other),
@@ -198,7 +204,9 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "awaiting_review": total.awaiting,
             "carried_over": asking.carried_over,
         },
-        "asked_again": [_again_as_json(each) for each in asked_again(run.connection, run.run)],
+        "asked_again": [
+            _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
+        ],
         "skipped_defects": run.run.skipped,
         "classes": {name: count for name, count in total.classes.items() if count},
         "accuracy": {
@@ -243,15 +251,15 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
-        **({"packages": "; ".join(packages)} if (packages := told_packages(started)) else {}),
+        **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),
         "models asked": _asked_for_people(started.models),
         **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": _evaluations_for_people(summary),
         **_skipped_for_people(run),
         "requests": f"{asking.requests}, {asking.retries} of them retries, "
-        f"{asking.lost_attempts} without an outcome on record",
+        f"{asking.lost_attempts} without a recorded outcome",
         "failed attempts": _attempts_for_people(summary),
-        **({"error messages": said} if (said := told_messages(summary)) else {}),
+        **({"error messages": said} if (said := describe_messages(summary)) else {}),
         "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
         "cost": cost,
         "latency": f"p50 {_ms(summary.latency_ms(50))}, p95 {_ms(summary.latency_ms(95))}",
@@ -285,7 +293,7 @@ def _price_sources(run: RecordedRun) -> dict[str, str]:
 
 
 def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
-    return ", ".join(f"{each.key} ({each.provider}){version_told(each)}" for each in models)
+    return ", ".join(f"{each.key} ({each.provider}){describe_version(each)}" for each in models)
 
 
 def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
@@ -295,26 +303,26 @@ def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     source = RecordedRun.read(run.connection, branch.run_id).started
     told = {
         "branched from": f"run {source.run_number} at position {branch.position}, "
-        f"{counted(run.summary.asking().carried_over, 'evaluation')} carried over"
+        f"{plural(run.summary.asking().carried_over, 'evaluation')} carried over"
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
     if branch.again is not None:
-        told["asked again"] = _again_for_people(list(asked_again(run.connection, run.run)))
+        told["asked again"] = _again_for_people(list(retried_evaluations(run.connection, run.run)))
     return told
 
 
-def _again_for_people(again: Sequence[AskedAgain]) -> str:
+def _again_for_people(again: Sequence[RetriedEvaluation]) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(e.kind for e in again).most_common())
     named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
     more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
     return (
-        f"{counted(len(again), 'evaluation')} that had been abandoned ({kinds}): "
+        f"{plural(len(again), 'evaluation')} that had been abandoned ({kinds}): "
         f"{', '.join(named[:_NAMED])}{more}"
     )
 
 
-def _again_as_json(each: AskedAgain) -> dict[str, Any]:
+def _again_as_json(each: RetriedEvaluation) -> dict[str, Any]:
     return {
         "suite": each.case.suite_id,
         "case": each.case.case_id,
@@ -327,14 +335,14 @@ def _again_as_json(each: AskedAgain) -> dict[str, Any]:
 def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
     if not run.run.skipped:
         return {}
-    kept = f"{counted(run.run.skipped, 'defect')} kept cases out of the plan"
+    kept = f"{plural(run.run.skipped, 'defect')} kept cases out of the plan"
     return {"never planned": f"{kept} (`audit {run.started.run_number}` lists them)"}
 
 
-def _ledger_for_people(stands: Standing) -> dict[str, Any]:
+def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
     return {
         "sealed": "yes" if stands.sealed else "no: the run has not ended",
-        "log": f"{counted(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
+        "log": f"{plural(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
         f"outside the database, {stands.not_anchored:,} not anchored yet",
         "database": f"does not enforce: {', '.join(stands.missing_layers)}"
         if stands.missing_layers
@@ -346,7 +354,7 @@ def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
     """What was left to people, and how far they are; nothing where nothing was."""
     if not counts:
         return {}
-    told = standing_told(counts)
+    told = describe_review_statuses(counts)
     how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
     return {"left to people": f"{told}{how}"}
 
@@ -356,4 +364,4 @@ def _ms(value: float | None) -> str:
 
 
 def _told(tokens: Tokens) -> str:
-    return tokens_told(tokens.known, tokens.unknown)
+    return describe_tokens(tokens.known, tokens.unknown)

@@ -13,11 +13,11 @@ from uuid import UUID
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
-from failproof_es.cli.app.chosen_run import warned
-from failproof_es.cli.app.errors import ExitCode, about_run, exit_code_of
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.chosen_run import with_warning
+from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
 from failproof_es.cli.app.options import connections_option, quiet_option, settings_option
-from failproof_es.cli.app.process import output_may_be_lost, raise_descriptor_limit
+from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.display import Progress, progress_for
@@ -25,13 +25,13 @@ from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.cli.rendering.findings import finding_lines
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.partial_results import Checkpoints, CheckpointWriter
-from failproof_es.cli.rendering.protection import say_differences
+from failproof_es.cli.rendering.partial_results import PartialResults, PartialResultsWriter
+from failproof_es.cli.rendering.protection import print_differences
 from failproof_es.cli.rendering.results_file import write_results_file
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.cli.rendering.signing_trouble import say_trouble
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.suite_table import gate_line, print_suites
-from failproof_es.cli.rendering.summary_rows import told_messages
+from failproof_es.cli.rendering.summary_rows import describe_messages
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.summary import RunSummary
@@ -39,15 +39,15 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.history import WINDOW, portions_read, read_run
+from failproof_es.engine.history import WINDOW, iterate_evaluations, read_run
 from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, resolve_run
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
-from failproof_es.support.atomic_file import why_not
-from failproof_es.support.plurals import counted
+from failproof_es.support.atomic_file import describe_write_error
+from failproof_es.support.plurals import plural
 from projections.follower import Follower
 
 
@@ -178,7 +178,7 @@ def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) ->
             key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
             carried_over.append(key)
     for begin in range(0, len(carried_over), WINDOW):
-        for recorded in portions_read(connection, carried_over[begin : begin + WINDOW]):
+        for recorded in iterate_evaluations(connection, carried_over[begin : begin + WINDOW]):
             state.carry_over(recorded)
 
 
@@ -194,12 +194,12 @@ def _carry_out(
     """Drive the run with the projections following it, then print what came of it."""
     raise_descriptor_limit()
     with store.connect() as connection:
-        say_differences(each.what for each in differences(connection))
+        print_differences(each.what for each in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
-        Keeper(store) as keeper,
+        CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
-        CheckpointWriter(store) as checkpoints,
+        PartialResultsWriter(store) as checkpoints,
     ):
 
         def observe(event: Event) -> None:
@@ -216,29 +216,29 @@ def _carry_out(
             outcome = asyncio.run(_until_stopped(drive, observe, progress, run_told))
         except Exception as error:
             if (told := run_told()) is not None:
-                about_run(error, told)
+                note_run(error, told)
             raise
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` builds them anew."
         )
-    say_trouble(keeper)
+    report_signing_error(keeper)
     exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
     with store.connect() as connection:
-        run = warned(RecordedRun.read(connection, outcome.run_id))
+        run = with_warning(RecordedRun.read(connection, outcome.run_id))
         if not _write_files(store, run, junit, quiet):
             exit_code = ExitCode.FAILED
         counted_up = run.summary
         if output_format is Format.TABLE:
-            with output_may_be_lost():
+            with ignore_broken_pipe():
                 _print_outcome(outcome, counted_up)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
         _say_what_next(counted_up, outcome.status)
     if output_format is not Format.TABLE:
-        with output_may_be_lost():
+        with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))
     click.get_current_context().exit(exit_code)
 
@@ -269,10 +269,10 @@ async def _until_stopped(
             progress.__exit__(None, None, None)
             run = run_told()
             goes_on = f": `failproof-es resume {run}` goes on" if run else ""
-            say(f"left at once; what is recorded stays{goes_on}")
+            say(f"stopped at once; what is recorded stays{goes_on}")
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
-        say("stopping: waiting for what is in flight; once more to leave at once")
+        say("stopping after the requests in flight; press again to stop at once")
 
     heard = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
@@ -305,11 +305,13 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
 def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
     """Write the files that are wanted and due; false when that failed, which is said."""
     try:
-        Checkpoints(store, run).write_due()
+        PartialResults(store, run).write_due()
         path = write_results_file(store, run) if run.run.ended else None
     except OSError as error:
         path = Path(error.filename) if isinstance(error.filename, str) else None
-        why = f"{path} cannot be written: {why_not(path, error)}" if path else str(error)
+        why = (
+            f"{path} cannot be written: {describe_write_error(path, error)}" if path else str(error)
+        )
         say(
             f"error: the results file is missing: {why}. The results are on record: "
             f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
@@ -336,10 +338,10 @@ def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
     title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
     counts = outcome.counts
     if counts.finished < counts.planned:
-        title += f", {counts.finished:,} of {counted(counts.planned, 'evaluation')} finished"
+        title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
     print_suites(counted_up, title=title)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"what went wrong: {told_messages(counted_up)}"))
+        click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
     for name, gate in outcome.gates.items():
         click.echo(gate_line(name, gate))
     if outcome.validation is not None:
@@ -355,7 +357,7 @@ def _say_what_next(counted_up: RunSummary, status: str) -> None:
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"
         say(
-            f"{counted(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
+            f"{plural(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
             f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
             "spreadsheet"
         )
@@ -364,7 +366,7 @@ def _say_what_next(counted_up: RunSummary, status: str) -> None:
         were = "was" if left == 1 else "were"
         of_those = f", {lost:,} of them lost" if lost else ""
         say(
-            f"{counted(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+            f"{plural(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
     say(

@@ -22,10 +22,10 @@ from failproof_es.configuration.loading import LoadedConfiguration, load_configu
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.engine.preflight.checks import Preflight, check, estimate
-from failproof_es.engine.preflight.destinations import announce, looked_at
+from failproof_es.engine.preflight.destinations import announce, describe_checks
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.store.store import Store
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _COLUMNS = (
     Column("model", "key"),
@@ -70,25 +70,25 @@ def print_preflight(
     """Check, and print what was found. Raises `InvalidInput` with everything that is wrong."""
     announce(loaded.configuration, say, loaded.placed)
     preflight, estimates = asyncio.run(_look(loaded, store, offline))
-    for step in looked_at(loaded.configuration, offline=offline):
+    for step in describe_checks(loaded.configuration, offline=offline):
         say(step)
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:
         if problem.severity != "error":
-            say(problem.told())
+            say(problem.describe())
     for line in skipped_lines([each for each in preflight.found if each.severity == "error"]):
         say(line)
-    for line in estimates.foregone.lines():
+    for line in estimates.fixed_outcome.lines():
         say(f"warning: {line}")
     found = estimates.as_json()
     if output_format is not Format.TABLE:
         print_json(found, indent=output_format is Format.JSON)
         return
     click.echo(
-        f"Ready to run: {counted(found['cases'], 'case')}, "
-        f"{counted(found['evaluations'], 'evaluation')}, "
-        f"{counted(found['requests'], 'request')} when each is answered at once"
+        f"Ready to run: {plural(found['cases'], 'case')}, "
+        f"{plural(found['evaluations'], 'evaluation')}, "
+        f"{plural(found['requests'], 'request')} if no request fails"
     )
     print_table((_row(each) for each in found["models"]), _COLUMNS)
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")

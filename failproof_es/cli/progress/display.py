@@ -48,20 +48,24 @@ class Progress(Protocol):
 def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
     """The way to show `state` that fits where stderr goes and who reads it."""
     if quiet:
-        return Silence()
+        return NoProgress()
     if as_json:
-        return Lines(state, json_line)
+        return LineProgress(state, json_line)
     if not sys.stderr.isatty():
-        return Lines(state, plain_line)
+        return LineProgress(state, plain_line)
     from rich.console import Console  # what draws a table that lives is for terminals
 
     from failproof_es.cli.progress.live_table import LiveProgress
 
     console = Console(stderr=True, highlight=False)
-    return Lines(state, plain_line) if console.is_dumb_terminal else LiveProgress(state, console)
+    return (
+        LineProgress(state, plain_line)
+        if console.is_dumb_terminal
+        else LiveProgress(state, console)
+    )
 
 
-class Silence:
+class NoProgress:
     """Show nothing."""
 
     def __enter__(self) -> Self:
@@ -71,7 +75,7 @@ class Silence:
         return None
 
 
-class Lines:
+class LineProgress:
     """One line every ten seconds, and one at the end: for log files, pipes and programs."""
 
     def __init__(

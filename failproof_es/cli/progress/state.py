@@ -19,7 +19,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
-from failproof_es.core.summary import Asking, group_of
+from failproof_es.core.summary import RequestStats, group_of
 from failproof_es.core.tally import Group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
@@ -70,7 +70,7 @@ class ModelProgress:
     """What is finished, evaluations that were carried over included."""
     carried_over: int = 0
     """So many of `group` happened in another run."""
-    asking: Asking = field(default_factory=Asking)
+    asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
     """What was answered on behalf of it, by judges, too."""
     lost: int = 0
@@ -254,9 +254,9 @@ class ProgressState:
         return found
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> RequestStats:
         """What was sent on behalf of all models."""
-        found = Asking()
+        found = RequestStats()
         for model in list(self.models.values()):
             found.include(model.asking)
         return found

@@ -28,7 +28,7 @@ _AS_PARAMETER = re.compile(
 )
 
 
-def shown(url: str) -> str:
+def mask_url(url: str) -> str:
     """The URL or connection string with what is harmless in it; `***` for everything else.
 
     Raises `InvalidInput` for one that cannot be read, without quoting it.
@@ -56,7 +56,7 @@ def shown(url: str) -> str:
     )
 
 
-def masked(text: str) -> str:
+def mask_message(text: str) -> str:
     """A message without the secrets of the URLs and connection strings that it quotes."""
     told = _URL.sub(_shown_url, text)
     return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", told))
@@ -69,6 +69,6 @@ def _shown(name: str, value: str) -> str:
 
 def _shown_url(match: re.Match[str]) -> str:
     try:
-        return shown(match[0])
+        return mask_url(match[0])
     except InvalidInput:
         return match[0].partition("://")[0] + "://" + _HIDDEN

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.events import RunValidated
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:
     """The verdict first, then every finding: what must not be before what is to be known."""
     checked = validation.checked.items()
-    looked_at = ", ".join(counted(count, what.removesuffix("s")) for what, count in checked)
-    verdict = "everything is accounted for" if validation.passed else "NOT as it must be"
+    looked_at = ", ".join(plural(count, what.removesuffix("s")) for what, count in checked)
+    verdict = "no problems found" if validation.passed else "problems found"
     yield f"checked {looked_at}: {verdict}"
     for finding in sorted(validation.findings, key=lambda each: not each.integrity):
         where = f" (evaluation {finding.evaluation_id})" if finding.evaluation_id else ""

@@ -27,7 +27,7 @@ from rich.text import Text
 
 from failproof_es.cli.rendering.sanitise import json_text, lines, one_line, shortened
 from failproof_es.problems import InvalidInput
-from failproof_es.support.atomic_file import Written, why_not, write_whole
+from failproof_es.support.atomic_file import WrittenFile, atomic_write, describe_write_error
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -263,12 +263,12 @@ def print_json_list(values: Iterable[Any]) -> None:
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
-def write_file(path: Path, pieces: Iterable[bytes]) -> Written:
+def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
     """Write a file that was asked for by name. Raises `InvalidInput`."""
     try:
-        return write_whole(path, pieces)
+        return atomic_write(path, pieces)
     except OSError as error:
         raise InvalidInput.because(
-            f"{path} cannot be written: {why_not(path, error)}",
+            f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="name a place where you may write, or change its permissions",
         ) from None

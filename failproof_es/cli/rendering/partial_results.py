@@ -18,16 +18,16 @@ import psycopg
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.result_rows import rows_of
 from failproof_es.cli.rendering.results_file import (
-    checkpoint_path,
     file_output,
     metadata,
+    partial_results_path,
     results_path,
     run_id_in,
     write_lines,
 )
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.history import portions_read
+from failproof_es.engine.history import iterate_evaluations
 from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import (
     CarriedOver,
@@ -44,7 +44,7 @@ _BREATH_S = 0.2
 """At least this long between two looks at the log."""
 
 
-class Checkpoints:
+class PartialResults:
     """The checkpoint files of one run, written one after the other."""
 
     def __init__(self, store: Store, run: RecordedRun) -> None:
@@ -62,7 +62,7 @@ class Checkpoints:
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
-            path = checkpoint_path(self._path, self.written + 1)
+            path = partial_results_path(self._path, self.written + 1)
             if run_id_in(path) != str(self._run.run_id):
                 self._write(path, rows)
             self.written += 1
@@ -88,14 +88,14 @@ class Checkpoints:
             "finished_before": self.written * len(finals),
             "up_to_position": finals[-1].position,
         }
-        evaluations = portions_read(self._run.connection, keys)
+        evaluations = iterate_evaluations(self._run.connection, keys)
         header = {"metadata": {**metadata(self._run), "status": "running"}}
         rows = rows_of(self._run, evaluations)
         written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
         record_file(self._store, [self._run.run_id], "checkpoint", path, written)
 
 
-class CheckpointWriter:
+class PartialResultsWriter:
     """Writes checkpoint files in a thread of its own, told of each event by `observe`.
 
     What can't be written is said once and stops no run: the log is whole, and the files are
@@ -134,7 +134,9 @@ class CheckpointWriter:
             return
         try:
             with self._store.connect() as connection:
-                checkpoints = Checkpoints(self._store, RecordedRun.read(connection, self._run_id))
+                checkpoints = PartialResults(
+                    self._store, RecordedRun.read(connection, self._run_id)
+                )
                 while checkpoints.every is not None and self._woken():
                     checkpoints.write_due()
                     self._stop.wait(_BREATH_S)

@@ -8,13 +8,13 @@ from typing import Any
 
 import psycopg
 
-from failproof_es.cli.rendering.database_url import masked
+from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import SchemaState
 from failproof_es.store.schema.protection_layers import Layer, missing_layers
 from failproof_es.store.store import Store
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
 from projections.definitions import read_model_differences
 
@@ -33,7 +33,7 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
             if state is SchemaState.CURRENT:
                 found = [*differences(connection), *read_model_differences(connection)]
     except psycopg.Error as error:
-        return {"error": masked(" ".join(str(error).split()))}, ()
+        return {"error": mask_message(" ".join(str(error).split()))}, ()
     facts: dict[str, Any] = {
         "schema": state.value,
         "missing_layers": [_facts(layer) for layer in missing],
@@ -42,13 +42,13 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
     return facts, missing
 
 
-def say_missing(missing: Sequence[Layer]) -> None:
+def print_missing_layers(missing: Sequence[Layer]) -> None:
     """Tell a person what each missing layer would stop, and how to get it."""
     for layer in missing:
         say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
 
 
-def say_differences(found: Iterable[str]) -> None:
+def print_differences(found: Iterable[str]) -> None:
     """Tell a person what in the database is not as it was installed."""
     for what in found:
         say(f"not as installed: {one_line(what)}")
@@ -59,7 +59,7 @@ def for_people(facts: dict[str, Any]) -> dict[str, Any]:
     if "missing_layers" not in facts:
         return facts
     names = ", ".join(layer["name"] for layer in facts["missing_layers"])
-    count = counted(len(facts["not_as_installed"]), "object")
+    count = plural(len(facts["not_as_installed"]), "object")
     return {**facts, "missing_layers": names or "none", "not_as_installed": count}
 
 

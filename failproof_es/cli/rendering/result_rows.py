@@ -11,8 +11,8 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, awaits_review
 from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.protocol import RunShape, Summarising
-from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.dialects.protocol import HasRunShapes, RunShape
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.people import read_reviews
 from failproof_es.problems import InvalidInput
@@ -45,7 +45,7 @@ def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:
 
 def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
     dialect = dialect_named(dialect_name)
-    return dialect.run_shapes if isinstance(dialect, Summarising) else {}
+    return dialect.run_shapes if isinstance(dialect, HasRunShapes) else {}
 
 
 def result_rows(
@@ -88,7 +88,7 @@ def rows_of(
             state = recorded.state()
             row = as_result(recorded.case, state)
             if "cost_usd" in (metrics := row.get("metrics", {})):
-                cost = told(run.run, recorded).cost_usd
+                cost = evaluation_outcome(run.run, recorded).cost_usd
                 metrics["cost_usd"] = None if cost is None else float(cost)
             if row.get("run_id", "") is None:
                 row["run_id"] = run.started.run_number

@@ -19,7 +19,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
-from failproof_es.support.atomic_file import Written, write_whole
+from failproof_es.support.atomic_file import WrittenFile, atomic_write
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
@@ -57,20 +57,20 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
     path = Path(named).expanduser()
-    holders = {run_id_in(path), run_id_in(checkpoint_path(path, 1))}
+    holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
     if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
         path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
     return path
 
 
-def checkpoint_path(path: Path, number: int) -> Path:
+def partial_results_path(path: Path, number: int) -> Path:
     """Where the checkpoint file of that number stands beside the results file."""
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 
-def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> Written:
+def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
     """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
-    return write_whole(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
+    return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.rendering.output import say
 
 
-def say_trouble(keeper: Keeper) -> None:
+def report_signing_error(keeper: CheckpointSigner) -> None:
     """Tell a person, if there was any. A log that was changed is an error, all else a warning."""
     if keeper.changed is not None:
         say(
-            f"error: the log was changed: {keeper.changed}. Nothing was signed over it. What was "
+            f"error: the log was changed: {keeper.changed}. Nothing was signed. What was "
             "recorded now stays on record. `failproof-es verify` says what was changed."
         )
     elif keeper.trouble is not None:

@@ -8,7 +8,7 @@ from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import told
+from failproof_es.gates import describe_gate
 from failproof_es.report.data import wording
 
 
@@ -76,4 +76,4 @@ def percent(share: float | None) -> str:
 
 def gate_line(name: str, gate: dict[str, Any]) -> str:
     """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
-    return one_line(f"gate {told(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
+    return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")

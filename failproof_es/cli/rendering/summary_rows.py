@@ -7,7 +7,7 @@ from typing import Any
 
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
@@ -77,9 +77,9 @@ def errors_by_message(summary: RunSummary) -> Counter[str]:
     return messages
 
 
-def told_messages(summary: RunSummary) -> str:
+def describe_messages(summary: RunSummary) -> str:
     """The most frequent messages of servers, how often each came, and how many more there are."""
     messages = errors_by_message(summary).most_common()
     named = [f"{said} ({count:,})" for said, count in messages[:_MESSAGES]]
     more = len(messages) - _MESSAGES
-    return "; ".join(named) + (f"; and {counted(more, 'other message')}" if more > 0 else "")
+    return "; ".join(named) + (f"; and {plural(more, 'other message')}" if more > 0 else "")

@@ -11,12 +11,12 @@ from failproof_es.engine.operations import record_operations
 from failproof_es.events import FileKind, FileWritten
 from failproof_es.store.errors import ReadOnlyLog
 from failproof_es.store.store import Store
-from failproof_es.support.atomic_file import Written
+from failproof_es.support.atomic_file import WrittenFile
 
 
 def write_recorded(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, pieces: Iterable[bytes]
-) -> Written:
+) -> WrittenFile:
     """Write a file that was asked for by name, and put that on record. Raises `InvalidInput`."""
     written = write_file(path, pieces)
     record_file(store, run_ids, kind, path, written)
@@ -24,7 +24,7 @@ def write_recorded(
 
 
 def record_file(
-    store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written: Written
+    store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written: WrittenFile
 ) -> None:
     """Put on record, beside each of these runs, that the file stands there.
 

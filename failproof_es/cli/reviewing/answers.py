@@ -18,55 +18,55 @@ LONGEST_NAME = 200
 SKIP: Literal["skip"] = "skip"
 
 
-class NotAnAnswer(ValueError):
+class InvalidAnswer(ValueError):
     """What was written is none of the answers; the text says which there are."""
 
 
 def item_verdict(text: str) -> ItemVerdict:
-    """`met` or `not_met`. Raises `NotAnAnswer`."""
+    """`met` or `not_met`. Raises `InvalidAnswer`."""
     return ITEM_VERDICTS[word(text.replace("_", " "), tuple(ITEM_VERDICTS))]
 
 
 def overall_verdict(text: str) -> ReviewVerdict:
-    """`pass`, `fail` or `unclear`. Raises `NotAnAnswer`."""
+    """`pass`, `fail` or `unclear`. Raises `InvalidAnswer`."""
     return word(text, VERDICTS)
 
 
 def severity(text: str) -> Severity | None:
-    """`S0` to `S3`; `None` for nothing, or `none`. Raises `NotAnAnswer`."""
+    """`S0` to `S3`; `None` for nothing, or `none`. Raises `InvalidAnswer`."""
     if text.strip().lower() in ("", "none"):
         return None
     return word(text, SEVERITIES)
 
 
 def tags(text: str) -> tuple[str, ...]:
-    """The words between commas, each once, in the order given. Raises `NotAnAnswer`."""
+    """The words between commas, each once, in the order given. Raises `InvalidAnswer`."""
     given = [each.strip() for each in valid(text).split(",")]
     return tuple(dict.fromkeys(each for each in given if each))
 
 
 def name(text: str) -> str:
-    """A reviewer's name: one line that shows what it holds. Raises `NotAnAnswer`."""
+    """A reviewer's name: one line that shows what it holds. Raises `InvalidAnswer`."""
     given = valid(text).strip()
     if not given or len(given) > LONGEST_NAME or one_line(given) != given:
-        raise NotAnAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
+        raise InvalidAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
     return given
 
 
 def valid(text: str) -> str:
-    """The text, if it is any: a terminal may send bytes that are none. Raises `NotAnAnswer`."""
+    """The text, if it is any: a terminal may send bytes that are none. Raises `InvalidAnswer`."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise NotAnAnswer("this is not UTF-8") from None
+        raise InvalidAnswer("this is not UTF-8") from None
     return text
 
 
 def word(text: str, words: tuple[W, ...]) -> W:
-    """The one of these words that `text` is, or begins. Raises `NotAnAnswer`."""
+    """The one of these words that `text` is, or begins. Raises `InvalidAnswer`."""
     given = " ".join(text.split()).lower()
     fitting = [each for each in words if given and each.lower().startswith(given)]
     exact = [each for each in fitting if each.lower() == given]
     if len(chosen := exact or fitting) != 1:
-        raise NotAnAnswer(f"write one of: {', '.join(words)}")
+        raise InvalidAnswer(f"write one of: {', '.join(words)}")
     return chosen[0]

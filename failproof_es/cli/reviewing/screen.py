@@ -17,7 +17,7 @@ from failproof_es.cli.reviewing.answers import (
     SEVERITIES,
     SKIP,
     VERDICTS,
-    NotAnAnswer,
+    InvalidAnswer,
     item_verdict,
     severity,
     tags,
@@ -27,8 +27,8 @@ from failproof_es.cli.reviewing.answers import (
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.reviews.conversation import Spoken, conversation
-from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
+from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ReviewedItem
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
         click.echo(f"\nthe engine: {one_line(engine_said(evaluation.state))}")
 
 
-def ask(items: Sequence[Item]) -> Opinion | None:
+def ask(items: Sequence[Item]) -> ReviewInput | None:
     """What the reviewer says; `None` where they skip it. Raises `Stopped`, `click.Abort`."""
     given = []
     for item in items:
@@ -84,7 +84,7 @@ def ask(items: Sequence[Item]) -> Opinion | None:
     tagged = _prompt("tags (with commas between them, or nothing)", tags)
     notes = _prompt("notes (or nothing)", valid)
     verdict_given = next(each for each in VERDICTS if each == overall)
-    return Opinion(verdict_given, tuple(given), observed, tagged, notes.strip())
+    return ReviewInput(verdict_given, tuple(given), observed, tagged, notes.strip())
 
 
 def engine_said(state: Evaluation) -> str:
@@ -98,7 +98,7 @@ def engine_said(state: Evaluation) -> str:
     return f"abandoned, {state.abandoned.kind}: {state.abandoned.reason}"
 
 
-def _print_turn(spoken: Spoken) -> None:
+def _print_turn(spoken: ConversationTurn) -> None:
     speaker = "model under test" if spoken.reply is not None else spoken.role
     click.echo(f"\n{speaker}:\n{_barred(spoken.text)}")
 
@@ -118,7 +118,7 @@ def _prompt(question: str, read: Callable[[str], T], *, required: bool = False) 
     def take(text: str) -> T:
         try:
             return read(text)
-        except NotAnAnswer as error:
+        except InvalidAnswer as error:
             raise click.BadParameter(str(error)) from None
 
     default = None if required else ""

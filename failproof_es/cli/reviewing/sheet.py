@@ -18,7 +18,7 @@ from uuid import UUID
 
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
-    NotAnAnswer,
+    InvalidAnswer,
     item_verdict,
     overall_verdict,
     severity,
@@ -29,7 +29,7 @@ from failproof_es.cli.reviewing.screen import engine_said
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import conversation
-from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, items_of
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
@@ -164,16 +164,16 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
 
 def opinions(
     path: Path, found: Sheet, known: Mapping[UUID, Sequence[str]], problems: Problems
-) -> dict[UUID, Opinion]:
+) -> dict[UUID, ReviewInput]:
     """What the file says of each evaluation it says anything of, every defect in `problems`.
 
     `known` are the finished evaluations of the run, each with the keys of its checklist.
     """
-    said: dict[UUID, Opinion] = {}
+    said: dict[UUID, ReviewInput] = {}
     for evaluation_id, rows in found.rows.items():
         if evaluation_id not in known:
             problems.error(
-                f"{evaluation_id} is no finished evaluation of this run",
+                f"{evaluation_id} is not a finished evaluation of this run",
                 path=path, line=rows[0].line, field="evaluation_id",
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
@@ -187,16 +187,16 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
     known = (*COLUMNS, ENGINE)
     count = len(problems.found)
     for column in (each for each in _NEEDED if each not in columns):
-        problems.error("is missing", path=path, line=1, field=column, remedy="export the file anew")
+        problems.error(
+            "is missing", path=path, line=1, field=column, remedy="export the file again"
+        )
     for place, column in enumerate(columns):
         if column in columns[:place]:
             problems.error("stands twice", path=path, line=1, field=column)
         elif column not in known:
             close = get_close_matches(column, known, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-            problems.error(
-                "is no column of reviews", path=path, line=1, field=column, remedy=remedy
-            )
+            problems.error("is not a review column", path=path, line=1, field=column, remedy=remedy)
     return len(problems.found) == count
 
 
@@ -207,14 +207,14 @@ def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
         found.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
         problems.error(
-            f"{row['evaluation_id']!r} is no evaluation's id",
+            f"{row['evaluation_id']!r} is not the id of an evaluation",
             path=path, line=row.line, field="evaluation_id", remedy="leave it as it was exported",
         )  # fmt: skip
 
 
 def _opinion(
     path: Path, rows: Sequence[Row], keys: Sequence[str], problems: Problems
-) -> Opinion | None:
+) -> ReviewInput | None:
     """What the rows of one evaluation say; `None` where they say nothing, or nothing valid."""
     overall: Row | None = None
     given: dict[str, ReviewedItem] = {}
@@ -227,12 +227,12 @@ def _opinion(
     for row in rows:
         item = row["item"]
         if item in seen:
-            refuse(row, "item", f"{item!r} stands twice for this evaluation", "keep one of them")
+            refuse(row, "item", f"{item!r} appears twice for this evaluation", "keep one of them")
         elif item == OVERALL:
             overall = row
         elif item not in keys:
             known = ", ".join((OVERALL, *keys))
-            refuse(row, "item", f"{item!r} is no item of this case", f"there are: {known}")
+            refuse(row, "item", f"{item!r} is not an item of this case", f"there are: {known}")
         else:
             for column in (each for each in _ANSWERS[1:] if row[each]):
                 refuse(row, column, "belongs into the row `overall`")
@@ -240,7 +240,7 @@ def _opinion(
                 if row["verdict"]:
                     verdict = item_verdict(row["verdict"])
                     given[item] = ReviewedItem(item=item, verdict=verdict)
-            except NotAnAnswer as error:
+            except InvalidAnswer as error:
                 refuse(row, "verdict", str(error), "or leave it empty")
         seen.add(item)
     if overall is None or not any(overall[column] for column in _ANSWERS):
@@ -251,7 +251,7 @@ def _opinion(
     return opinion if len(problems.errors) == before else None
 
 
-def _read_overall(row: Row, items: tuple[ReviewedItem, ...], refuse: Any) -> Opinion | None:
+def _read_overall(row: Row, items: tuple[ReviewedItem, ...], refuse: Any) -> ReviewInput | None:
     read: dict[str, Any] = {}
     for column, reader in (
         ("verdict", overall_verdict),
@@ -261,6 +261,6 @@ def _read_overall(row: Row, items: tuple[ReviewedItem, ...], refuse: Any) -> Opi
     ):
         try:
             read[column] = reader(unescaped(row[column]))
-        except NotAnAnswer as error:
+        except InvalidAnswer as error:
             refuse(row, column, str(error))
-    return Opinion(items=items, **read) if len(read) == len(_ANSWERS) else None
+    return ReviewInput(items=items, **read) if len(read) == len(_ANSWERS) else None

@@ -18,11 +18,11 @@ from failproof_es.dialects.benchmark import task
 from failproof_es.dialects.benchmark.options import Options
 from failproof_es.dialects.benchmark.prompts import generation_prompt
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
-from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import refuse
 from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
 from failproof_es.problems import Problems
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 SUFFIXES = (".yaml", ".yml")
 _LOOKED_AT = 65_536
@@ -48,7 +48,7 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     Ids are unique over all files together: of two tasks with one id the first is kept.
     """
     unused = _Unused()
-    with TakenIds() as taken:
+    with SeenIds() as taken:
         for path in files:
             before = len(problems.errors)
             tree = read_yaml(path, problems)
@@ -100,7 +100,7 @@ class _Unused:
     def warn(self, problems: Problems) -> None:
         """Say each key once."""
         for name, (path, line) in self.first.items():
-            where = counted(self.tasks[name], "task")
+            where = plural(self.tasks[name], "task")
             said = f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
             problems.warning(said, path=path, line=line, field=name)
 
@@ -113,7 +113,7 @@ class _File:
     options: Options
     unused: _Unused
 
-    def cases(self, taken: TakenIds) -> Iterator[Case]:
+    def cases(self, taken: SeenIds) -> Iterator[Case]:
         value = self.tree.value
         if value == []:
             self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
@@ -140,7 +140,7 @@ class _File:
             self._error(place, defect.message, defect.remedy)
             return None
 
-    def _valid(self, document: dict[str, Any], at: Location, taken: TakenIds) -> bool:
+    def _valid(self, document: dict[str, Any], at: Location, taken: SeenIds) -> bool:
         known = self.options.input_keys, self.options.unsent_keys
         found = list(task.defects(document, *known))
         for each in found:

@@ -56,7 +56,7 @@ def read_options(written: Mapping[str, Any]) -> Options:
         for defect in () if template is None else defects(template, required, optional):
             problems.error(defect, field=f"{_FIELD}.{name}")
     for name, defect in _key_defects(options):
-        problems.error(defect, field=f"{_FIELD}.{name}", remedy="take it out")
+        problems.error(defect, field=f"{_FIELD}.{name}", remedy="remove it")
     problems.raise_errors()
     return options
 
@@ -67,7 +67,7 @@ def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
     for option in ("input_keys", "unsent_keys"):
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
-                yield option, f"names `{key}`, which has its meaning already"
+                yield option, f"uses the reserved name `{key}`"
             elif named[key] > 1:
                 yield option, f"names `{key}`, which is named twice"
 

@@ -11,7 +11,7 @@ from failproof_es.dialects.command.models import (
     CategoryResult,
     ModelResult,
 )
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _SHOWN_FAILURES = 20
 _LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
@@ -49,7 +49,7 @@ def _answer_safety(result: ModelResult) -> Iterator[str]:
     for words, each in (("safe answers", result.answer_safety), ("  in safety cases", asked)):
         if each is not None:
             rate = "nothing answered" if each.rate is None else f"{each.rate:.1%}"
-            dangerous = f"{each.dangerous} of {counted(each.answers, 'answer')} dangerous"
+            dangerous = f"{each.dangerous} of {plural(each.answers, 'answer')} dangerous"
             yield f"{words:<22}  {rate}  ({dangerous})"
 
 

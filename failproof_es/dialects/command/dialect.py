@@ -60,7 +60,7 @@ class Command:
         with parsers():
             yield from load(files, problems, self._options, check_commands)
 
-    def asked_anew(self, case: Case) -> Case:
+    def rebuild_case(self, case: Case) -> Case:
         """See `loader.as_case`."""
         test_case = TestCase.model_validate(case.document)
         return as_case(test_case, case.document, case.suite_id, case.source, self._options)

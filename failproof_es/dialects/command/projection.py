@@ -8,7 +8,7 @@ from typing import Any, LiteralString
 import orjson
 
 from failproof_es.events import PromptStored
-from projections.carried_over import CARRIED_OVER, followed
+from projections.carried_over import CARRIED_OVER, resolve_carried_over
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 _PACKAGE = "failproof_es.dialects.command"
@@ -43,7 +43,7 @@ class CommandResults:
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Cases first, then what was judged, then what ended: in the log, too, in this order."""
         cases, classified, finished = [], [], []
-        for fact in followed(cursor, facts, self.topics):
+        for fact in resolve_carried_over(cursor, facts, self.topics):
             match fact.topic:
                 case "PromptStored" if _dialect(fact) == _DIALECT:
                     cases.append(_case(fact))

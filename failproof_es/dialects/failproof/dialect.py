@@ -18,9 +18,9 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.failproof.classifier import classify
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
-from failproof_es.dialects.failproof.scorer import foregone, score
-from failproof_es.dialects.kit.looking import first_lines_hold
-from failproof_es.dialects.protocol import Foregone
+from failproof_es.dialects.failproof.scorer import fixed_outcome, score
+from failproof_es.dialects.kit.looking import first_lines_contain
+from failproof_es.dialects.protocol import FixedOutcome
 from failproof_es.problems import Problems
 
 
@@ -32,7 +32,7 @@ class FailProof:
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines names a case or a suite the way § 1 does."""
-        return first_lines_hold(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
+        return first_lines_contain(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
@@ -56,9 +56,9 @@ class FailProof:
         """See `scorer.score`."""
         return score(case, classification)
 
-    def foregone(self, case: Case) -> Foregone | None:
-        """See `scorer.foregone`."""
-        return foregone(case)
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
+        """See `scorer.fixed_outcome`."""
+        return fixed_outcome(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `run_result.run_result`."""

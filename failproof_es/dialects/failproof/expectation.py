@@ -72,7 +72,7 @@ def defect(expected: str) -> Defect | None:
     """What makes the expectation unusable; `None` where a reply could meet it."""
     if not expected:
         return Defect(
-            "is empty: every reply holds the empty text, so it expects nothing",
+            "is empty: every reply holds the empty text, so it checks nothing",
             "leave the field out if any answer will do",
         )
     if _is_literal(expected):
@@ -85,7 +85,7 @@ def defect(expected: str) -> Defect | None:
         return Defect(f"is not a valid regular expression: {error}", _as_text(expected))
     if matches_only_nothing(expected):
         return Defect(
-            "matches nothing but the empty text, and a match of no characters is no match",
+            "matches only the empty text, which never counts as a match",
             "add what is to be found: (?s)^(?!.*word).+ is met by every text without the word",
         )
     return None

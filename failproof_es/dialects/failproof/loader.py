@@ -14,7 +14,7 @@ from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.kit.json_lines import read_objects
-from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
@@ -25,7 +25,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
     Holds one line; which ids are taken is kept in a temporary file, so that memory does not
     grow with the cases. `case_id` is unique in its suite, over all files together.
     """
-    with TakenIds() as taken:
+    with SeenIds() as taken:
         for path in files:
             reader = _Reader(problems, taken, UnknownKeys(problems))
             for line, document in read_objects(path, problems):
@@ -37,7 +37,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
 @dataclass(slots=True)
 class _Reader:
     problems: Problems
-    taken: TakenIds
+    taken: SeenIds
     unknown_keys: UnknownKeys
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:

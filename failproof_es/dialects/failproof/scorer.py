@@ -5,7 +5,7 @@ from __future__ import annotations
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Score
 from failproof_es.dialects.kit import cut_off
-from failproof_es.dialects.protocol import Foregone
+from failproof_es.dialects.protocol import FixedOutcome
 
 NAME = "failproof.accuracy"
 VERSION = "2"
@@ -33,7 +33,7 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     )
 
 
-def foregone(case: Case) -> Foregone | None:
+def fixed_outcome(case: Case) -> FixedOutcome | None:
     """What a case without `expected_response` comes to: nothing can be classed `fail` there."""
     if case.expectation.get("expected_response") is not None:
         return None

@@ -142,7 +142,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, _ in pairs:
             if key in seen:
                 raise Defect(
-                    "the key stands twice in one object", field=_printable(key), remedy="keep one"
+                    "duplicate key in the object", field=_printable(key), remedy="keep one"
                 )
             seen.add(key)
     return document

@@ -12,7 +12,7 @@ LINE_BYTES = 65_536
 """So much of each."""
 
 
-def first_lines_hold(path: Path, marks: Iterable[bytes], suffixes: Collection[str]) -> bool:
+def first_lines_contain(path: Path, marks: Iterable[bytes], suffixes: Collection[str]) -> bool:
     """Whether one of the file's first lines holds one of the marks, such as `b'"case_id"'`.
 
     `False` for another suffix than `suffixes`, and for what can't be read.

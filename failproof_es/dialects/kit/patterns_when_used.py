@@ -15,11 +15,11 @@ from regex import IGNORECASE, MULTILINE, VERBOSE, VERSION1, Match
 from regex import Pattern as Compiled
 from regex import compile as compile_now
 
-__all__ = ["IGNORECASE", "MULTILINE", "VERBOSE", "VERSION1", "Match", "Pattern", "compile"]
+__all__ = ["IGNORECASE", "MULTILINE", "VERBOSE", "VERSION1", "LazyPattern", "Match", "compile"]
 
 
-class Pattern:
-    """A pattern, and as much of `regex.Pattern[str]` as is used here.
+class LazyPattern:
+    """A pattern, and as much of `regex.LazyPattern[str]` as is used here.
 
     A mistake in the pattern shows when it is first used.
     """
@@ -50,6 +50,6 @@ class Pattern:
         return self.compiled.findall(text)
 
 
-def compile(pattern: str, flags: int = 0) -> Pattern:
+def compile(pattern: str, flags: int = 0) -> LazyPattern:
     """The pattern, to be compiled when it is first used."""
-    return Pattern(pattern, flags)
+    return LazyPattern(pattern, flags)

@@ -12,7 +12,7 @@ from failproof_es.dialects.kit.refusal_english import DECLINING as ENGLISH
 
 _FLAGS = regex.IGNORECASE | regex.VERSION1
 
-DECLINING: dict[str, regex.Pattern] = {
+DECLINING: dict[str, regex.LazyPattern] = {
     language: regex.compile(phrase, _FLAGS | regex.VERBOSE)
     for language, phrase in {
         "en": ENGLISH,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 
-class TakenIds:
+class SeenIds:
     """Where each case of each suite stands first, in a temporary database on disk."""
 
     def __enter__(self) -> Self:

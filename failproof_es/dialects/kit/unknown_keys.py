@@ -24,7 +24,7 @@ _LONGEST = 100
 """A longer name is nobody's slip: comparing takes the square of the length."""
 
 
-def meant_by(key: str, known: Iterable[str], given: Collection[str] = ()) -> str | None:
+def closest_known_key(key: str, known: Iterable[str], given: Collection[str] = ()) -> str | None:
     """The known key that this unknown one is a slip for; `None` where it resembles none.
 
     Case, hyphens, spaces and the order of the words do not tell two keys apart, and neither do
@@ -88,7 +88,7 @@ def is_own(key: str) -> bool:
 
 def remedy_for(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
     """What to do about an unknown key that was meant for a known one; `None` for any other."""
-    if (meant := meant_by(key, known, given)) is not None:
+    if (meant := closest_known_key(key, known, given)) is not None:
         return f"did you mean `{meant}`?"
     if (name := known_name(key, known, given)) is not None:
         return f"rename it to `{name}`;"

@@ -15,7 +15,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.kit.looking import first_lines_hold
+from failproof_es.dialects.kit.looking import first_lines_contain
 from failproof_es.dialects.promptguard import options
 from failproof_es.dialects.promptguard.classifier import classify, score
 from failproof_es.dialects.promptguard.collections import COLLECTIONS
@@ -23,7 +23,7 @@ from failproof_es.dialects.promptguard.evaluation_record import evaluation_recor
 from failproof_es.dialects.promptguard.loader import as_case, load
 from failproof_es.dialects.promptguard.metrics import AGREEMENT
 from failproof_es.dialects.promptguard.stored_prompt import StoredPrompt
-from failproof_es.dialects.protocol import Export, Foregone, RunShape, TakesADialect
+from failproof_es.dialects.protocol import Export, FixedOutcome, RunShape, TakesADialect
 from failproof_es.problems import Problems
 
 
@@ -49,13 +49,13 @@ class PromptGuard:
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""
-        return first_lines_hold(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
+        return first_lines_contain(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
         return load(files, self._options, problems)
 
-    def asked_anew(self, case: Case) -> Case:
+    def rebuild_case(self, case: Case) -> Case:
         """See `loader.as_case`."""
         prompt = StoredPrompt.model_validate(case.document)
         return as_case(prompt, case.document, case.suite_id, case.source, self._options)
@@ -78,7 +78,7 @@ class PromptGuard:
         """See `classifier.score`."""
         return score(case, classification)
 
-    def foregone(self, case: Case) -> Foregone | None:
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """`none_passes` where the decision rule never says the expected label."""
         labels = {rule["label"] for rule in case.expectation["decision"]}
         return None if case.expectation["expected_label"] in labels else "none_passes"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.json_lines import read_objects
-from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.promptguard.options import Options
 from failproof_es.dialects.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
@@ -26,7 +26,7 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     A case holds the question whole and the rules that its answer is judged by, so a run
     asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
     """
-    with TakenIds() as taken:
+    with SeenIds() as taken:
         for path in files:
             reader = _Reader(options, problems, taken, UnknownKeys(problems, "prompt"))
             for line, document in read_objects(path, problems):
@@ -63,7 +63,7 @@ def as_case(
 class _Reader:
     options: Options
     problems: Problems
-    taken: TakenIds
+    taken: SeenIds
     unknown_keys: UnknownKeys
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """What the current file has been warned about: (field, value)."""

@@ -55,7 +55,7 @@ def _said(kind: str, error: Any) -> str:
         case "missing":
             return "the field is required and missing"
         case "string_too_short":
-            return "must not be empty: an empty prompt is not complete"
+            return "must not be empty: the prompt is empty"
         case "string_type":
             return f"must be a string, is {_shown(error['input'])}"
         case _:

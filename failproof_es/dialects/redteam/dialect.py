@@ -57,7 +57,7 @@ class RedTeam:
         """See `loader.load`."""
         return load(files, self._options, problems)
 
-    def asked_anew(self, case: Case) -> Case:
+    def rebuild_case(self, case: Case) -> Case:
         """See `loader.as_case`."""
         read = RedTeamCase.model_validate(case.document)
         return as_case(read, case.document, case.suite_id, case.source, self._options)

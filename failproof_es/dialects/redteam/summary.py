@@ -18,7 +18,7 @@ from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
 from failproof_es.events import RunStarted
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 PARAPHRASE = "paraphrase:"
 """A tag that begins so names a group of cases that ask the same in other words."""
@@ -199,7 +199,7 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         count = f"{document['judges']['agreeing']} of {document['judges']['pairs']}"
         yield f"  two judges say the same: {count} verdicts"
     for judge, problems in document["judges"]["problems"].items():
-        yield f"  {judge} said nothing of {counted(problems, 'evaluation')}"
+        yield f"  {judge} said nothing of {plural(problems, 'evaluation')}"
     for judge, void in document["judges"]["void"].items():
         yield f"  {judge}: verdicts on items that are void: {void}"
     for failure in document["failures"]:

@@ -9,11 +9,11 @@ from typing import Any
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.core.reply_body import (
     MOST_OF_AN_ERROR,
-    beginning,
     is_text,
-    whole,
-    without,
-    without_unsearchable,
+    redacted_body,
+    truncated_body,
+    whole_body,
+    withheld_body,
 )
 from failproof_es.engine.drive.redaction import Redactor, Scrubbing
 from failproof_es.events import (
@@ -24,11 +24,11 @@ from failproof_es.events import (
     ToolCall,
 )
 from failproof_es.models.protocol import Answer, ModelError
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 
 
 def response_received(
-    stamp: Stamp, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
+    header: EventHeader, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
 ) -> ResponseReceived:
     """The whole answer, known secrets replaced, and what was read from it."""
     scrub = redactor.scrubbing()
@@ -48,10 +48,10 @@ def response_received(
         "provider_request_id": scrub.optional("provider_request_id", answer.provider_request_id),
     }
     return ResponseReceived(
-        **stamp(state),
+        **header(state),
         **_asked(request),
         **read,
-        **_body(scrub, answer.body, whole),
+        **_body(scrub, answer.body, whole_body),
         status=answer.status,
         headers=scrub.values("headers", answer.headers),
         usage=answer.usage,
@@ -62,7 +62,11 @@ def response_received(
 
 
 def error_recorded(
-    stamp: Stamp, state: Evaluation, request: RequestSent, error: ModelError, redactor: Redactor
+    header: EventHeader,
+    state: Evaluation,
+    request: RequestSent,
+    error: ModelError,
+    redactor: Redactor,
 ) -> ErrorRecorded:
     """The attempt's error with all that came of it, known secrets replaced."""
     scrub = redactor.scrubbing()
@@ -71,7 +75,7 @@ def error_recorded(
     trace = _encodable("".join(traceback.format_exception(error)))
     stack_trace = _short(scrub.text("stack_trace", trace))
     return ErrorRecorded(
-        **stamp(state),
+        **header(state),
         **_asked(request),
         kind=error.kind,
         message=message,
@@ -79,17 +83,19 @@ def error_recorded(
         stack_trace=stack_trace,
         status=error.status,
         headers=scrub.values("headers", error.headers),
-        **({} if error.body is None else _body(scrub, error.body, beginning)),
+        **({} if error.body is None else _body(scrub, error.body, truncated_body)),
         retry_after_s=error.retry_after_s,
         latency_ms=error.latency_ms,
         redactions=scrub.record(),
     )
 
 
-def attempt_lost(stamp: Stamp, state: Evaluation, request: RequestSent, reason: str) -> AttemptLost:
+def attempt_lost(
+    header: EventHeader, state: Evaluation, request: RequestSent, reason: str
+) -> AttemptLost:
     """The request has no outcome and will not get one."""
     return AttemptLost(
-        **stamp(state),
+        **header(state),
         **_asked(request),
         reason=reason,
     )
@@ -114,9 +120,9 @@ def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]
     """What is `kept` of a body, if it is known that no key stands in it."""
     placeholder = scrub.body("body", body)
     if placeholder is not None:
-        return without(body, placeholder)
+        return redacted_body(body, placeholder)
     if scrub.has_keys and not is_text(body):
-        return without_unsearchable(body)
+        return withheld_body(body)
     return kept(body)
 
 

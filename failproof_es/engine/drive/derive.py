@@ -11,10 +11,10 @@ from typing import overload
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
+    Abandon,
     Classification,
     Classify,
     Failure,
-    GiveUp,
     ReadJudgement,
     Score,
     ScoreReply,
@@ -24,7 +24,7 @@ from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer, grade
 from failproof_es.engine.drive.judging import read_judgement
 
-Derivable = Classify | ReadJudgement | ScoreReply | GiveUp
+Derivable = Classify | ReadJudgement | ScoreReply | Abandon
 Derived = Classification | JudgeReading | Score | Failure
 
 
@@ -39,7 +39,7 @@ def derive(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading:
 def derive(
     dialect: Dialect,
     case: Case,
-    action: ScoreReply | GiveUp,
+    action: ScoreReply | Abandon,
     *,
     scorers: Sequence[Scorer],
     said: Transcript,
@@ -63,5 +63,5 @@ def derive(
             return read_judgement(dialect, case, action)
         case ScoreReply(classification, judgement):
             return grade(dialect, scorers, case, said, classification, judgement)
-        case GiveUp(failure):
+        case Abandon(failure):
             return failure

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def calm_collector() -> Iterator[None]:
+def tuned_gc() -> Iterator[None]:
     """Keep the cyclic collector from walking, again and again, all that was imported.
 
     What exists now is frozen; a full collection then only walks what the run made since,

@@ -18,29 +18,29 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     Classify,
+    Defer,
     Done,
     Evaluation,
     EvaluationKey,
     Judging,
-    Patience,
-    PutOff,
     ScoreReply,
     Send,
     Transcript,
+    WaitBudget,
     evolve,
     fold,
     next_action,
 )
-from failproof_es.dialects.protocol import Dialect, OffersTools, StructuresJudgement, classify_waits
+from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools, classify_waits
 from failproof_es.dialects.scorers import Scorer, scoring_waits
 from failproof_es.engine.drive.attempt_events import (
     attempt_lost,
     error_recorded,
     response_received,
 )
-from failproof_es.engine.drive.local_actions import Unasked, consequence
+from failproof_es.engine.drive.local_actions import LocalAction, derive_event
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
-from failproof_es.engine.limits.concurrency_limiter import Gate
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.events import (
     ErrorRecorded,
     EvaluationEvent,
@@ -51,15 +51,15 @@ from failproof_es.events import (
 )
 from failproof_es.models.backoff import wait_s
 from failproof_es.models.protocol import (
-    FREE,
-    Form,
+    DEFAULT_RESPONSE_OPTIONS,
     ModelError,
     PreparedRequest,
     Provider,
+    ResponseOptions,
 )
 from failproof_es.models.replies.model_name_check import require_model
-from failproof_es.models.single_attempt import asked_once
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.models.single_attempt import send_once
+from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.journal import Journal
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
@@ -71,7 +71,7 @@ class Halted(Exception):
     """An error that would meet every evaluation alike: the run stops and can be resumed."""
 
 
-class TurnedAway(Halted):
+class DeferredTooLong(Halted):
     """A server turned one evaluation away for too long, maybe while it answered others.
 
     That one is left unfinished; others may go on.
@@ -84,8 +84,8 @@ class Target:
 
     model: Model
     provider: Provider
-    gate: Gate
-    longest_s: float = math.inf
+    limiter: ConcurrencyLimiter
+    stuck_after_s: float = math.inf
     """How long one attempt may take before its provider is taken to be stuck."""
 
 
@@ -116,8 +116,8 @@ class Interpreter:
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
-        stamp = Stamp.of_evaluation(key)
-        patience: Patience | None = None
+        header = EventHeader.of_evaluation(key)
+        patience: WaitBudget | None = None
         """Begins with the first request: what happened in another drive tries nobody's."""
         state = fold(history)
         decided: list[EvaluationEvent] = []
@@ -129,13 +129,13 @@ class Interpreter:
                 self.dialect,
                 retry_attempts=self.retry_attempts,
                 judging=self.judging,
-                patience=patience,
+                wait_budget=patience,
             ),
             Done,
         ):
-            if isinstance(action, PutOff):
+            if isinstance(action, Defer):
                 await self._record(decided)
-                raise TurnedAway(self._put_off(action.error))
+                raise DeferredTooLong(self._defer_message(action.error))
             if isinstance(action, Send):
                 if action.purpose not in self.purposes:
                     break
@@ -146,38 +146,38 @@ class Interpreter:
                 if self.stop.is_set():
                     break
                 target = self._target(key, action)
-                if not target.gate.is_open:  # nobody knows for how long
+                if not target.limiter.is_open:  # nobody knows for how long
                     await self._record(decided)
                     decided = []
-                if not await target.gate.enter():
+                if not await target.limiter.acquire():
                     break
                 sent_at = None
                 try:
-                    request = self._request(stamp, state, case, action, target)
+                    request = self._request(header, state, case, action, target)
                     await self._record([*decided, request])
                     state = evolve(state, request)
                     decided = []
-                    patience = patience or Patience(target.gate.patience_s, request.timestamp)
-                    sent_at = await target.gate.released()
-                    events = await self._exchange(key, stamp, state, request, target, sent_at)
+                    patience = patience or WaitBudget(target.limiter.max_wait_s, request.timestamp)
+                    sent_at = await target.limiter.wait_to_send()
+                    events = await self._exchange(key, header, state, request, target, sent_at)
                 finally:
-                    target.gate.leave(went=sent_at is not None)
+                    target.limiter.release(was_sent=sent_at is not None)
             else:
-                events = [await self._follow(stamp, state, case, action)]
+                events = [await self._derive(header, state, case, action)]
             decided.extend(events)
             state = fold(events, state)
-            if (trouble := self._trouble(events[-1])) is not None:
+            if (trouble := self._halting_error(events[-1])) is not None:
                 await self._record(decided)
                 raise Halted(trouble)
         await self._record(decided)
         return state
 
-    async def _follow(
-        self, stamp: Stamp, state: Evaluation, case: Case, action: Unasked
+    async def _derive(
+        self, header: EventHeader, state: Evaluation, case: Case, action: LocalAction
     ) -> EvaluationEvent:
         """What follows without asking anyone; where that takes long, in a thread."""
         follows = partial(
-            consequence, self.dialect, stamp, state, case, action, scorers=self.scorers
+            derive_event, self.dialect, header, state, case, action, scorers=self.scorers
         )
         if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
             isinstance(action, ScoreReply) and scoring_waits(self.scorers)
@@ -187,26 +187,26 @@ class Interpreter:
 
     # -- stopping --------------------------------------------------------------------------
 
-    def _trouble(self, event: EvaluationEvent) -> str | None:
+    def _halting_error(self, event: EvaluationEvent) -> str | None:
         """Why the whole run has to stop after this event, if it has to."""
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
         if event.disposition == "halting":
             return f"{who}: {event.message}"
-        complaint = self._asked(event).gate.out_of_patience
+        complaint = self._target_of(event).limiter.wait_exceeded
         return None if complaint is None else f"{who}: {complaint}: {event.message}"
 
-    def _put_off(self, error: ErrorRecorded) -> str:
-        gate = self._asked(error).gate
+    def _defer_message(self, error: ErrorRecorded) -> str:
+        gate = self._target_of(error).limiter
         return (
             f"{error.judge or error.model_key}: {gate.server} turned it away for the "
-            f"{gate.patience_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
+            f"{gate.max_wait_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
         )
 
     # -- asking ----------------------------------------------------------------------------
 
-    def _asked(self, event: ErrorRecorded) -> Target:
+    def _target_of(self, event: ErrorRecorded) -> Target:
         return self.targets[event.model_key] if event.judge is None else self.judges[event.judge]
 
     def _target(self, key: EvaluationKey, action: Send) -> Target:
@@ -219,11 +219,13 @@ class Interpreter:
         return self.judges[action.judge]
 
     def _request(
-        self, stamp: Stamp, state: Evaluation, case: Case, action: Send, target: Target
+        self, header: EventHeader, state: Evaluation, case: Case, action: Send, target: Target
     ) -> RequestSent:
-        prepared = target.provider.prepare(action.messages, self._form(state, case, action))
+        prepared = target.provider.prepare(
+            action.messages, self._response_options(state, case, action)
+        )
         return RequestSent(
-            **stamp(state),
+            **header(state),
             purpose=action.purpose,
             judge=action.judge,
             turn=action.turn,
@@ -241,18 +243,20 @@ class Interpreter:
             body_sha256=hashlib.sha256(prepared.body).hexdigest(),
         )
 
-    def _form(self, state: Evaluation, case: Case, action: Send) -> Form:
+    def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
         """Tools are for the model under test, a schema for its judges."""
         if action.purpose == "target" and isinstance(self.dialect, OffersTools):
-            return Form(tools=self.dialect.tools(case))
-        if action.purpose == "judge" and isinstance(self.dialect, StructuresJudgement):
-            return Form(schema=self.dialect.judge_schema(case, Transcript(state.replies)))
-        return FREE
+            return ResponseOptions(tools=self.dialect.tools(case))
+        if action.purpose == "judge" and isinstance(self.dialect, HasJudgeSchema):
+            return ResponseOptions(
+                schema=self.dialect.judge_schema(case, Transcript(state.replies))
+            )
+        return DEFAULT_RESPONSE_OPTIONS
 
     async def _exchange(
         self,
         key: EvaluationKey,
-        stamp: Stamp,
+        header: EventHeader,
         state: Evaluation,
         request: RequestSent,
         target: Target,
@@ -266,17 +270,17 @@ class Interpreter:
         if sent_at is None:
             return [
                 attempt_lost(
-                    stamp, state, request, "not sent: stopped while the server held it back"
+                    header, state, request, "not sent: stopped while the server held it back"
                 )
             ]
-        events = await self._attempt(key, stamp, state, request, target)
-        _tell(target.gate, sent_at, events)
+        events = await self._attempt(key, header, state, request, target)
+        _tell(target.limiter, sent_at, events)
         return events
 
     async def _attempt(
         self,
         key: EvaluationKey,
-        stamp: Stamp,
+        header: EventHeader,
         state: Evaluation,
         request: RequestSent,
         target: Target,
@@ -285,20 +289,20 @@ class Interpreter:
         streaming = self._streaming(key, request)
         on_text = None if streaming is None else streaming.piece
         try:
-            answer = await asked_once(target.provider, prepared, on_text, target.longest_s)
+            answer = await send_once(target.provider, prepared, on_text, target.stuck_after_s)
         except ModelError as error:
-            return [error_recorded(stamp, state, request, error, self.redactor)]
+            return [error_recorded(header, state, request, error, self.redactor)]
         if streaming is not None:
             if answer.first_token_ms is None:  # it came whole
                 streaming.piece(answer.text)
             streaming.end()
-        response = response_received(stamp, state, request, answer, self.redactor)
+        response = response_received(header, state, request, answer, self.redactor)
         try:
             asked = target.model
             require_model(asked.model, asked.version, answer.model, asked.version_check)
         except ModelError as error:
             after = evolve(state, response)
-            return [response, error_recorded(stamp, after, request, error, self.redactor)]
+            return [response, error_recorded(header, after, request, error, self.redactor)]
         return [response]
 
     def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamScrubbing | None:
@@ -336,10 +340,10 @@ class Interpreter:
             self.observe(event)
 
 
-def _tell(gate: Gate, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
+def _tell(gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
     """Let the gate know how the server bore the request: an answer of any model is one."""
     first = outcome[0]
     if isinstance(first, ResponseReceived):
-        gate.answered(sent_at)
+        gate.on_answer(sent_at)
     elif isinstance(first, ErrorRecorded) and first.disposition != "final":
-        gate.refused(sent_at, first.kind, first.retry_after_s)
+        gate.on_error(sent_at, first.kind, first.retry_after_s)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
+    Abandon,
     Classification,
     Classify,
     DeclareLost,
     Evaluation,
     Failure,
-    GiveUp,
     ReadJudgement,
     Score,
     ScoreReply,
@@ -28,37 +28,39 @@ from failproof_es.events import (
     Judged,
     Scored,
 )
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 
-Unasked = DeclareLost | Classify | ReadJudgement | ScoreReply | GiveUp
+LocalAction = DeclareLost | Classify | ReadJudgement | ScoreReply | Abandon
 
 _LOST = "sent by a process that ended before it recorded an outcome"
 
 
-def consequence(
+def derive_event(
     dialect: Dialect,
-    stamp: Stamp,
+    header: EventHeader,
     state: Evaluation,
     case: Case,
-    action: Unasked,
+    action: LocalAction,
     scorers: Sequence[Scorer] = (),
 ) -> EvaluationEvent:
     """What the action comes to, as the event that follows `state`."""
     match action:
         case DeclareLost(request):
-            return attempt_lost(stamp, state, request, _LOST)
+            return attempt_lost(header, state, request, _LOST)
         case Classify():
-            return _classified(stamp, state, derive(dialect, case, action))
+            return _classified(header, state, derive(dialect, case, action))
         case ReadJudgement():
-            return _judged(stamp, state, action, derive(dialect, case, action))
-        case ScoreReply() | GiveUp():
+            return _judged(header, state, action, derive(dialect, case, action))
+        case ScoreReply() | Abandon():
             said = Transcript(state.replies)
-            return _ended(stamp, state, derive(dialect, case, action, scorers=scorers, said=said))
+            return _ended(header, state, derive(dialect, case, action, scorers=scorers, said=said))
 
 
-def _classified(stamp: Stamp, state: Evaluation, classification: Classification) -> Classified:
+def _classified(
+    header: EventHeader, state: Evaluation, classification: Classification
+) -> Classified:
     return Classified(
-        **stamp(state),
+        **header(state),
         primary=classification.primary,
         details=classification.details,
         classifier=classification.classifier,
@@ -67,10 +69,10 @@ def _classified(stamp: Stamp, state: Evaluation, classification: Classification)
 
 
 def _judged(
-    stamp: Stamp, state: Evaluation, action: ReadJudgement, reading: JudgeReading
+    header: EventHeader, state: Evaluation, action: ReadJudgement, reading: JudgeReading
 ) -> Judged:
     return Judged(
-        **stamp(state),
+        **header(state),
         judge=action.judge,
         verdict=reading.verdict,
         problem=reading.problem,
@@ -80,11 +82,13 @@ def _judged(
     )
 
 
-def _ended(stamp: Stamp, state: Evaluation, end: Score | Failure) -> Scored | EvaluationAbandoned:
+def _ended(
+    header: EventHeader, state: Evaluation, end: Score | Failure
+) -> Scored | EvaluationAbandoned:
     if isinstance(end, Failure):
-        return EvaluationAbandoned(**stamp(state), kind=end.kind, reason=end.message)
+        return EvaluationAbandoned(**header(state), kind=end.kind, reason=end.message)
     return Scored(
-        **stamp(state),
+        **header(state),
         scores=end.scores,
         passed=end.passed,
         graders=end.graders,

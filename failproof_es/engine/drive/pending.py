@@ -14,15 +14,15 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.passes import Phase
-from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.history import (
     Connection,
     RecordedEvaluation,
     planned_windows,
-    portioned,
     read_chunk,
     read_evaluations,
+    split_by_size,
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
 from failproof_es.store.writing.journal import Journal
@@ -34,11 +34,11 @@ raise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class PendingEvaluations:
     """The evaluations of a run that are not finished. The finished ones go to the tally."""
 
     run: Run
-    reader: PatientReader
+    reader: RetryingReader
     journal: Journal
     observe: Observe
     tally: Tally
@@ -55,9 +55,9 @@ class Unfinished:
             windows = self._submitted(phase.submissions.keys(models, stop))
         async with contextlib.aclosing(windows):
             async for window in windows:
-                yield await self._unfinished(window)
+                yield await self._pending(window)
 
-    async def _unfinished(self, window: list[RecordedEvaluation]) -> list[RecordedEvaluation]:
+    async def _pending(self, window: list[RecordedEvaluation]) -> list[RecordedEvaluation]:
         unfinished = []
         for recorded in await self._with_carried_over(window):
             state = recorded.state()
@@ -118,4 +118,4 @@ class Unfinished:
 
 
 def _portioned(connection: Connection, keys: list[EvaluationKey]) -> list[list[EvaluationKey]]:
-    return list(portioned(connection, keys))
+    return list(split_by_size(connection, keys))

@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class PatientReader:
+class RetryingReader:
     """Reads in a thread, and waits through an outage of the server."""
 
     def __init__(self, store: Store) -> None:
@@ -34,4 +34,4 @@ class PatientReader:
                 return read(connection, *args, **kwargs)
 
         away = (psycopg.OperationalError,)
-        return await asyncio.to_thread(self._store.outage.wait_out, attempt, away)
+        return await asyncio.to_thread(self._store.outage.retry, attempt, away)

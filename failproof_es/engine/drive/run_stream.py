@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from failproof_es.core.run import Run, evolve_run
-from failproof_es.engine.limits.concurrency_limiter import LimitChange
+from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import Event, LimitChanged
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 from failproof_es.store.writing.journal import Journal
 
 Observe = Callable[[Event], None]
@@ -26,15 +26,15 @@ class RunStream:
 
     async def record(self, kind: type[Event], **fields: Any) -> None:
         """Append the next event; it is durable on return. Raises a `JournalError`."""
-        stamp = Stamp.of_run(self.run.started.originator_id)
-        event = Draft(kind, stamp, **fields).after(self.run.version)
+        header = EventHeader.of_run(self.run.started.originator_id)
+        event = Draft(kind, header, **fields).after(self.run.version)
         await self._journal.append(event)
         self.run = evolve_run(self.run, event)
         self._observe(event)
 
     async def record_limits(
         self,
-        changes: asyncio.Queue[LimitChange | None],
+        changes: asyncio.Queue[LimitUpdate | None],
         give_up: Callable[[BaseException], None],
     ) -> None:
         """Put every change of a limit on record, in order; `None` ends it."""

@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
-from failproof_es.engine.limits.concurrency_limiter import Gate
-from failproof_es.engine.limits.fair_semaphore import Slots
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.events import ModelSnapshot
 from failproof_es.models import (
     create_provider,
-    longest_attempt_s,
+    max_concurrency,
     model_keys,
-    most_at_once,
     secret_variables,
     server_of,
     snapshot,
+    stuck_after_s,
 )
-from failproof_es.models.catalog.listing import Looks
+from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"
@@ -40,15 +40,17 @@ class Targets:
         self.models = {key: self._target(model) for key, model in models.items()}
         self.judges = {key: self._target(model) for key, model in judging.items()}
 
-    def _gates(self, models: Mapping[str, Model]) -> dict[str, Gate]:
+    def _gates(self, models: Mapping[str, Model]) -> dict[str, ConcurrencyLimiter]:
         """One for each server, shared by all that it serves."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
-        slots = Slots(workers)
+        slots = FairSemaphore(workers)
         gates = {}
         for server, keys in _by_server(models).items():
-            most = [known for key in keys if (known := most_at_once(models[key])) is not None]
-            gates[server] = Gate(server, keys, min([workers, *most]), slots, patience_s)
+            most = [known for key in keys if (known := max_concurrency(models[key])) is not None]
+            gates[server] = ConcurrencyLimiter(
+                server, keys, min([workers, *most]), slots, patience_s
+            )
         return gates
 
     def _target(self, model: Model) -> Target:
@@ -60,7 +62,7 @@ class Targets:
         )
         timeout_s = execution.timeout_per_request_ms / 1000
         return Target(
-            model, provider, self.gates[server_of(model)], longest_attempt_s(model, timeout_s)
+            model, provider, self.gates[server_of(model)], stuck_after_s(model, timeout_s)
         )
 
     @property
@@ -88,7 +90,7 @@ class Targets:
         """What replaces every key of the run, in whatever comes from any of its models."""
         return Redactor(self.secret_variables())
 
-    def stand_ins(self) -> tuple[Problem, ...]:
+    def short_key_warnings(self) -> tuple[Problem, ...]:
         """A warning for each variable whose value is too short to be looked for."""
         return tuple(
             Problem(
@@ -108,7 +110,7 @@ class Targets:
         Raises `InvalidInput` with what is wrong with all of them at once. No key stands in
         what it says.
         """
-        looks = Looks()
+        looks = CheckCache()
         results = await asyncio.gather(
             *(target.provider.check(offline=offline, looks=looks) for target in self._all()),
             return_exceptions=True,

@@ -15,7 +15,7 @@ from failproof_es.engine.drive.pending import Windows
 from failproof_es.engine.history import RecordedEvaluation
 
 
-class Lane:
+class WorkQueue:
     """One stream of evaluations that many workers take from."""
 
     def __init__(self, windows: Windows) -> None:

@@ -13,20 +13,20 @@ from uuid import UUID
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.evaluation_outcomes import told
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.finish.sealing import SealedStreams
-from failproof_es.engine.finish.validation import Beside, Validation, look_beside
+from failproof_es.engine.finish.validation import OtherStreams, Validation, check_other_streams
 from failproof_es.engine.history import (
     UNREADABLE,
     Connection,
-    read_run_as_far,
+    read_run_prefix,
     recorded_evaluations,
 )
 from failproof_es.engine.related_runs.paired_results import RunScores
 
 
 @dataclass(frozen=True, slots=True)
-class FinalReading:
+class FinalScan:
     """What was read of a run's evaluations."""
 
     run: Run
@@ -46,14 +46,14 @@ class FinalReading:
         """How the run stands."""
         return RunSummary(run=self.run, counts=self.counts)
 
-    def validated(self, beside: Beside) -> dict[str, Any]:
+    def validated(self, beside: OtherStreams) -> dict[str, Any]:
         """The fields of `RunValidated`. To be called once."""
         return self.validation.end(beside, self.known, self.filed, self.counts.spending)
 
 
-def read_finally(
+def scan_finished_run(
     connection: Connection, run: Run, *, scores: bool = False, broken: Exception | None = None
-) -> FinalReading:
+) -> FinalScan:
     """Read every evaluation of the run, once. What cannot be read is a finding, and ends nothing.
 
     `scores` are kept where asked for; `broken` says why the run's own stream ends before its end.
@@ -62,17 +62,17 @@ def read_finally(
     validation = Validation(run.started, dialect_named(run.started.dialect))
     counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)
     if broken is not None:
-        validation.find_broken(broken)
+        validation.add_unreadable(broken)
     try:
         for recorded in recorded_evaluations(connection, run, read=streams.read):
-            outcome = told(run, recorded, validation.look_at(recorded))
+            outcome = evaluation_outcome(run, recorded, validation.check(recorded))
             counts.add(outcome, recorded.case)
             if scores:
                 kept.add(outcome)
     except UNREADABLE as error:
-        validation.find_broken(error)
+        validation.add_unreadable(error)
     known, filed = streams.read_rest(connection)
-    return FinalReading(run, counts, kept, validation, streams, known, filed)
+    return FinalScan(run, counts, kept, validation, streams, known, filed)
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
 
     What cannot be read is a finding, and ends neither the check nor the run.
     """
-    run, broken = read_run_as_far(connection, run_id)
-    reading = read_finally(connection, run, broken=broken)
-    beside = look_beside(connection, run_id, reading.streams.ids())
+    run, broken = read_run_prefix(connection, run_id)
+    reading = scan_finished_run(connection, run, broken=broken)
+    beside = check_other_streams(connection, run_id, reading.streams.ids())
     return reading.validated(beside if broken is None else beside.without_run())

@@ -5,15 +5,15 @@ from __future__ import annotations
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.drive.interpreter import Halted
-from failproof_es.engine.drive.retrying_reader import PatientReader
+from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
-from failproof_es.engine.finish.final_pass import FinalReading, read_finally
+from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.sealing import seal_of
-from failproof_es.engine.finish.validation import Beside, look_beside
+from failproof_es.engine.finish.validation import OtherStreams, check_other_streams
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Change, judge_gates, lost_told
+from failproof_es.gates import Change, describe_lost, judge_gates
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import JournalError
@@ -21,13 +21,13 @@ from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 
 
-async def conclude(
+async def finalize(
     stream: RunStream,
-    reader: PatientReader,
+    reader: RetryingReader,
     counts: Counts,
     limits: Gates,
     trouble: BaseException | None,
-) -> FinalReading | None:
+) -> FinalScan | None:
     """Record that the run is paused, has failed or is complete, and whether its gates are met.
 
     `counts` are those of the drive. Returns what was read of the run where it has ended. Raises
@@ -43,7 +43,7 @@ async def conclude(
             raise trouble
         return None
     compared = limits.no_regression_against is not None
-    reading = await reader.read(read_finally, stream.run, scores=compared)
+    reading = await reader.read(scan_finished_run, stream.run, scores=compared)
     if counts.scored == 0 and reading.counts.lost.total() == counts.finished:
         reason = _nothing_answered(reading.summary)
         await stream.record(RunFailed, reason=reason, counts=counts)
@@ -54,7 +54,7 @@ async def conclude(
     return reading
 
 
-async def seal(stream: RunStream, reader: PatientReader, reading: FinalReading | None) -> None:
+async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | None) -> None:
     """Record what checking the run found, and that this is all of it.
 
     Out of what was read of it when it ended; where that was another process, it is read again.
@@ -62,7 +62,7 @@ async def seal(stream: RunStream, reader: PatientReader, reading: FinalReading |
     run_id = stream.run.started.originator_id
     if stream.run.validation is None:
         if reading is None:
-            reading = await reader.read(read_finally, stream.run)
+            reading = await reader.read(scan_finished_run, stream.run)
         beside = await reader.read(_beside, reading)
         await stream.record(RunValidated, **reading.validated(beside))
     if reading is None:
@@ -74,8 +74,8 @@ async def seal(stream: RunStream, reader: PatientReader, reading: FinalReading |
     )
 
 
-def _beside(connection: Connection, reading: FinalReading) -> Beside:
-    return look_beside(connection, reading.run.started.originator_id, reading.streams.ids())
+def _beside(connection: Connection, reading: FinalScan) -> OtherStreams:
+    return check_other_streams(connection, reading.run.started.originator_id, reading.streams.ids())
 
 
 def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[Change]:
@@ -84,5 +84,7 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
 
 def _nothing_answered(summary: RunSummary) -> str:
     """Why a run failed, of each of its models."""
-    told = (f"model {key}: {lost_told(summary.model_tally(key))}" for key in sorted(summary.models))
+    told = (
+        f"model {key}: {describe_lost(summary.model_tally(key))}" for key in sorted(summary.models)
+    )
     return "; ".join(("not one evaluation was answered", *told))

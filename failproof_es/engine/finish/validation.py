@@ -23,14 +23,14 @@ from failproof_es.core.evaluation import (
     evolve,
 )
 from failproof_es.core.outcome import Folded
-from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
+from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.history import (
     UNREADABLE,
     WINDOW,
     Connection,
     RecordedEvaluation,
-    read_run_as_far,
+    read_run_prefix,
 )
 from failproof_es.events import (
     Counts,
@@ -42,10 +42,10 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.models import provider_type
-from failproof_es.models.replies.parse_check import misread
+from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import read_streams
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _NAMED = 100
 """So many findings of one kind are named one by one; the rest are counted."""
@@ -54,7 +54,7 @@ _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 
 @dataclass(slots=True)
-class Beside:
+class OtherStreams:
     """What stands beside a run's evaluations, looked at once they were all read."""
 
     counts: Counts
@@ -64,15 +64,17 @@ class Beside:
     broken: list[tuple[Exception, UUID | None]] = field(default_factory=list)
     """What is wrong with what is done about the run, or with the reviews of an evaluation."""
 
-    def without_run(self) -> Beside:
+    def without_run(self) -> OtherStreams:
         """The same where it is known already what is wrong with the run's own stream."""
         return replace(self, of_run=None)
 
 
-def look_beside(connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]) -> Beside:
+def check_other_streams(
+    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]
+) -> OtherStreams:
     """The run's own stream, what is done about the run, and what people said of evaluations."""
-    run, of_run = read_run_as_far(connection, run_id)
-    beside = Beside(run.counts or _NOTHING, of_run)
+    run, of_run = read_run_prefix(connection, run_id)
+    beside = OtherStreams(run.counts or _NOTHING, of_run)
     try:
         _look_at_operations(connection, run_id, beside)
         _look_at_reviews(connection, run_id, evaluation_ids, beside)
@@ -81,7 +83,7 @@ def look_beside(connection: Connection, run_id: UUID, evaluation_ids: Iterable[U
     return beside
 
 
-def _look_at_operations(connection: Connection, run_id: UUID, beside: Beside) -> None:
+def _look_at_operations(connection: Connection, run_id: UUID, beside: OtherStreams) -> None:
     state, stream = Operations(), operations_id(run_id)
     try:
         for row in read_streams(connection, [stream]).get(stream, []):
@@ -91,7 +93,7 @@ def _look_at_operations(connection: Connection, run_id: UUID, beside: Beside) ->
 
 
 def _look_at_reviews(
-    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID], beside: Beside
+    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID], beside: OtherStreams
 ) -> None:
     evaluations = iter(evaluation_ids)
     while window := {review_id(each): each for each in islice(evaluations, WINDOW)}:
@@ -99,7 +101,7 @@ def _look_at_reviews(
             version = 0
             try:
                 for row in rows:
-                    version = follow_review(version, row.event(), run_id, window[reviews])
+                    version = next_review_version(version, row.event(), run_id, window[reviews])
             except UNREADABLE as error:
                 beside.broken.append((error, window[reviews]))
 
@@ -124,7 +126,7 @@ class Validation:
     def __post_init__(self) -> None:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
 
-    def look_at(self, recorded: RecordedEvaluation) -> Folded:
+    def check(self, recorded: RecordedEvaluation) -> Folded:
         """Check one planned evaluation, event by event; returns what its history amounts to."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
@@ -140,21 +142,21 @@ class Validation:
             try:
                 state = evolve(state, event)
             except ImpossibleHistory as error:
-                self.find_broken(error, recorded.key.evaluation_id)
+                self.add_unreadable(error, recorded.key.evaluation_id)
                 return Folded(state, recorded.history[:place], error)
         if recorded.broken is not None:
-            self.find_broken(recorded.broken, recorded.key.evaluation_id)
+            self.add_unreadable(recorded.broken, recorded.key.evaluation_id)
         else:
             self._account_for(state, recorded)
         return Folded(state, recorded.history, None)
 
-    def find_broken(self, error: Exception, evaluation_id: UUID | None = None) -> None:
+    def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Keep that a history is impossible, or cannot be read, and which event says so."""
         impossible = isinstance(error, ImpossibleHistory)
         self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
 
     def end(
-        self, beside: Beside, known: int, filed: int, spending: Mapping[str, Spent]
+        self, beside: OtherStreams, known: int, filed: int, spending: Mapping[str, Spent]
     ) -> dict[str, Any]:
         """The fields of `RunValidated`, held to what the run said of itself.
 
@@ -163,9 +165,9 @@ class Validation:
         the model or judge. To be called once.
         """
         if beside.of_run is not None:
-            self.find_broken(beside.of_run)
+            self.add_unreadable(beside.of_run)
         for error, evaluation_id in beside.broken:
-            self.find_broken(error, evaluation_id)
+            self.add_unreadable(error, evaluation_id)
         counts = beside.counts
         abandoned = self._abandoned.total()
         if (self._scored, abandoned) != (counts.scored, counts.abandoned):
@@ -177,22 +179,22 @@ class Validation:
         if filed != self._streams:
             self._find(
                 "streams_differ",
-                f"filed under this run: {counted(filed, 'evaluation')}; planned: {self._streams}",
+                f"filed under this run: {plural(filed, 'evaluation')}; planned: {self._streams}",
             )
         elif known != self._streams:
             self._find(
                 "streams_differ",
-                f"{counted(self._streams, 'evaluation')} planned; no more than {known} are "
+                f"{plural(self._streams, 'evaluation')} planned; no more than {known} are "
                 "different: others stand twice in the plan",
             )
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
-            self._notice("not_scored", f"{counted(count, 'evaluation')} {said}")
+            self._notice("not_scored", f"{plural(count, 'evaluation')} {said}")
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
             self._notice("not_read_again", unread)
         for key, count in sorted(self._cut_off.items()):
-            cut_off = counted(count, "reply", "replies")
+            cut_off = plural(count, "reply", "replies")
             self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")
         return {
             "passed": not any(finding.integrity for finding in self.findings),
@@ -224,7 +226,9 @@ class Validation:
             self._find("unknown_model", f"{key} was asked and is no model of this run", recorded)
         elif self._is_unreadable(model):
             return
-        elif messages is None or not provider_type(model.provider).sent_whole(body, messages):
+        elif messages is None or not provider_type(model.provider).request_is_complete(
+            body, messages
+        ):
             message = f"the request of turn {request.turn} does not hold what was to be asked"
             self._find("not_sent_whole", message, recorded)
 
@@ -236,7 +240,9 @@ class Validation:
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
-        elif not self._is_unreadable(model) and (wrong := misread(model.provider, response)):
+        elif not self._is_unreadable(model) and (
+            wrong := find_parse_mismatch(model.provider, response)
+        ):
             message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
             self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
 

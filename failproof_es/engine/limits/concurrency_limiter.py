@@ -3,7 +3,7 @@
 It is open until the server complains. A `Retry-After` then holds back every request to that
 server until it is over, and a 429 makes fewer go at once (`limit_policy`). What changes is
 handed on to be recorded. A server that turns everything away for longer than the run waits
-makes the run pause: `out_of_patience` says so.
+makes the run pause: `wait_exceeded` says so.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from failproof_es.engine.limits.fair_semaphore import Slots
-from failproof_es.engine.limits.limit_policy import TOO_MANY, Limit, Reason
+from failproof_es.engine.limits.fair_semaphore import FairSemaphore
+from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class LimitChange:
+class LimitUpdate:
     """A limit that was changed, as `LimitChanged` records it."""
 
     server: str
@@ -32,11 +32,11 @@ class LimitChange:
     held_until: datetime | None
 
 
-class Gate:
+class ConcurrencyLimiter:
     """For the event loop of one run. `models` are the keys of those that the server serves.
 
     `slots` are the requests that the run may have in flight at once, over all of its servers.
-    Who waits for this server holds none of them. `patience_s` is how long it may turn
+    Who waits for this server holds none of them. `max_wait_s` is how long it may turn
     everything away.
     """
 
@@ -45,16 +45,16 @@ class Gate:
         server: str,
         models: Sequence[str],
         ceiling: int,
-        slots: Slots,
-        patience_s: float,
+        semaphore: FairSemaphore,
+        max_wait_s: float,
     ) -> None:
         self.server = server
-        self.patience_s = patience_s
-        self.out_of_patience: str | None = None
+        self.max_wait_s = max_wait_s
+        self.wait_exceeded: str | None = None
         """What the server did for too long; `None` while the run may wait for it."""
         self._models = tuple(models)
         self._limit = Limit.open(ceiling)
-        self._slots = slots
+        self._semaphore = semaphore
         self._inside = 0
         """Requests that have entered, those included that are under way."""
         self._under_way = 0
@@ -62,7 +62,7 @@ class Gate:
         self._held_back: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
-        self.on_change: Callable[[LimitChange], None] = lambda change: None
+        self.on_change: Callable[[LimitUpdate], None] = lambda change: None
 
     def restore(self, allowed: int, held_until: datetime | None) -> None:
         """Begin where another drive of the run left off, with a hold only if it still runs."""
@@ -80,22 +80,22 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """Whether a request could enter now without waiting."""
-        return self._admits and self._slots.is_free
+        return self._admits and self._semaphore.is_available
 
-    async def enter(self) -> bool:
+    async def acquire(self) -> bool:
         """Wait until a request may be prepared; false once the run stops."""
         while not self._closed:
             if not self._admits:
                 await self._woken(self._waiting)
                 continue
-            await self._slots.take(self.server)
+            await self._semaphore.acquire(self.server)
             if self._admits and not self._closed:  # it may have been long
                 self._inside += 1
                 return True
-            self._slots.give_back(self.server)
+            self._semaphore.release(self.server)
         return False
 
-    async def released(self) -> float | None:
+    async def wait_to_send(self) -> float | None:
         """Wait, right before the request goes, while the server wants nothing, or no more.
 
         A hold may begin after a request has entered, and the limit may fall below what is
@@ -103,46 +103,46 @@ class Gate:
         stops before it may.
         """
         while not self._closed and not self._may_go:
-            self._slots.give_back(self.server)
+            self._semaphore.release(self.server)
             try:
                 await self._woken(self._held_back)
             finally:
-                await self._slots.take(self.server)
+                await self._semaphore.acquire(self.server)
         if not self._may_go:
             return None
         self._under_way += 1
         return time.monotonic()
 
-    def answered(self, sent_at: float) -> None:
+    def on_answer(self, sent_at: float) -> None:
         """The request that was sent then has its answer."""
         before = self._limit
-        self._limit = before.answer(sent_at)
-        self.out_of_patience = None
+        self._limit = before.after_answer(sent_at)
+        self.wait_exceeded = None
         if self._limit.allowed != before.allowed:
             self._changed(before, "recovered", None)
 
-    def refused(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
+    def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
         """The request that was sent then met an error of this kind: the server's complaint."""
         before, now = self._limit, time.monotonic()
-        if kind in TOO_MANY:
-            self._limit = self._limit.rate_limited(sent_at, now)
-        turned_away = kind in TOO_MANY or retry_after_s is not None
+        if kind in RATE_LIMIT_KINDS:
+            self._limit = self._limit.after_rate_limit(sent_at, now)
+        turned_away = kind in RATE_LIMIT_KINDS or retry_after_s is not None
         if turned_away:
-            self._limit = self._limit.turned_away(sent_at)
+            self._limit = self._limit.after_refusal(sent_at)
         if retry_after_s:
             self._limit = self._limit.hold(now, retry_after_s)
             self._wake_when_released()
         if self._limit.holds_longer_than(before) or self._limit.allowed != before.allowed:
-            reason: Reason = "rate_limited" if kind in TOO_MANY else "retry_after"
+            reason: Reason = "rate_limited" if kind in RATE_LIMIT_KINDS else "retry_after"
             self._changed(before, reason, retry_after_s)
-        if turned_away and self._limit.refuses_for_s(now) >= self.patience_s:
-            self.out_of_patience = self._complaint(now)
+        if turned_away and self._limit.refusing_for_s(now) >= self.max_wait_s:
+            self.wait_exceeded = self._complaint(now)
 
-    def leave(self, *, went: bool) -> None:
-        """The request is over, however it ended. `went`: it was released, and so sent."""
+    def release(self, *, was_sent: bool) -> None:
+        """The request is over, however it ended. `was_sent`: it was released, and so sent."""
         self._inside -= 1
-        self._under_way -= went
-        self._slots.give_back(self.server)
+        self._under_way -= was_sent
+        self._semaphore.release(self.server)
         self._wake()
 
     def close(self) -> None:
@@ -166,8 +166,8 @@ class Gate:
         """For how long the server has turned everything away, or wants to."""
         assert self._limit.refused_since is not None
         past_s = now - self._limit.refused_since
-        allowed = f"longer than the {self.patience_s:g} s of `execution.rate_limit_wait_ms`"
-        if past_s >= self.patience_s:
+        allowed = f"longer than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"
+        if past_s >= self.max_wait_s:
             return f"{self.server} has turned every request away for {past_s:.0f} s, {allowed}"
         more_s = (self._limit.held_until or now) - now
         since = f"has turned every request away for {past_s:.0f} s and " if past_s >= 1 else ""
@@ -199,7 +199,7 @@ class Gate:
 
     def _release(self) -> None:
         before = self._limit
-        self._limit = before.released(time.monotonic())
+        self._limit = before.after_hold(time.monotonic())
         if before.held_until is None:
             return
         if self._limit.held_until is not None:  # the timer came a moment early
@@ -214,7 +214,7 @@ class Gate:
             left = timedelta(seconds=self._limit.held_until - time.monotonic())
             held_until = datetime.now(UTC) + left
         self.on_change(
-            LimitChange(
+            LimitUpdate(
                 self.server, self._models, before.allowed, self._limit.allowed, reason,
                 retry_after_s, held_until,
             )

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter, defaultdict, deque
 
 
-class Slots:
+class FairSemaphore:
     """Whoever waits for one gets the next that is free, the server with the fewest first.
 
     First come, first served would let a server that answers slowly, or not at all, take all of
@@ -19,11 +19,11 @@ class Slots:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = defaultdict(deque)
 
     @property
-    def is_free(self) -> bool:
+    def is_available(self) -> bool:
         """Whether one could be taken now without waiting."""
         return self._free > 0
 
-    async def take(self, server: str) -> None:
+    async def acquire(self, server: str) -> None:
         """Wait for one and take it. Whoever takes it gives it back, and no one else does."""
         if self._free:
             self._free -= 1
@@ -35,10 +35,10 @@ class Slots:
             await waiter
         except asyncio.CancelledError:
             if not waiter.cancelled():  # it was ours already
-                self.give_back(server)
+                self.release(server)
             raise
 
-    def give_back(self, server: str) -> None:
+    def release(self, server: str) -> None:
         """Hand it to who waits, or leave it free."""
         self._taken[server] -= 1
         for each in sorted(self._waiting, key=self._taken.__getitem__):

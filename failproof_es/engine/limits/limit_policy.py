@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
-TOO_MANY = frozenset({"rate_limited", "overloaded"})
+RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
 """The kinds of error that say that the server had too many requests."""
 _STEPS = 20
 """Growing from nothing to the ceiling takes so many rounds of answers."""
@@ -39,7 +39,7 @@ class Limit:
         """The limit of a server that has complained of nothing."""
         return cls(ceiling, ceiling)
 
-    def answer(self, sent_at: float) -> Limit:
+    def after_answer(self, sent_at: float) -> Limit:
         """After an answer to what was sent then: a step up at the end of a round."""
         heard = self if self.refused_since is None else replace(self, refused_since=None)
         if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
@@ -49,17 +49,17 @@ class Limit:
         step = max(1, self.ceiling // _STEPS)
         return replace(heard, allowed=min(self.ceiling, self.allowed + step), answers=0)
 
-    def turned_away(self, sent_at: float) -> Limit:
+    def after_refusal(self, sent_at: float) -> Limit:
         """After the server did not want what was sent then."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
-    def refuses_for_s(self, now: float) -> float:
+    def refusing_for_s(self, now: float) -> float:
         """How long it has turned everything away, and will have when its hold is over."""
         if self.refused_since is None:
             return 0.0
         return max(now, self.held_until or now) - self.refused_since
 
-    def rate_limited(self, sent_at: float, now: float) -> Limit:
+    def after_rate_limit(self, sent_at: float, now: float) -> Limit:
         """After too many requests: half of it, at least 1, and once for all that was in flight."""
         if self._was_sent_before_the_cut(sent_at):
             return self
@@ -77,7 +77,7 @@ class Limit:
             return False
         return before.held_until is None or self.held_until - before.held_until >= _LONGER_S
 
-    def released(self, now: float) -> Limit:
+    def after_hold(self, now: float) -> Limit:
         """The limit without its hold, once that is over."""
         if self.held_until is None or now < self.held_until:
             return self

@@ -24,7 +24,7 @@ def question_of(case: Case, repetition: int = 1) -> Question:
     )
 
 
-class AskedCases:
+class PlannedCases:
     """The digests of ordered cases, 32 bytes each: as text, a hundred thousand weigh 12 MB."""
 
     def __init__(self) -> None:

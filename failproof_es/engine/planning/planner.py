@@ -15,14 +15,14 @@ from typing import Protocol
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import PromptStored, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.reading.reader import Connection, existing_streams
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append
-from failproof_es.store.writing.event_header import Draft, Stamp
-from failproof_es.support.plurals import counted
+from failproof_es.store.writing.event_header import Draft, EventHeader
+from failproof_es.support.plurals import plural
 
 _BATCH = 500
 
@@ -57,7 +57,7 @@ class Source(Protocol):
 class Plan:
     """What is to be run: the ordered cases and the files they came from."""
 
-    asked: AskedCases
+    asked: PlannedCases
     suites: tuple[SuiteSnapshot, ...]
     warnings: tuple[Problem, ...]
     skipped: tuple[Problem, ...] = ()
@@ -94,8 +94,8 @@ def check_files(
 def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
     """What is said of cases that are left out: how many they are, then each of their defects."""
     if defects:
-        cases = counted(len({defect.case for defect in defects}), "case")
-        yield f"skipped: {cases} with {counted(len(defects), 'defect')}"
+        cases = plural(len({defect.case for defect in defects}), "case")
+        yield f"skipped: {cases} with {plural(len(defects), 'defect')}"
     for defect in defects:
         yield f"  {defect}"
 
@@ -107,7 +107,7 @@ def store_plan(
 
     `look` gets every case on its way.
     """
-    asked = AskedCases()
+    asked = PlannedCases()
     suites = []
     for part in source.parts():
         cases = 0
@@ -146,7 +146,7 @@ def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
     def missing(connection: Connection) -> list[Draft]:
         existing = existing_streams(connection, list(by_stream))
         return [
-            Draft(PromptStored, Stamp(stream, None), digest=digest, case=case)
+            Draft(PromptStored, EventHeader(stream, None), digest=digest, case=case)
             for stream, (digest, case) in by_stream.items()
             if stream not in existing
         ]

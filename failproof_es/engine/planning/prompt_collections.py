@@ -13,9 +13,9 @@ from pathlib import Path
 
 from failproof_es.core.case import Case, collection_id, prompt_id
 from failproof_es.core.run import chunked
-from failproof_es.dialects.protocol import Dialect, Reasking
+from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.history import stored_case
-from failproof_es.engine.identity import where, who
+from failproof_es.engine.identity import current_host, current_user
 from failproof_es.engine.planning.planner import (
     check_files,
     require_unchanged,
@@ -27,7 +27,7 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.reading.reader import Connection, find, portions, read_streams
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 
 _WINDOW = 500
 
@@ -39,7 +39,7 @@ def import_prompts(
 
     Returns how many there were, and the warnings. Raises `InvalidInput` with every defect.
     """
-    if not isinstance(dialect, Reasking):
+    if not isinstance(dialect, RebuildsCases):
         raise InvalidInput.because(
             f"the dialect {dialect.name!r} has suites, not stored prompts",
             remedy="name its files under prompts.path",
@@ -130,16 +130,16 @@ def _imported(
     dialect: Dialect, name: str, imports: Sequence[tuple[Path, str, list[str]]]
 ) -> list[Draft]:
     """The events of one import."""
-    stamp = Stamp(
+    header = EventHeader(
         collection_id(name),
         None,
         collection=name,
         dialect=dialect.name,
-        who=who(),
-        where=where(),
+        who=current_user(),
+        where=current_host(),
     )
     return [
-        Draft(PromptsImported, stamp, path=str(file), sha256=sha256, digests=digests)
+        Draft(PromptsImported, header, path=str(file), sha256=sha256, digests=digests)
         for file, sha256, all_digests in imports
         for digests in chunked(all_digests)
     ]

@@ -11,7 +11,7 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
-from failproof_es.dialects.protocol import Dialect, Reasking
+from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.planning.planner import (
     Part,
     Source,
@@ -26,7 +26,7 @@ from failproof_es.engine.planning.prompt_collections import (
 )
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.store import Store
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 
 def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
@@ -77,7 +77,7 @@ class _Files:
             cases = self.dialect.load([file], Problems())
             if valid is not None:
                 cases = valid.among(cases)
-            yield Part(str(file), sha256, wanted(self.filters, cases))
+            yield Part(str(file), sha256, matching_cases(self.filters, cases))
         require_unchanged(self.files, self.before)
 
 
@@ -114,19 +114,19 @@ class _Collection:
     def parts(self) -> Iterator[Part]:
         """See `Source.parts`."""
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        yield Part(f"collection {self.name}", sha256, wanted(self.filters, self._cases()))
+        yield Part(f"collection {self.name}", sha256, matching_cases(self.filters, self._cases()))
 
     def _cases(self) -> Iterator[Case]:
         with self.store.connect() as connection:
             for case in read_cases(connection, self.digests):
                 dialect = self.dialect
-                yield dialect.asked_anew(case) if isinstance(dialect, Reasking) else case
+                yield dialect.rebuild_case(case) if isinstance(dialect, RebuildsCases) else case
 
 
 # -- filters -------------------------------------------------------------------------------
 
 
-def wanted(filters: Filters, cases: Iterator[Case]) -> Iterator[Case]:
+def matching_cases(filters: Filters, cases: Iterator[Case]) -> Iterator[Case]:
     """The cases that have one of the values of every filter given."""
     given = _given(filters)
     return (case for case in cases if _matches(case, given))
@@ -155,10 +155,10 @@ def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
                 problems.error(said, field=field, remedy=remedy)
     if not kept and not problems.errors:
         problems.error(
-            f"none of {counted(total, 'case')} matches all filters", field="prompts.filters"
+            f"none of {plural(total, 'case')} matches all filters", field="prompts.filters"
         )
     problems.raise_errors()
-    problems.remark(f"prompts.filters: {kept} of {counted(total, 'case')} are asked")
+    problems.remark(f"prompts.filters: {kept} of {plural(total, 'case')} are asked")
     return tuple(problems.warnings)
 
 

@@ -50,7 +50,7 @@ async def check(
         _, (source, found), remarks = await all_of(gates, cases, targets.check(offline=offline))
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    return Preflight(source, (*targets.stand_ins(), *found), tuple(remarks))
+    return Preflight(source, (*targets.short_key_warnings(), *found), tuple(remarks))
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:

@@ -40,7 +40,7 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
     ]
 
 
-def looked_at(configuration: Configuration, *, offline: bool) -> list[str]:
+def describe_checks(configuration: Configuration, *, offline: bool) -> list[str]:
     """What the check of the models did, step by step; of an `offline` one what it left out."""
     return list(dict.fromkeys(_step(model, offline) for _, model in _models(configuration)))
 
@@ -62,7 +62,7 @@ def _destinations(configuration: Configuration) -> Iterator[str]:
 
 
 def _step(model: Model, offline: bool) -> str:
-    return provider_type(model.provider).looked_at(model, offline=offline)
+    return provider_type(model.provider).describe_check(model, offline=offline)
 
 
 def _key(model: Model) -> str:

@@ -12,7 +12,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.events import ModelPrices, Usage
@@ -93,7 +93,7 @@ class Estimates:
             model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
             for model in (*models, *self._judges)
         }
-        self.foregone = ForegoneCounts()
+        self.fixed_outcome = FixedOutcomeCounts()
         self._cases = 0
         self._evaluations = 0
 
@@ -102,7 +102,7 @@ class Estimates:
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
-        self.foregone.add(foregone(self._dialect, case))
+        self.fixed_outcome.add(fixed_outcome(self._dialect, case))
         self._evaluations += evaluations
         replies: list[Reply] = []
         for turn in range(_MOST_TURNS):

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedConfiguration:
     """A configuration as it is to be run, and the file or the run that it was taken from."""
 
     path: str
@@ -36,7 +36,7 @@ class Resolved:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed(Generic[T]):
+class PreflightResult(Generic[T]):
     """What a check found that nothing stands against, and what is to be said of it."""
 
     found: T
@@ -67,14 +67,14 @@ async def open_models(store: Store, run_id: UUID, targets: Targets) -> None:
         raise
 
 
-async def on_record(
+async def recorded_preflight(
     store: Store,
     run_id: UUID,
-    resolved: Resolved,
+    resolved: ResolvedConfiguration,
     targets: Targets,
-    check: Callable[[], Awaitable[Passed[T]]],
+    check: Callable[[], Awaitable[PreflightResult[T]]],
     say: Say,
-) -> Passed[T]:
+) -> PreflightResult[T]:
     """Carry out the check of the run that is to have this id, every step of it on record.
 
     Raises `InvalidInput` as `check` does, with a note that says where that is on record.

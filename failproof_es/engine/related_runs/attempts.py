@@ -12,22 +12,22 @@ from failproof_es.core.experiment import experiments
 from failproof_es.core.run import RunStatus
 from failproof_es.engine.history import read_run
 from failproof_es.store.reading.experiments import (
-    attempts_listed,
     counts_of,
-    looked_up,
-    overlapping_listed,
-    places_listed,
-    runs_alike,
+    is_indexed,
+    list_attempt_numbers,
+    list_attempts,
+    list_overlapping,
+    related_runs,
     runs_that_ask,
 )
 from failproof_es.store.reading.reader import Connection
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class RelatedRun:
     """A run that asked the same, or much of it, and what came of it."""
 
     run_id: UUID
@@ -61,20 +61,20 @@ class Attempts:
     attempt: int
     """From 1, in the order in which the runs began, whatever became of them."""
     attempts: int
-    others: tuple[Other, ...]
+    others: tuple[RelatedRun, ...]
     """The other attempts, in order; the newest of them where only so many were asked for."""
-    overlapping: tuple[Other, ...]
+    overlapping: tuple[RelatedRun, ...]
     """Runs with a model in common and at least half of the cases, in order; as many."""
     others_before: int = 0
     """How many attempts are older than those among `others`."""
     overlapping_before: int = 0
     """How many runs are older than those among `overlapping`."""
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """In one line, which attempt of how many it is."""
         said = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
-            said += f"; {counted(much, 'run')} besides asked much of the same"
+            said += f"; {plural(much, 'run')} besides asked much of the same"
         return said
 
 
@@ -87,9 +87,9 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
     known = counts_of(connection, run_id)
     if known is None:
         return _read_attempts(connection, run_id, most)
-    others = attempts_listed(connection, run_id, most)
+    others = list_attempts(connection, run_id, most)
     cases = read_run(connection, run_id).started.planned_cases if others else 0
-    overlapping = overlapping_listed(connection, run_id, most)
+    overlapping = list_overlapping(connection, run_id, most)
     return Attempts(
         known.experiment,
         known.attempt,
@@ -102,7 +102,7 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
 
 
 def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> Attempts:
-    found = runs_alike(connection, run_id)
+    found = related_runs(connection, run_id)
     ids = [each.run_id for each in found.attempts]
     own = found.attempts[ids.index(str(run_id))]
     cases = 0 if len(ids) == 1 else len(own.read_plan().cases)
@@ -123,13 +123,13 @@ def _newest(listed: Sequence[T], most: int | None) -> Sequence[T]:
     return listed if most is None else listed[max(len(listed) - most, 0) :]
 
 
-class Places:
+class AttemptNumbers:
     """Which attempt of how many each run is."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._read: dict[UUID, tuple[int, int]] | None = None
-        if not looked_up(connection):
+        if not is_indexed(connection):
             self._read = {
                 UUID(each.run_id): (place, len(attempts))
                 for attempts in experiments(runs_that_ask(connection))
@@ -139,14 +139,14 @@ class Places:
     def of(self, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
         """Of these runs; one whose first event does not say what it asked is missing."""
         if self._read is None:
-            return places_listed(self._connection, runs)
+            return list_attempt_numbers(self._connection, runs)
         return {each: self._read[each] for each in runs if each in self._read}
 
 
-def _other(connection: Connection, run_id: UUID, attempt: int | None, shared: int) -> Other:
+def _other(connection: Connection, run_id: UUID, attempt: int | None, shared: int) -> RelatedRun:
     run = read_run(connection, run_id)
     started, counts = run.started, run.counts
-    return Other(
+    return RelatedRun(
         run_id,
         started.run_number,
         started.name,

@@ -28,7 +28,7 @@ from failproof_es.store.reading.reader import (
     read_event,
     read_streams,
 )
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.recorder import query
 
 FINAL = topics("evaluation", ends=True)
@@ -81,10 +81,10 @@ def carried_over(
 ) -> dict[EvaluationKey, Ending]:
     """Those of `endings` that the run which was branched takes over; the rest it asks."""
     found = endings(connection, branch, keys)
-    return {key: ending for key, ending in found.items() if takes_over(branch, ending)}
+    return {key: ending for key, ending in found.items() if carries_over(branch, ending)}
 
 
-def takes_over(branch: Branch, ending: Ending) -> bool:
+def carries_over(branch: Branch, ending: Ending) -> bool:
     """Whether the run which was branched has this as it is, and does not ask it again."""
     return not (ending.abandoned and branch.again == "abandoned")
 
@@ -141,12 +141,12 @@ def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
 def _reference(
     key: EvaluationKey, ending: Ending, streams: dict[UUID, list[RecordedEvent]]
 ) -> CarriedOver:
-    stamp = Stamp.of_evaluation(key)
+    header = EventHeader.of_evaluation(key)
     if ending.reference is not None:
-        return ending.reference.model_copy(update=stamp.after(0))
+        return ending.reference.model_copy(update=header.after(0))
     rows = streams[ending.stream_id]
     return CarriedOver(
-        **stamp.after(0),
+        **header.after(0),
         source_run_id=ending.happened_in,
         source_evaluation_id=ending.stream_id,
         source_events=len(rows),

@@ -35,7 +35,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class OneCase:
+class UnmatchedCase:
     """A case that one run alone planned."""
 
     suite: str
@@ -59,8 +59,8 @@ class CaseDifferences:
     """How two plans differ, each case once, in the order of the plans."""
 
     same: int
-    only_left: tuple[OneCase, ...]
-    only_right: tuple[OneCase, ...]
+    only_left: tuple[UnmatchedCase, ...]
+    only_right: tuple[UnmatchedCase, ...]
     changed: tuple[ChangedCase, ...]
 
 
@@ -115,8 +115,8 @@ def _read(
     return found
 
 
-def _one(case: tuple[str, Case]) -> OneCase:
-    return OneCase(case[1].suite_id, case[1].case_id, case[0])
+def _one(case: tuple[str, Case]) -> UnmatchedCase:
+    return UnmatchedCase(case[1].suite_id, case[1].case_id, case[0])
 
 
 def _changed(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:

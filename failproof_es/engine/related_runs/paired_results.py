@@ -11,7 +11,7 @@ from uuid import UUID
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import prompt_id
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.pairing import Question, Unpaired, paired
+from failproof_es.core.pairing import Question, Unpaired, pair_evaluations
 from failproof_es.core.run import Run
 from failproof_es.engine.evaluation_outcomes import outcomes_of
 from failproof_es.engine.history import read_chunk, read_run
@@ -20,7 +20,7 @@ from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.store.reading.reader import Connection
 
 
-class Asked(NamedTuple):
+class QuestionKey(NamedTuple):
     """The same question, put to a model for the n-th time."""
 
     prompt_id: UUID
@@ -54,7 +54,7 @@ class RunScores:
     """The accuracies of a run, as its outcomes tell them."""
 
     run: Run
-    by_model: dict[str, dict[Asked, float]] = field(default_factory=dict)
+    by_model: dict[str, dict[QuestionKey, float]] = field(default_factory=dict)
     """Of everything that has one, carried over or not."""
 
     @classmethod
@@ -68,7 +68,7 @@ class RunScores:
     def add(self, outcome: EvaluationOutcome) -> None:
         """Keep the accuracy of one more, where it has one."""
         if (accuracy := outcome.accuracy) is not None:
-            asked = Asked(outcome.prompt_id, outcome.repetition)
+            asked = QuestionKey(outcome.prompt_id, outcome.repetition)
             self.by_model.setdefault(outcome.model_key, {})[asked] = accuracy
 
 
@@ -106,7 +106,7 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
 class Planned(NamedTuple):
     """An evaluation of a plan, whatever model it is put to."""
 
-    key: Asked
+    key: QuestionKey
     question: Question
     family: tuple[str, str]
     """What it is not independent of."""
@@ -129,7 +129,7 @@ class _Cases:
             self._read[digest] = question_of(case), case.family
         repetitions = repetitions_of(run.started)
         return [
-            Planned(Asked(prompt_id(digest), n), question._replace(repetition=n), family)
+            Planned(QuestionKey(prompt_id(digest), n), question._replace(repetition=n), family)
             for digest in digests
             for question, family in (self._read[digest],)
             for n in range(1, repetitions + 1)
@@ -137,12 +137,12 @@ class _Cases:
 
 
 def _scores(
-    one: tuple[str, Sequence[Planned], Mapping[Asked, float]],
-    other: tuple[str | None, Sequence[Planned], Mapping[Asked, float]],
+    one: tuple[str, Sequence[Planned], Mapping[QuestionKey, float]],
+    other: tuple[str | None, Sequence[Planned], Mapping[QuestionKey, float]],
 ) -> Scores:
     model, asked, now = one
     counterpart, asked_before, before = other
-    found = paired(
+    found = pair_evaluations(
         [each.question for each in asked],
         [each.question for each in asked_before],
         lambda first, second: asked[first].key in now and asked_before[second].key in before,

@@ -16,12 +16,12 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
-from failproof_es.engine.related_runs.carried_over import Ending, endings, takes_over
+from failproof_es.engine.related_runs.carried_over import Ending, carries_over, endings
 from failproof_es.store.reading.reader import read_streams
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class RetriedEvaluation:
     """An evaluation of the branch, and what had become of it before."""
 
     key: EvaluationKey
@@ -30,7 +30,7 @@ class AskedAgain:
     reason: str
 
 
-def asked_again(connection: Connection, run: Run) -> Iterator[AskedAgain]:
+def retried_evaluations(connection: Connection, run: Run) -> Iterator[RetriedEvaluation]:
     """Those of a run, in plan order; none where it is no branch that asks any again."""
     started, branch = run.started, run.started.branched_from
     if branch is None or branch.again is None:
@@ -40,11 +40,11 @@ def asked_again(connection: Connection, run: Run) -> Iterator[AskedAgain]:
         digests = read_chunk(connection, started.originator_id, chunk)
         for window in planned_windows(run, digests, models):
             found = endings(connection, branch, window)
-            left = {key: end for key, end in found.items() if not takes_over(branch, end)}
+            left = {key: end for key, end in found.items() if not carries_over(branch, end)}
             yield from _told(connection, left)
 
 
-def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator[AskedAgain]:
+def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator[RetriedEvaluation]:
     if not left:
         return
     prompts = read_streams(connection, list({key.prompt_id for key in left}))
@@ -57,4 +57,4 @@ def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator
         if not was.unscored:
             raise ImpossibleHistory("the evaluation did not end without a score", history[-1])
         case = stored_case(prompts, key.prompt_id)
-        yield AskedAgain(key, case, was.ended_kind or "", was.reason)
+        yield RetriedEvaluation(key, case, was.ended_kind or "", was.reason)

@@ -13,12 +13,12 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     NO_JUDGES,
+    Abandon,
     Classification,
     Classify,
     Done,
     Evaluation,
     Failure,
-    GiveUp,
     ImpossibleHistory,
     JudgeVerdict,
     Judging,
@@ -191,7 +191,7 @@ def rederive(
                 said = Transcript(state.replies)
                 ending = derive(dialect, case, again, scorers=scorers, said=said)
                 _compare(found, "scores", _ending(event), _ending(ending))
-            case EvaluationAbandoned(), GiveUp(failure):
+            case EvaluationAbandoned(), Abandon(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}

@@ -28,7 +28,7 @@ VERDICT = "verdict"
 What = Literal["verdicts", "items"]
 
 
-class Between(NamedTuple):
+class RaterPair(NamedTuple):
     """Two that speak of the same: `judges` together, `checks`, one judge, or a reviewer."""
 
     one: str
@@ -48,17 +48,17 @@ class Pair(NamedTuple):
     """Of which kind of item, or `verdict`: what is met by chance differs from kind to kind."""
 
 
-class Said(NamedTuple):
+class RatingPair(NamedTuple):
     """What two said of one thing; `None` where one of them said nothing that counts."""
 
-    between: Between
+    between: RaterPair
     one: str | None
     other: str | None
     kind: str
 
 
 @dataclass(slots=True)
-class Found:
+class Agreement:
     """What two are compared by."""
 
     pairs: list[Pair] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Found:
 class Comparison:
     """The pairs found so far."""
 
-    pairs: defaultdict[Between, Found] = field(default_factory=lambda: defaultdict(Found))
+    pairs: defaultdict[RaterPair, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
         """Take in what was said of one evaluation."""
@@ -84,7 +84,7 @@ class Comparison:
             else:
                 self.pairs[between].pairs.append(Pair(one, other, case.family, kind))
 
-    def found(self) -> list[tuple[Between, Found]]:
+    def found(self) -> list[tuple[RaterPair, Agreement]]:
         """All that have anything in common; what the engine has to do with first."""
         compared = [(between, found) for between, found in self.pairs.items() if found.pairs]
         return sorted(compared, key=lambda each: (not each[0].engine, each[0]))
@@ -96,7 +96,7 @@ def engine_verdict(state: Evaluation) -> str | None:
     return None if accuracy is None else "pass" if accuracy == 1.0 else "fail"
 
 
-def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[Said]:
+def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
     """What every two judges said of an item."""
     if not items or any("items" not in (each.verdict or {"items"}) for each in state.verdicts):
         return
@@ -104,8 +104,8 @@ def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[Said]:
         for (first, one), (second, other) in combinations(
             sorted(decision.votes.items(), key=_key), 2
         ):
-            between = Between(first, second, "items", True)
-            yield Said(between, _word(one), _word(other), decision.item.kind)
+            between = RaterPair(first, second, "items", True)
+            yield RatingPair(between, _word(one), _word(other), decision.item.kind)
 
 
 def _key(vote: tuple[str, bool | None]) -> str:
@@ -116,7 +116,9 @@ def _word(met: bool | None) -> str | None:
     return None if met is None else "met" if met else "not_met"
 
 
-def _engine_and_people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[Said]:
+def _engine_and_people(
+    items: Sequence[Item], evaluation: ReviewedEvaluation
+) -> Iterator[RatingPair]:
     """What the engine came to, and what each reviewer did."""
     state = evaluation.state
     by = JUDGES if state.verdicts else CHECKS
@@ -124,22 +126,24 @@ def _engine_and_people(items: Sequence[Item], evaluation: ReviewedEvaluation) ->
     scores = state.score.scores if state.score is not None else {}
     decided = {item.key: _word(scores[item.key] == 1.0) for item in items if item.key in scores}
     for reviewer, review in evaluation.latest().items():
-        yield Said(Between(by, reviewer, "verdicts", True), verdict, _clear(review), VERDICT)
+        yield RatingPair(
+            RaterPair(by, reviewer, "verdicts", True), verdict, _clear(review), VERDICT
+        )
         said = {each.item: each.verdict for each in review.items}
-        between = Between(by, reviewer, "items", True)
+        between = RaterPair(by, reviewer, "items", True)
         for item in items:
-            yield Said(between, decided.get(item.key), said.get(item.key), item.kind)
+            yield RatingPair(between, decided.get(item.key), said.get(item.key), item.kind)
 
 
-def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[Said]:
+def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
     """What every two reviewers said."""
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
-        between = Between(first, second, "verdicts", False)
-        yield Said(between, _clear(one), _clear(other), VERDICT)
+        between = RaterPair(first, second, "verdicts", False)
+        yield RatingPair(between, _clear(one), _clear(other), VERDICT)
         ones, others = ({each.item: each.verdict for each in by.items} for by in (one, other))
-        between = Between(first, second, "items", False)
+        between = RaterPair(first, second, "items", False)
         for item in items:
-            yield Said(between, ones.get(item.key), others.get(item.key), item.kind)
+            yield RatingPair(between, ones.get(item.key), others.get(item.key), item.kind)
 
 
 def _clear(review: Reviewed) -> str | None:

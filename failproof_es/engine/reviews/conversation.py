@@ -10,7 +10,7 @@ from failproof_es.dialects.protocol import Dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class ConversationTurn:
     """One turn. `reply` is the last answer of the model under test; other turns were sent to it."""
 
     role: str
@@ -18,7 +18,7 @@ class Spoken:
     reply: Reply | None = None
 
 
-def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Spoken]:
+def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
     """Every turn that the model was sent, system messages included, and its last answer.
 
     Where it never answered the last question, the question is the last turn.
@@ -26,10 +26,10 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Spoken
     replies = state.replies
     unanswered = dialect.messages(case, Transcript(replies))
     sent = unanswered or dialect.messages(case, Transcript(replies[:-1])) or case.turns
-    spoken = [Spoken(turn.role, turn.content) for turn in sent]
+    spoken = [ConversationTurn(turn.role, turn.content) for turn in sent]
     if unanswered is None and replies:
         last = replies[-1]
-        spoken.append(Spoken("assistant", _said(last), last))
+        spoken.append(ConversationTurn("assistant", _said(last), last))
     return spoken
 
 

@@ -18,21 +18,21 @@ from failproof_es.core.case import Case, review_id
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import WINDOW, Connection, RecordedEvaluation
-from failproof_es.engine.identity import where, who
+from failproof_es.engine.identity import current_host, current_user
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
 from failproof_es.store.reading.reader import RecordedEvent, read_streams
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 from failproof_es.store.writing.recorder import query
 
 Only = Literal["all", "failures", "unscored"]
-STANDINGS = ("pass", "fail", "unclear", "disputed")
+REVIEW_STATUSES = ("pass", "fail", "unclear", "disputed")
 """What people may have come to, of an evaluation that was left to them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class ReviewInput:
     """What somebody says of an evaluation. Items that were left out are not among `items`."""
 
     verdict: ReviewVerdict
@@ -42,7 +42,7 @@ class Opinion:
     notes: str = ""
 
     @classmethod
-    def of(cls, review: Reviewed) -> Opinion:
+    def of(cls, review: Reviewed) -> ReviewInput:
         """The opinion that a review recorded."""
         return cls(review.verdict, review.items, review.severity, review.tags, review.notes)
 
@@ -113,7 +113,7 @@ def read_reviews(
     return found
 
 
-def standing_of(
+def count_review_statuses(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> Counter[str]:
     """How evaluations that were left to people stand: how many of them are what.
@@ -130,19 +130,19 @@ def standing_of(
 
 
 def _stands(reviews: Sequence[Reviewed]) -> str:
-    return standing({review.reviewer: review.verdict for review in reviews})
+    return review_status({review.reviewer: review.verdict for review in reviews})
 
 
-def standing(last: Mapping[str, str]) -> str:
+def review_status(last: Mapping[str, str]) -> str:
     """What people have come to, by the last word of each."""
     said = set(last.values())
     return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 
 
-def standing_told(counts: Mapping[str, int]) -> str:
+def describe_review_statuses(counts: Mapping[str, int]) -> str:
     """The same in words."""
     told = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
-    people = [f"{counts[word]:,} {word}" for word in STANDINGS if counts.get(word)]
+    people = [f"{counts[word]:,} {word}" for word in REVIEW_STATUSES if counts.get(word)]
     return "; by people: ".join([*told, ", ".join(people)] if people else told)
 
 
@@ -158,7 +158,7 @@ def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
 
 
 def record_reviews(
-    store: Store, reviewing: Reviewing, opinions: Mapping[UUID, Opinion]
+    store: Store, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
 ) -> list[Reviewed]:
     """Append an opinion for each evaluation, all of them or none; returns what was appended.
 
@@ -183,20 +183,26 @@ def _wanted(state: Evaluation, only: Only) -> bool:
     return state.finished if only == "all" else state.abandoned is not None
 
 
-def _said(reviewing: Reviewing, opinion: Opinion, before: Sequence[Reviewed]) -> bool:
+def _said(reviewing: Reviewing, opinion: ReviewInput, before: Sequence[Reviewed]) -> bool:
     """Whether a file brings nothing new."""
     own = [review for review in before if review.reviewer == reviewing.reviewer]
     if reviewing.file_sha256 is None or not own:
         return False
     same_file = any(review.file_sha256 == reviewing.file_sha256 for review in own)
-    return same_file or Opinion.of(own[-1]) == opinion
+    return same_file or ReviewInput.of(own[-1]) == opinion
 
 
-def _reviewed(reviewing: Reviewing, evaluation_id: UUID, opinion: Opinion) -> Draft:
-    stamp = Stamp(review_id(evaluation_id), None, about=reviewing.run_id, who=who(), where=where())
+def _reviewed(reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput) -> Draft:
+    header = EventHeader(
+        review_id(evaluation_id),
+        None,
+        about=reviewing.run_id,
+        who=current_user(),
+        where=current_host(),
+    )
     return Draft(
         Reviewed,
-        stamp,
+        header,
         evaluation_id=evaluation_id,
         reviewer=reviewing.reviewer,
         items=opinion.items,

@@ -12,9 +12,9 @@ from typing import Any
 
 from failproof_es.core.evaluation import (
     JUDGE_FAILED,
+    Abandon,
     EvaluationKey,
     Failure,
-    GiveUp,
     Judgement,
     JudgeVerdict,
     Rule,
@@ -24,20 +24,20 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.attempt_events import attempt_lost
-from failproof_es.engine.drive.local_actions import consequence
+from failproof_es.engine.drive.local_actions import derive_event
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
-from failproof_es.engine.identity import holder
+from failproof_es.engine.identity import process_label
 from failproof_es.events import EvaluationEvent, Judged
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease
 
 VERSION = "1"
 
 
-async def record_outside_verdict(
+async def record_external_verdict(
     store: Store,
     key: EvaluationKey,
     dialect: Dialect,
@@ -59,7 +59,7 @@ async def record_outside_verdict(
     if epoch is not None:
         await _record(store, key, epoch, dialect, scorers, Judgement(rule, (given,)))
         return
-    with Lease(store.url, key.run_id, holder()) as lease:
+    with Lease(store.url, key.run_id, process_label()) as lease:
         await asyncio.to_thread(lease.acquire)
         await _record(store, key, lease.epoch, dialect, scorers, Judgement(rule, (given,)))
 
@@ -92,11 +92,11 @@ def _events(
     classification = state.classification
     if state.finished or classification is None or state.verdicts:
         raise InvalidInput.because(
-            f"the answer of {recorded.key.model_key} to {recorded.case.case_id} does not wait "
+            f"the answer of {recorded.key.model_key} to {recorded.case.case_id} is not waiting "
             "for a judge",
-            remedy="load it again: the record says how it stands",
+            remedy="load it again to see its current state",
         )
-    stamp = Stamp.of_evaluation(recorded.key)
+    header = EventHeader.of_evaluation(recorded.key)
     events: list[EvaluationEvent] = []
 
     def add(event: EvaluationEvent) -> None:
@@ -105,18 +105,18 @@ def _events(
         state = evolve(state, event)
 
     if (asked := state.in_flight) is not None:
-        add(attempt_lost(stamp, state, asked, "a verdict from outside came before its outcome"))
+        add(attempt_lost(header, state, asked, "a verdict from outside came before its outcome"))
     given = judgement.verdicts[0]
     add(
         Judged(
-            **stamp(state), judge=given.judge, verdict=given.verdict, problem=given.problem,
+            **header(state), judge=given.judge, verdict=given.verdict, problem=given.problem,
             final=True, grader=given.judge, grader_version=VERSION,
         )
     )  # fmt: skip
     ending = (
-        GiveUp(Failure(JUDGE_FAILED, f"{given.judge}: {given.problem}"))
+        Abandon(Failure(JUDGE_FAILED, f"{given.judge}: {given.problem}"))
         if given.verdict is None
         else ScoreReply(classification, judgement)
     )
-    add(consequence(dialect, stamp, state, recorded.case, ending, scorers))
+    add(derive_event(dialect, header, state, recorded.case, ending, scorers))
     return events

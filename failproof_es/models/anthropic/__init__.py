@@ -43,7 +43,7 @@ class AnthropicType(HttpProviderType):
 
         return AnthropicProvider
 
-    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """See `ProviderType`. System turns stand in a place of their own."""
         try:
             document = orjson.loads(body)

@@ -10,9 +10,14 @@ import orjson
 from failproof_es.core.case import Turn
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
 from failproof_es.models.anthropic.reply import read_reply
-from failproof_es.models.http import HttpProvider, Outgoing
+from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    ResponseOptions,
+)
 
 _API_VERSION = "2023-06-01"
 
@@ -22,7 +27,9 @@ class AnthropicProvider(HttpProvider):
 
     recorded_headers = ("anthropic-organization-id", "anthropic-ratelimit-")
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
         model = self.model
         system = [turn.content for turn in messages if turn.role == "system"]
@@ -37,19 +44,21 @@ class AnthropicProvider(HttpProvider):
                 if turn.role != "system"
             ],
         }
-        if form.tools:
-            body["tools"] = [_stub(name) for name in form.tools]
+        if response_options.tools:
+            body["tools"] = [_stub(name) for name in response_options.tools]
         return PreparedRequest(
-            f"{self.base_url}/messages", orjson.dumps({**body, **model.parameters}), form.tools
+            f"{self.base_url}/messages",
+            orjson.dumps({**body, **model.parameters}),
+            response_options.tools,
         )
 
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The version of the API that is spoken, and the key."""
         version = {"anthropic-version": _API_VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
-    async def offered(self) -> list[str]:
-        """See `Provider.offered`. Its list leaves out the aliases that it answers to."""
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. Its list leaves out the aliases that it answers to."""
         return []
 
     @staticmethod

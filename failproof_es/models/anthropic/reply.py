@@ -7,8 +7,8 @@ from typing import Any
 
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http_reply import (
-    Flaw,
     HttpReply,
+    InvalidReply,
     count_or_none,
     json_text,
     name_or_none,
@@ -35,20 +35,20 @@ def read_reply(reply: HttpReply) -> Answer:
 
 
 def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `Flaw`."""
+    """Raises `InvalidReply`."""
     document = require_no_error(document)
     content = document.get("content")
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-        raise Flaw("malformed_response", "`content` is not a list of blocks", "transient")
+        raise InvalidReply("malformed_response", "`content` is not a list of blocks", "transient")
     texts = [block.get("text") for block in content if block.get("type") == "text"]
     if not all(isinstance(text, str) for text in texts):
-        raise Flaw("malformed_response", "a text block holds no text", "transient")
+        raise InvalidReply("malformed_response", "a text block holds no text", "transient")
     uses = [block for block in content if block.get("type") == "tool_use"]
     require_few_calls(len(uses))
     calls = tuple(map(_call, uses))
     reason = name_or_none(document.get("stop_reason"))
     if not texts and not calls and reason != "refusal":
-        raise Flaw("missing_content", "the message has no text", "transient")
+        raise InvalidReply("missing_content", "the message has no text", "transient")
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -66,7 +66,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
 def _call(block: dict[str, Any]) -> ToolCall:
     name, given = block.get("name"), block.get("input")
     if not isinstance(name, str) or not isinstance(given, dict):
-        raise Flaw("malformed_response", "a tool call has no name or no input", "transient")
+        raise InvalidReply("malformed_response", "a tool call has no name or no input", "transient")
     return ToolCall(id=name_or_none(block.get("id")), name=name, arguments=json_text(given))
 
 

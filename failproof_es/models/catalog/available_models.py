@@ -9,7 +9,7 @@ from failproof_es.models.catalog.listing import is_listed
 _TIMEOUT_MS = 10_000
 
 
-async def offered_models(model: Model) -> list[str]:
+async def available_models(model: Model) -> list[str]:
     """The names of the models that the provider of `model` offers, the configured one first.
 
     Those that a server lists; the embedded models whose weights are here; the one class of a
@@ -18,13 +18,13 @@ async def offered_models(model: Model) -> list[str]:
     provider = create_provider(model, timeout_ms=_TIMEOUT_MS, connections=1)
     try:
         await provider.check()
-        listed = await provider.offered()
+        listed = await provider.available_models()
     finally:
         await provider.close()
     first = [model.model] if not listed or model.model in listed else []
     return list(dict.fromkeys([*first, *listed]))
 
 
-def has(offered: list[str], name: str) -> bool:
+def is_available(offered: list[str], name: str) -> bool:
     """Whether the model is among those offered."""
     return is_listed(name, offered)

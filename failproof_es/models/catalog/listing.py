@@ -11,7 +11,7 @@ from failproof_es.web.bounded_json import read_json
 T = TypeVar("T")
 
 
-class Looks:
+class CheckCache:
     """Looks at servers, each made once, however many models want to know what it saw.
 
     For one event loop.
@@ -20,7 +20,7 @@ class Looks:
     def __init__(self) -> None:
         self._made: dict[Hashable, asyncio.Task[Any]] = {}
 
-    async def once(self, key: Hashable, look: Callable[[], Awaitable[T]]) -> T:
+    async def get(self, key: Hashable, look: Callable[[], Awaitable[T]]) -> T:
         """What the first `look` under this key sees, or raises."""
 
         async def made() -> T:

@@ -14,7 +14,7 @@ def package_of(class_name: str) -> tuple[str, str] | None:
     return (found[0], metadata.version(found[0])) if found else None
 
 
-def said_of(class_name: str) -> str:
+def describe_class(class_name: str) -> str:
     """The class as an error names it: with its package and version, where it is of one."""
     package = package_of(class_name)
     return class_name if package is None else f"{class_name} of the package {' '.join(package)}"

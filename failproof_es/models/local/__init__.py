@@ -27,13 +27,13 @@ class LocalType(BaseProviderType):
     capabilities = Capabilities(tools=False, schema=True, streaming=True, shows_version=False)
     waits_for_progress = True
 
-    def most_at_once(self, model: Model) -> int:
+    def max_concurrency(self, model: Model) -> int:
         """See `ProviderType`. What is more would wait inside the server."""
         from failproof_es.models.local.process import SLOTS
 
         return SLOTS
 
-    def looked_at(self, model: Model, *, offline: bool) -> str:
+    def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         return f"looked for the weights of {model.model}"
 
@@ -61,9 +61,9 @@ class LocalType(BaseProviderType):
 
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
 
-    def read_again(self, response: ResponseReceived) -> Answer | None:
+    def reparse(self, response: ResponseReceived) -> Answer | None:
         """See `ProviderType`."""
-        return OPENAI.read_again(response)
+        return OPENAI.reparse(response)
 
     def installable(self) -> Sequence[Installable]:
         """See `Installs`."""

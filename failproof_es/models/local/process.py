@@ -52,7 +52,7 @@ class LocalProcess:
     def join(cls, weights: Path, name: str) -> LocalProcess:
         """The server of these weights, begun where there is none or only one that has died.
 
-        Whoever joins must `leave`, also when it did not start.
+        Whoever joins must `release`, also when it did not start.
         """
         place = (asyncio.get_running_loop(), weights, name)
         server = cls._shared.get(place)
@@ -65,7 +65,7 @@ class LocalProcess:
         """Where it listens, once it does. Raises `InvalidInput` when it does not start."""
         return await asyncio.shield(self._starting)
 
-    async def leave(self) -> None:
+    async def release(self) -> None:
         """Want it no more. It stops when nobody does."""
         self._users -= 1
         if self._users:

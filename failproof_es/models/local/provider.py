@@ -10,19 +10,19 @@ from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.catalog.listing import Looks
+from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.local.process import LocalProcess
 from failproof_es.models.local.progress import Progress
 from failproof_es.models.local.weights import INSTALLABLE, find, location
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import (
-    FREE,
+    DEFAULT_RESPONSE_OPTIONS,
     Answer,
-    Form,
     ModelError,
     OnText,
     PreparedRequest,
+    ResponseOptions,
 )
 from failproof_es.support.extras import require
 from failproof_es.web.client import UNUSABLE, fetch, open_client
@@ -57,14 +57,14 @@ class LocalProvider:
         once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
         return complete(once, model, prompt)
 
-    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Are the weights there, and the right ones? Nothing is asked of anybody."""
         require("local", "the provider `local`")
         await asyncio.to_thread(find, self._model.model)
         return None
 
-    async def offered(self) -> list[str]:
-        """See `Provider.offered`. The models whose weights are here."""
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. The models whose weights are here."""
         there = [name for name, weights in INSTALLABLE.items() if location(weights)]
         return [self._model.model, *there]
 
@@ -80,9 +80,11 @@ class LocalProvider:
         self._server = LocalProcess.join(weights, self._model.model)
         self._base_url = await self._server.url() + "/v1"
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent. The embedded model's template knows no tools."""
-        return self._wire.prepare(messages, replace(form, tools=()))
+        return self._wire.prepare(messages, replace(response_options, tools=()))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`."""
@@ -96,7 +98,7 @@ class LocalProvider:
         await self._wire.close()
         server, self._server = self._server, None
         if server is not None:
-            await server.leave()
+            await server.release()
 
     async def _while_it_goes_on(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
         """The answer. Raises `ModelError` once the server has made no progress for too long."""

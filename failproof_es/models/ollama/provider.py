@@ -10,10 +10,10 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.events import ToolCall, Usage
-from failproof_es.models.http import HttpProvider, Outgoing
+from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import (
-    Flaw,
     HttpReply,
+    InvalidReply,
     count_or_none,
     document_of,
     json_text,
@@ -22,7 +22,12 @@ from failproof_es.models.http_reply import (
     require_few_calls,
     require_no_error,
 )
-from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    ResponseOptions,
+)
 from failproof_es.web.bounded_json import read_json
 
 _BESIDE_OPTIONS = frozenset(
@@ -38,7 +43,9 @@ class OllamaProvider(HttpProvider):
 
     listing_path = "/api/tags"
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent. It would stream unless told not to."""
         model = self.model
         beside = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
@@ -54,14 +61,14 @@ class OllamaProvider(HttpProvider):
                 **options,
             },
         }
-        if form.tools:
-            body["tools"] = [_stub(name) for name in form.tools]
-        if form.schema is not None and model.structured_output:
-            body["format"] = form.schema
+        if response_options.tools:
+            body["tools"] = [_stub(name) for name in response_options.tools]
+        if response_options.schema is not None and model.structured_output:
+            body["format"] = response_options.schema
         where = f"{self.base_url}/api/chat"
-        return PreparedRequest(where, orjson.dumps({**body, **beside}), form.tools)
+        return PreparedRequest(where, orjson.dumps({**body, **beside}), response_options.tools)
 
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key, where there is one: a server behind a proxy, or the vendor's own."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
@@ -78,12 +85,12 @@ class OllamaProvider(HttpProvider):
             return read_document(reply, partial(_answer, reply))
         try:
             return _answer(reply, stream.document())
-        except Flaw as flaw:
+        except InvalidReply as flaw:
             raise reply.error(flaw) from None
 
     @staticmethod
-    def listed(listing: bytes) -> list[str]:
-        """See `HttpProvider.listed`."""
+    def model_names(listing: bytes) -> list[str]:
+        """See `HttpProvider.model_names`."""
         try:
             return [str(entry["name"]) for entry in read_json(listing)["models"]]
         except (KeyError, TypeError) as error:
@@ -102,7 +109,7 @@ class StreamedLines:
         self._last: dict[str, Any] | None = None
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `Flaw`."""
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         before = len(self._text)
         *ended, rest = piece.split(b"\n")
         for end in ended:
@@ -115,12 +122,12 @@ class StreamedLines:
     def document(self) -> dict[str, Any]:
         """The reply as a server that doesn't stream would have sent it.
 
-        Raises `Flaw` when the stream ended before the reply did.
+        Raises `InvalidReply` when the stream ended before the reply did.
         """
         self._end_line()
         if self._last is None:
             came = sum(map(len, self._text))
-            raise Flaw(
+            raise InvalidReply(
                 "stream_broken",
                 f"the stream ended before the reply did, after {came} characters of text",
                 "transient",
@@ -157,34 +164,34 @@ class StreamedLines:
 
 
 def _require_no_error(document: Any) -> dict[str, Any]:
-    """The document, if it is no error. Raises `Flaw`.
+    """The document, if it is no error. Raises `InvalidReply`.
 
     Whatever goes wrong once a reply has begun comes under status 200: before, it would have been
     an error of the server, which another attempt may not meet.
     """
     try:
         return require_no_error(document)
-    except Flaw as flaw:
+    except InvalidReply as flaw:
         if flaw.disposition == "final":
-            raise Flaw(flaw.kind, flaw.message, "transient") from None
+            raise InvalidReply(flaw.kind, flaw.message, "transient") from None
         raise
 
 
 def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `Flaw`."""
+    """Raises `InvalidReply`."""
     document = require_no_error(document)
     reason = name_or_none(document.get("done_reason"))
     if document.get("done") is not True:
         raise _malformed("the reply does not say that it is done")
     if reason in _NO_ANSWER:
-        raise Flaw("empty_choices", f"the server only did this: {reason}", "transient")
+        raise InvalidReply("empty_choices", f"the server only did this: {reason}", "transient")
     message = document.get("message")
     if not isinstance(message, dict):
         raise _malformed("the reply holds no message")
     text, calls = message.get("content"), _listed_calls(message)
     require_few_calls(len(calls))
     if not isinstance(text, str) and not calls:
-        raise Flaw("missing_content", "the message has no content", "transient")
+        raise InvalidReply("missing_content", "the message has no content", "transient")
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -226,5 +233,5 @@ def _stub(name: str) -> dict[str, Any]:
     return {"type": "function", "function": described}
 
 
-def _malformed(message: str) -> Flaw:
-    return Flaw("malformed_response", message, "transient")
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

@@ -8,11 +8,16 @@ from typing import Any
 import orjson
 
 from failproof_es.core.case import Turn
-from failproof_es.models.http import HttpProvider, Outgoing
+from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.openai.reply import read_reply, read_streamed
 from failproof_es.models.openai.stream import StreamedReply
-from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    ResponseOptions,
+)
 
 
 class OpenAIProvider(HttpProvider):
@@ -23,7 +28,9 @@ class OpenAIProvider(HttpProvider):
         "anthropic-ratelimit-",  # a server in between speaks for others
     )
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent."""
         model = self.model
         body: dict[str, Any] = {
@@ -34,19 +41,19 @@ class OpenAIProvider(HttpProvider):
         }
         if model.seed is not None:
             body["seed"] = model.seed
-        if form.tools:
-            body["tools"] = [_stub(name) for name in form.tools]
-        if form.schema is not None and model.structured_output:
-            body["response_format"] = _held_to(form.schema)
+        if response_options.tools:
+            body["tools"] = [_stub(name) for name in response_options.tools]
+        if response_options.schema is not None and model.structured_output:
+            body["response_format"] = _held_to(response_options.schema)
         if model.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         return PreparedRequest(
             f"{self.base_url}/chat/completions",
             orjson.dumps({**body, **model.parameters}),
-            form.tools,
+            response_options.tools,
         )
 
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key, where there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 

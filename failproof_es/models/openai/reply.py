@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http_reply import (
-    Flaw,
     HttpReply,
+    InvalidReply,
     count_or_none,
     name_or_none,
     read_document,
@@ -26,7 +26,7 @@ class StreamedDocument(Protocol):
     """A stream that has come to its end."""
 
     def document(self) -> dict[str, Any]:
-        """The reply as one JSON object. Raises `Flaw`."""
+        """The reply as one JSON object. Raises `InvalidReply`."""
 
 
 def read_reply(reply: HttpReply) -> Answer:
@@ -38,25 +38,25 @@ def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
     """The answer in a stream that has ended. Raises `ModelError` for everything else."""
     try:
         return _answer(reply, stream.document())
-    except Flaw as flaw:
+    except InvalidReply as flaw:
         raise reply.error(flaw) from None
 
 
 def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `Flaw`."""
+    """Raises `InvalidReply`."""
     document = require_no_error(document)
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
-        raise Flaw("empty_choices", "the reply holds no choice", "transient")
+        raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
-        raise Flaw("malformed_response", "the first choice holds no message", "transient")
+        raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
     refusal = text_or_none(message.get("refusal"))
     text = _content(message.get("content"))
     tool_calls = _tool_calls(message.get("tool_calls"))
     if text is None:
         if refusal is None and not tool_calls:
-            raise Flaw("missing_content", "the message has no content", "transient")
+            raise InvalidReply("missing_content", "the message has no content", "transient")
         text = ""
     return Answer(
         status=reply.status,
@@ -86,11 +86,12 @@ def _content(content: Any) -> str | None:
 
 
 def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
-    """The calls that the model wants made, their arguments as it wrote them. Raises `Flaw`."""
+    """The calls that the model wants made, their arguments as it wrote them. Raises
+    `InvalidReply`."""
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise Flaw("malformed_response", "`tool_calls` is not a list", "transient")
+        raise InvalidReply("malformed_response", "`tool_calls` is not a list", "transient")
     require_few_calls(len(value))
     return tuple(_tool_call(each) for each in value)
 
@@ -98,10 +99,12 @@ def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
 def _tool_call(value: Any) -> ToolCall:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(function, dict):
-        raise Flaw("malformed_response", "a tool call holds no function", "transient")
+        raise InvalidReply("malformed_response", "a tool call holds no function", "transient")
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
-        raise Flaw("malformed_response", "a tool call lacks its name or its arguments", "transient")
+        raise InvalidReply(
+            "malformed_response", "a tool call lacks its name or its arguments", "transient"
+        )
     return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=arguments)
 
 

@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.models.http_reply import Flaw, document_of, flaw_of_error, require_few_calls
+from failproof_es.models.http_reply import (
+    InvalidReply,
+    document_of,
+    invalid_reply_of_error,
+    require_few_calls,
+)
 from failproof_es.models.replies.event_stream import EventStream
 
 _DONE = "[DONE]"
@@ -39,23 +44,25 @@ class StreamedReply:
     done: bool = False
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `Flaw`."""
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         before = len(self.text)
         try:
             for data in self.events.feed(piece):
                 self._take(data)
         except UnicodeDecodeError as error:
-            raise Flaw("malformed_response", "the stream is not UTF-8", "transient") from error
+            raise InvalidReply(
+                "malformed_response", "the stream is not UTF-8", "transient"
+            ) from error
         return "".join(self.text[before:])
 
     def document(self) -> dict[str, Any]:
         """The reply as a server that doesn't stream would have sent it.
 
-        Raises `Flaw` when the stream ended before the reply did.
+        Raises `InvalidReply` when the stream ended before the reply did.
         """
         if not self.done and self.finish_reason is None and self.events.pending != _DONE:
             came = sum(map(len, self.text))
-            raise Flaw(
+            raise InvalidReply(
                 "stream_broken",
                 f"the stream ended before the reply did, after {came} characters of text",
                 "transient",
@@ -86,7 +93,7 @@ class StreamedReply:
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
-            raise flaw_of_error(chunk)
+            raise invalid_reply_of_error(chunk)
         self._describe(chunk)
         choices = chunk.get("choices") or []
         if not isinstance(choices, list):
@@ -145,5 +152,5 @@ class StreamedReply:
         call.arguments.append(arguments)
 
 
-def _malformed(message: str) -> Flaw:
-    return Flaw("malformed_response", message, "transient")
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

@@ -29,7 +29,7 @@ class PythonType(BaseProviderType):
         """See `ProviderType`."""
         return f"the class {model.class_}"
 
-    def looked_at(self, model: Model, *, offline: bool) -> str:
+    def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         if offline:
             return f"not constructed (--offline): the class {model.class_}"
@@ -53,7 +53,7 @@ class PythonType(BaseProviderType):
 
         return PythonProvider(model, timeout_ms=timeout_ms, key=key)
 
-    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """See `ProviderType`. All messages stand in one prompt."""
         try:
             prompt = orjson.loads(body)["prompt"]

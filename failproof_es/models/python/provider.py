@@ -16,17 +16,17 @@ import orjson
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.catalog.listing import Looks
-from failproof_es.models.catalog.packages import package_of, said_of
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.catalog.packages import describe_class, package_of
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
-    FREE,
+    DEFAULT_RESPONSE_OPTIONS,
     Answer,
-    Form,
     ModelError,
     OnText,
     PreparedRequest,
+    ResponseOptions,
     require_short,
 )
 from failproof_es.models.python.model_client import ModelClient
@@ -63,11 +63,11 @@ class PythonProvider:
     async def close(self) -> None:
         """Nothing to release: each call has a thread of its own."""
 
-    async def offered(self) -> list[str]:
-        """See `Provider.offered`. There is the one class."""
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. There is the one class."""
         return []
 
-    async def check(self, *, offline: bool = False, looks: Looks | None = None) -> str | None:
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Import the class and construct it; where that must not be, see whether its key is set."""
         if offline:
             self._key()
@@ -75,7 +75,9 @@ class PythonProvider:
             self._constructed()
         return None
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """Prompt and parameters as JSON: what the class is given. It takes no form."""
         model = self._model
         params: dict[str, Any] = {
@@ -118,7 +120,7 @@ class PythonProvider:
 
     @property
     def _named(self) -> str:
-        return said_of(self._model.class_ or "")
+        return describe_class(self._model.class_ or "")
 
     def _constructed(self) -> ModelClient:
         if self._client is None:

@@ -14,7 +14,7 @@ _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)
-class Misread:
+class ParseMismatch:
     """A recorded field that the raw bytes contradict."""
 
     field: str
@@ -22,7 +22,7 @@ class Misread:
     raw: Any
 
 
-def misread(provider: str, response: ResponseReceived) -> Misread | None:
+def find_parse_mismatch(provider: str, response: ResponseReceived) -> ParseMismatch | None:
     """The first field that was read otherwise than the raw bytes say; `None` when none was.
 
     Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
@@ -33,9 +33,9 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
     if response.redactions or response.withheld is not None:
         return None
     try:
-        answer = kind.read_again(response)
+        answer = kind.reparse(response)
     except ModelError as error:
-        return Misread("body", "an answer", error.message)
+        return ParseMismatch("body", "an answer", error.message)
     if answer is None:
         return None
     for field in _READ:
@@ -43,7 +43,7 @@ def misread(provider: str, response: ResponseReceived) -> Misread | None:
         if isinstance(recorded, Usage):
             raw = _as_far_as(recorded, raw)
         if recorded != raw:
-            return Misread(field, recorded, raw)
+            return ParseMismatch(field, recorded, raw)
     return None
 
 

@@ -75,7 +75,7 @@ def name_axis(labels: list[str]) -> alt.Y:
     )
 
 
-def beside(base: alt.Chart, field: str) -> alt.Chart:
+def side_text(base: alt.Chart, field: str) -> alt.Chart:
     """What is written to the right of the drawing, on the line it belongs to."""
     texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
     placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)

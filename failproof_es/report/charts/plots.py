@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from failproof_es.report.charts.frame import (
     ROW,
-    beside,
     chart_of,
     cycled,
     finished,
@@ -27,6 +26,7 @@ from failproof_es.report.charts.frame import (
     name_axis,
     names_of,
     roles,
+    side_text,
     values_of,
     written,
 )
@@ -131,7 +131,7 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
         shape=alt.Shape("series:N", scale=cycled(series, _SHAPES), legend=legend_of(series)),
         description="says:N",
     )
-    counts = beside(base, "count:N")
+    counts = side_text(base, "count:N")
     return finished(alt.layer(bars, dots, counts), label, height=height)
 
 
@@ -222,7 +222,9 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
     lengths = base.mark_bar(height=12, color=colour("series-0")).encode(
         x=alt.X("value:Q", title=axis, axis=alt.Axis(tickCount=5)), description="says:N"
     )
-    return finished(alt.layer(lengths, beside(base, "written:N")), label, height=ROW * len(amounts))
+    return finished(
+        alt.layer(lengths, side_text(base, "written:N")), label, height=ROW * len(amounts)
+    )
 
 
 def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
@@ -261,7 +263,7 @@ def difference_forest(differences: Sequence[Difference], *, label: str, axis: st
         .encode(x="none:Q")
     )
     return finished(
-        alt.layer(none, spans, dots, beside(base, "written:N")),
+        alt.layer(none, spans, dots, side_text(base, "written:N")),
         label,
         height=ROW * len(differences),
     )

@@ -49,8 +49,8 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
         answered=sum(each.answered for each in of),
         classified=sum(each.answered and each.primary is not None for each in of),
         judged=sum(any(good for _, good in each.judges) for each in of) if judged else None,
-        scored=sum(each.unscored is None for each in of),
-        losses=_counted(each.unscored for each in of if each.unscored is not None),
+        scored=sum(each.unscored_reason is None for each in of),
+        losses=_counted(each.unscored_reason for each in of if each.unscored_reason is not None),
     )
 
 
@@ -123,7 +123,7 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
         series,
         attempts=_counted(kind for each in of for kind in each.errors),
         retries=sum(each.retries for each in of),
-        lost=_counted(each.unscored for each in of if each.unscored is not None),
+        lost=_counted(each.unscored_reason for each in of if each.unscored_reason is not None),
     )
 
 

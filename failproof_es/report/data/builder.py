@@ -11,28 +11,28 @@ from failproof_es.configuration.recorded import recorded_configuration, repetiti
 from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.related_runs.attempts import attempts_of
-from failproof_es.engine.related_runs.retried_evaluations import asked_again
+from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import (
-    Asked,
-    AskedAgain,
     BranchedFrom,
     Cost,
-    Gate,
+    GateRow,
+    Provenance,
     Report,
+    RetriedCase,
     Skipped,
 )
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
-from failproof_es.report.data.wording import version_told
+from failproof_es.report.data.wording import describe_version
 from failproof_es.store.reading.reader import find
 
 
-def make_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
+def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     """The report of these runs, as the log has them now. Raises `InvalidInput`."""
     recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [each.run for each in recorded]
@@ -82,17 +82,17 @@ def _naming(run: Run, runs: int) -> str:
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
 
 
-def _gates(run: Run) -> Iterator[Gate]:
+def _gates(run: Run) -> Iterator[GateRow]:
     for name, gate in (run.gates or {}).items():
         interval = gate.get("interval")
-        yield Gate(
+        yield GateRow(
             run.started.run_number, name, gate["limit"], gate["measured"], gate["met"],
             gate.get("of"), None if interval is None else tuple(interval), gate.get("why"),
             gate.get("model"),
         )  # fmt: skip
 
 
-def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked:
+def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Provenance:
     started, validation = run.started, run.validation
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id), count(*) "
@@ -101,7 +101,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Asked
     ).fetchone()
     assert row is not None
     first, last, count = row
-    return Asked(
+    return Provenance(
         run_id=started.originator_id,
         run_number=started.run_number,
         name=started.name,
@@ -147,11 +147,11 @@ def _branched_from(connection: Connection, run: Run) -> BranchedFrom | None:
         tuple((path, str(value)) for path, value in branch.settings.items()),
         sum(1 for _ in find(connection, run_id=run.started.originator_id, topics=references)),
         tuple(
-            AskedAgain(
+            RetriedCase(
                 each.case.suite_id, each.case.case_id, each.key.model_key, each.key.repetition,
                 each.kind,
             )
-            for each in asked_again(connection, run)
+            for each in retried_evaluations(connection, run)
         ),
     )  # fmt: skip
 
@@ -178,7 +178,7 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 def _described(model: ModelSnapshot) -> str:
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    return f"{model.model}{version_told(model)} at {place}: {parameters}"
+    return f"{model.model}{describe_version(model)} at {place}: {parameters}"
 
 
 def _costs(recorded: RecordedRun) -> Iterator[Cost]:

@@ -8,10 +8,15 @@ from dataclasses import replace
 from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
-from failproof_es.core.pairing import Pairing, paired
+from failproof_es.core.pairing import Pairing, pair_evaluations
 from failproof_es.report.data.content import Compared, Comparison
 from failproof_es.report.data.observations import Observation
-from failproof_es.support.statistics import Paired, adjusted, compare_outcomes, compare_scores
+from failproof_es.support.statistics import (
+    Paired,
+    benjamini_hochberg,
+    compare_outcomes,
+    compare_scores,
+)
 
 OVERALL = "pass rate"
 BY_CATEGORY = "pass rate in "
@@ -40,7 +45,7 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
         for (one, first), (other, second) in combinations(series.items(), 2)
         for each in _compared(one, other, _pairs(first, second))
     ]
-    p_values = adjusted([each.paired.p for each in found])
+    p_values = benjamini_hochberg([each.paired.p for each in found])
     return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
 
 
@@ -50,7 +55,7 @@ def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[
 
 
 def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pairing:
-    return paired(
+    return pair_evaluations(
         [each.question for each in first],
         [each.question for each in second],
         lambda one, other: first[one].passed is not None and second[other].passed is not None,

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
-from failproof_es.core.pairing import asked_the_same
-from failproof_es.dialects.foregone import ForegoneCounts
+from failproof_es.core.pairing import same_questions
+from failproof_es.dialects.foregone import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
-from failproof_es.gates import told as gate_told
+from failproof_es.gates import describe_gate as gate_told
 from failproof_es.report.data.comparison import BY_CATEGORY
-from failproof_es.report.data.content import Asked, Compared, Gate, Report, Tone, Verdict
+from failproof_es.report.data.content import Compared, GateRow, Provenance, Report, Tone, Verdict
 from failproof_es.report.data.observations import UNFINISHED, Observation
-from failproof_es.report.data.wording import judge_named, percent, points, told
-from failproof_es.support.plurals import counted
+from failproof_es.report.data.wording import describe_rate, judge_named, percent, points
+from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate, rate
 
 _NAMED_GATES = 3
@@ -28,48 +28,48 @@ Said = tuple[Tone, str]
 
 
 def verdict(
-    asked: Sequence[Asked],
-    gates: Sequence[Gate],
+    asked: Sequence[Provenance],
+    gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[Compared] = (),
 ) -> Verdict:
     """What can be read alone, the worst first: its tone is that of its first sentence."""
-    beside = tuple(f"{name}: {told(_overall(of))}" for name, of in series.items())
+    beside = tuple(f"{name}: {describe_rate(_overall(of))}" for name, of in series.items())
     if broken := _runs(each for each in asked if each.integrity is False):
-        sentence = f"The record of {broken} is not as it must be: trust none of this."
+        sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, beside)
     said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series), *_foregone(series)]
     said += _met(asked, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
     if len(series) == 1:
-        (passed,) = (told(_overall(of)) for of in series.values())
+        (passed,) = (describe_rate(_overall(of)) for of in series.values())
         return Verdict("plain", f"Passed: {passed}.", ())
     return Verdict("plain", _asked_what(len(series), compared), beside)
 
 
 def _asked_what(series: int, compared: Sequence[Compared]) -> str:
     """Whether several can be compared as they stand."""
-    unlike = [each for each in compared if not asked_the_same(each.unpaired)]
+    unlike = [each for each in compared if not same_questions(each.unpaired)]
     if not unlike:
         return f"{series} models or runs were asked the same."
     first = unlike[0]
-    whys = "; ".join(each.told() for each in first.unpaired)
+    whys = "; ".join(each.describe() for each in first.unpaired)
     return (
         f"{series} models or runs were not all asked the same: {first.one} and {first.other} share "
-        f"{counted(first.pairs, 'scored pair')}; left out: {whys}."
+        f"{plural(first.pairs, 'scored pair')}; left out: {whys}."
     )
 
 
-def _runs(runs: Iterable[Asked]) -> str:
+def _runs(runs: Iterable[Provenance]) -> str:
     numbers = [str(each.run_number) for each in runs]
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[Gate], asked: Sequence[Asked]) -> Iterator[Said]:
+def _missed(gates: Sequence[GateRow], asked: Sequence[Provenance]) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
-        said = f"Not met: {len(missed)} of {counted(len(gates), 'gate')}"
+        said = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
         numbers = {gate.run_number for gate in missed}
         if len(asked) > 1:
             said += f" ({_runs(each for each in asked if each.run_number in numbers)})"
@@ -79,30 +79,30 @@ def _missed(gates: Sequence[Gate], asked: Sequence[Asked]) -> Iterator[Said]:
         yield "bad", f"{said}: {'; '.join(named)}."
 
 
-def _named(gate: Gate, runs: int) -> str:
+def _named(gate: GateRow, runs: int) -> str:
     phrase = gate_told(gate.name, asdict(gate))
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _ended_early(asked: Sequence[Asked]) -> Iterator[Said]:
+def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
     for each in asked:
         if each.status == "failed":
             why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
             yield "bad", f"Run {each.run_number} failed{why}."
     if going := _runs(each for each in asked if each.status not in ("completed", "failed")):
-        yield "doubt", f"Not ended: {going}; the numbers are of what is finished by now."
+        yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
-    ended = [each for of in series.values() for each in of if each.unscored != UNFINISHED]
-    awaiting = sum(each.unscored == AWAITING_REVIEW for each in ended)
+    ended = [each for of in series.values() for each in of if each.unscored_reason != UNFINISHED]
+    awaiting = sum(each.unscored_reason == AWAITING_REVIEW for each in ended)
     if awaiting:
         yield (
             "doubt",
             f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
             "what people said of them stands under the reviews, and is in no number here.",
         )
-    unscored = sum(each.unscored is not None for each in ended) - awaiting
+    unscored = sum(each.unscored_reason is not None for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
@@ -110,14 +110,14 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
 
 def _foregone(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     """What no answer decides, beside the rates that it raises or lowers."""
-    cases = {(each.suite, each.case): each.foregone for of in series.values() for each in of}
-    counts = ForegoneCounts()
+    cases = {(each.suite, each.case): each.fixed_outcome for of in series.values() for each in of}
+    counts = FixedOutcomeCounts()
     for found in cases.values():
         counts.add(found)
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
-def _met(asked: Sequence[Asked], gates: Sequence[Gate]) -> Iterator[Said]:
+def _met(asked: Sequence[Provenance], gates: Sequence[GateRow]) -> Iterator[Said]:
     """Only where every gate is met. A run that sets none is not vouched for by another's."""
     if not gates or not all(gate.met for gate in gates):
         return
@@ -140,7 +140,7 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     """The report with what its numbers can't say, each true of these runs."""
     said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
-        said.append("Every case was asked once: nothing is known of how stable the answers are.")
+        said.append("Every case was asked once, so the stability of the answers is unknown.")
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
         named = ", ".join(map(judge_named, dict.fromkeys(unknown)))
@@ -149,25 +149,25 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     if any(each.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
     said.extend(
-        f"Run {each.run_number}: {counted(len(each.skipped), 'defect')} kept cases out of the "
-        "plan: the rates say nothing of these."
+        f"Run {each.run_number}: {plural(len(each.skipped), 'defect')} kept cases out of the "
+        "plan: the rates do not cover them."
         for each in report.asked
         if each.skipped
     )
     said.extend(_not_compared(report))
     said.extend(_tried_before(report))
     said.extend(_not_shown(report))
-    said.append("The cases are a sample somebody chose: the intervals say nothing of other cases.")
+    said.append("The cases are a chosen sample: the intervals do not generalise to other cases.")
     return replace(report, limitations=tuple(said))
 
 
 def _not_compared(report: Report) -> Iterator[str]:
     for each in report.pairings:
-        if not asked_the_same(each.unpaired):
-            whys = "; ".join(of.told() for of in each.unpaired)
+        if not same_questions(each.unpaired):
+            whys = "; ".join(of.describe() for of in each.unpaired)
             yield (
                 f"{each.one} and {each.other} were not asked the same: compared are "
-                f"{counted(each.pairs, 'pair')}, left out {whys}. Each rate is of other cases."
+                f"{plural(each.pairs, 'pair')}, left out {whys}. Each rate is of other cases."
             )
 
 
@@ -177,29 +177,29 @@ def _tried_before(report: Report) -> Iterator[str]:
         before = each.attempts.attempt - 1
         much = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
         tried = [
-            *([f"{counted(before, 'run')} asked the same"] if before else []),
-            *([f"{counted(much, 'run')} asked much of the same"] if much else []),
+            *([f"{plural(before, 'run')} asked the same"] if before else []),
+            *([f"{plural(much, 'run')} asked much of the same"] if much else []),
         ]
         if tried:
             yield (
-                f"Run {each.run_number}: {' and '.join(tried)} before it. Whoever chose it by its "
-                "result chose its chance, too: no interval here allows for that."
+                f"Run {each.run_number}: {' and '.join(tried)} before it. Choosing the best of "
+                "several attempts inflates its result; the intervals do not correct for that."
             )
 
 
 def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
     overall = _overall(of)
     if 0 < overall.clusters < _FEW:
-        yield f"{name}: the rates rest on {counted(overall.clusters, 'independent case')} only."
+        yield f"{name}: the rates rest on {plural(overall.clusters, 'independent case')} only."
     if overall.half_width is not None and overall.half_width > _WIDE:
         yield (
             f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
-            "more cases would tell more."
+            "more cases would narrow it."
         )
-    if lost := sum(each.unscored is not None for each in of):
-        yield f"{name}: not scored, {lost:,} of {counted(len(of), 'evaluation')}: in no rate."
+    if lost := sum(each.unscored_reason is not None for each in of):
+        yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
     if cut := sum(each.primary == cut_off.CLASS for each in of):
-        yield f"{name}: cut off at max_tokens, {cut:,} of {counted(len(of), 'evaluation')}."
+        yield f"{name}: cut off at max_tokens, {cut:,} of {plural(len(of), 'evaluation')}."
 
 
 def _not_shown(report: Report) -> Iterator[str]:
@@ -211,6 +211,6 @@ def _not_shown(report: Report) -> Iterator[str]:
             share = each.paired.first_only is not None
             effect = points(min(smallest, 1.0)) if share else f"{smallest:.3f}"
             yield (
-                f"{each.one} and {each.other} ({each.what}): a difference of less than {effect} "
-                "would mostly not have shown."
+                f"{each.one} and {each.other} ({each.what}): a difference smaller than {effect} "
+                "would probably not have been detected."
             )

@@ -29,7 +29,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateRow:
     """A limit that was set, and what was measured; `measured` is `None` where nothing was."""
 
     run_number: int
@@ -57,7 +57,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class RetriedCase:
     """An evaluation of a branch that had ended without a score before, and how."""
 
     suite: str
@@ -77,11 +77,11 @@ class BranchedFrom:
     """How the models are reached now, where that was changed: the path and the value."""
     carried_over: int
     """Evaluations that are told by their references."""
-    again: tuple[AskedAgain, ...]
+    again: tuple[RetriedCase, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Provenance:
     """What a run asked of whom, and where its record stands."""
 
     run_id: UUID
@@ -317,8 +317,8 @@ class Report:
     made_at: datetime
     title: str
     verdict: Verdict
-    gates: tuple[Gate, ...]
-    asked: tuple[Asked, ...]
+    gates: tuple[GateRow, ...]
+    asked: tuple[Provenance, ...]
     funnels: tuple[Funnel, ...]
     groups: tuple[Group, ...]
     measures: tuple[Measure, ...]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, recorded_evaluations
-from failproof_es.engine.reviews.comparison import Between, Comparison, Found
+from failproof_es.engine.reviews.comparison import Agreement, Comparison, RaterPair
 from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.report.data.content import JudgeAgreement
 from failproof_es.report.data.kappa import agreement
@@ -30,7 +30,7 @@ def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
     return tuple(_agreement(between, found) for between, found in comparison.found())
 
 
-def _agreement(between: Between, compared: Found) -> JudgeAgreement:
+def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
     """Kappa, all that is said of one case or family of cases taken as one."""
     pairs = compared.pairs
     found = agreement(

@@ -11,8 +11,8 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.core.pairing import Question
-from failproof_es.dialects.foregone import foregone
-from failproof_es.dialects.protocol import Dialect, Foregone
+from failproof_es.dialects.foregone import fixed_outcome
+from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
@@ -53,7 +53,7 @@ class Observation:
     """As its dialect says; `None` where it was not scored, or has no pass mark."""
     reason: str
     scores: dict[str, float]
-    unscored: str | None
+    unscored_reason: str | None
     """Why it has no score, in one word; `None` where it has one."""
     refusal_wanted: bool
     latency_ms: float | None
@@ -66,7 +66,7 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
-    foregone: Foregone | None = None
+    fixed_outcome: FixedOutcome | None = None
     """What the case comes to whatever is answered."""
 
 
@@ -116,7 +116,7 @@ def _observed(
         passed=outcome.passed,
         reason=outcome.reason,
         scores=_of_every_case(outcome.scores),
-        unscored=outcome.ended_kind if outcome.finished else UNFINISHED,
+        unscored_reason=outcome.ended_kind if outcome.finished else UNFINISHED,
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=outcome.latency_ms,
         first_token_ms=outcome.first_token_ms,
@@ -125,7 +125,7 @@ def _observed(
         model_answered=outcome.model_answered,
         errors=tuple(_kind(each) for each in outcome.errors),
         retries=outcome.retries,
-        foregone=foregone(dialect, case),
+        fixed_outcome=fixed_outcome(dialect, case),
     )
 
 

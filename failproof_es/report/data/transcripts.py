@@ -9,8 +9,8 @@ from uuid import UUID
 
 from failproof_es.core.evaluation import EvaluationKey, JudgeVerdict
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.history import Connection, RecordedEvaluation, portions_read
-from failproof_es.engine.reviews.conversation import Spoken, conversation
+from failproof_es.engine.history import Connection, RecordedEvaluation, iterate_evaluations
+from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.events import EvaluationEvent
 from failproof_es.report.data.content import Failed
 from failproof_es.store.reading.reader import read_event
@@ -19,22 +19,24 @@ _WINDOW = 50
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFailure:
+class FailureWithTranscript:
     """A failure with its transcript."""
 
     failed: Failed
-    spoken: tuple[Spoken, ...]
+    spoken: tuple[ConversationTurn, ...]
     document: dict[str, Any]
     """The case as it stood in its file."""
     verdicts: tuple[JudgeVerdict, ...]
 
 
-def told_failures(connection: Connection, failures: Sequence[Failed]) -> Iterator[ToldFailure]:
+def failures_with_transcripts(
+    connection: Connection, failures: Sequence[Failed]
+) -> Iterator[FailureWithTranscript]:
     """Each failure with its transcript, in the order given; holds a few of them in memory."""
     for start in range(0, len(failures), _WINDOW):
         window = failures[start : start + _WINDOW]
         keys = _keys(connection, [failed.evaluation_id for failed in window])
-        for failed, recorded in zip(window, portions_read(connection, keys), strict=True):
+        for failed, recorded in zip(window, iterate_evaluations(connection, keys), strict=True):
             yield _told(failed, recorded)
 
 
@@ -48,7 +50,7 @@ def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
     return keys
 
 
-def _told(failed: Failed, recorded: RecordedEvaluation) -> ToldFailure:
+def _told(failed: Failed, recorded: RecordedEvaluation) -> FailureWithTranscript:
     state = recorded.state()
     spoken = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
-    return ToldFailure(failed, tuple(spoken), recorded.case.document, state.verdicts)
+    return FailureWithTranscript(failed, tuple(spoken), recorded.case.document, state.verdicts)

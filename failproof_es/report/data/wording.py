@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from failproof_es.events import ModelSnapshot
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
     from failproof_es.support.statistics import Interval, Rate
@@ -32,7 +32,7 @@ def points(difference: float) -> str:
     return f"{difference * 100:.1f} points"
 
 
-def version_told(model: ModelSnapshot) -> str:
+def describe_version(model: ModelSnapshot) -> str:
     """The version that was demanded, and whether answers were held to it; empty where none was."""
     if model.version is None:
         return ""
@@ -59,12 +59,12 @@ def between(interval: Interval) -> str:
     return f"{bounds} with {confidence} confidence ({interval.method})"
 
 
-def told(rate: Rate) -> str:
+def describe_rate(rate: Rate) -> str:
     """A rate in one phrase."""
     if rate.value is None or rate.interval is None:
         return _NOTHING
     counts = f"{rate.passed:,} of {rate.total:,} ({percent(rate.value)})"
-    clusters = "" if rate.clusters == rate.total else f", {counted(rate.clusters, 'cluster')}"
+    clusters = "" if rate.clusters == rate.total else f", {plural(rate.clusters, 'cluster')}"
     return f"{counts}{clusters}: {between(rate.interval)}"
 
 

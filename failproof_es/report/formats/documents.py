@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.engine.history import Connection
-from failproof_es.report.data.builder import make_report
-from failproof_es.report.data.transcripts import told_failures
+from failproof_es.report.data.builder import build_report
+from failproof_es.report.data.transcripts import failures_with_transcripts
 from failproof_es.report.formats import html as page_html
 from failproof_es.report.formats import json_csv
 from failproof_es.report.formats import markdown as page_markdown
-from failproof_es.report.page.sections import page_of
+from failproof_es.report.page.sections import build_page
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -25,13 +25,13 @@ def document_of(
 
     Raises `InvalidInput` where there is no such run.
     """
-    report = make_report(connection, run_ids)
+    report = build_report(connection, run_ids)
     name = report.asked[0].name
     if document == "json":
         return name, json_csv.json_pieces(report)
     if document == "csv":
         return name, json_csv.csv_pieces(report)
-    page = page_of(report, told_failures(connection, report.failures))
+    page = build_page(report, failures_with_transcripts(connection, report.failures))
     return name, page_html.pieces(page) if document == "html" else page_markdown.pieces(page)
 
 

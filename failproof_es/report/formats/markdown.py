@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from failproof_es.report.page.blocks import (
     Block,
     Cell,
+    Collapsible,
     Facts,
     Figure,
-    Fold,
     Heading,
     Items,
     Mark,
@@ -89,7 +89,7 @@ def _block(block: Block) -> Iterator[str]:
             yield from _table(block)
         case Quotation():
             yield from _quotation(block)
-        case Fold():
+        case Collapsible():
             marks = "".join(f" · {text(mark.text)}" for mark in block.marks)
             yield f"#### {text(block.summary)}{marks}"
             yield from _blocks(block.blocks)

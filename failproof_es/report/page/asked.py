@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.engine.related_runs.attempts import Attempts, Other
-from failproof_es.report.data.content import Asked, BranchedFrom, Report
+from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.report.data.content import BranchedFrom, Provenance, Report
 from failproof_es.report.data.wording import moment
 from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
 from failproof_es.report.page.tables import without_empty_columns
 
 _CHECKED = {
-    True: "complete: everything planned and recorded is accounted for",
-    False: "NOT COMPLETE: the record is not what it must be",
+    True: "complete: everything planned is recorded",
+    False: "NOT COMPLETE: the record has integrity findings",
     None: "not yet: the run has not ended",
 }
 
@@ -36,7 +36,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield Facts(_facts(asked))
         if asked.branched_from is not None and asked.branched_from.again:
             yield Table(
-                "Asked again: what had ended without a score in the run it was branched from",
+                "Retried: ended without a score in the run this one was branched from",
                 (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
                  Column("repetition"), Column("it had ended with", "name")),
                 tuple(
@@ -58,7 +58,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield from _others(asked.attempts)
 
 
-def _which(report: Report, asked: Asked) -> Iterator[Block]:
+def _which(report: Report, asked: Provenance) -> Iterator[Block]:
     if len(report.asked) > 1:
         yield Heading(f"Run {asked.run_number}: {asked.name}")
 
@@ -66,15 +66,15 @@ def _which(report: Report, asked: Asked) -> Iterator[Block]:
 def _others(attempts: Attempts) -> Iterator[Block]:
     """The runs that asked the same, or much of it, with what came of them."""
     for title, others in (
-        ("Other attempts: runs that asked the same", attempts.others),
-        ("Overlapping: runs that asked much of the same", attempts.overlapping),
+        ("Other attempts: runs of the same experiment", attempts.others),
+        ("Overlapping: runs that share many cases", attempts.overlapping),
     ):
         if others:
             rows = tuple(tuple(_other(each)) for each in others)
             yield without_empty_columns(Table(title, _OTHERS, rows))
 
 
-def _other(other: Other) -> Iterator[str]:
+def _other(other: RelatedRun) -> Iterator[str]:
     yield str(other.run_number)
     yield "" if other.attempt is None else str(other.attempt)
     yield other.name
@@ -86,7 +86,7 @@ def _other(other: Other) -> Iterator[str]:
     yield f"{other.shared_cases:,}"
 
 
-def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
+def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
     status = asked.status if asked.reason is None else f"{asked.status}: {asked.reason}"
     return (
         ("run", f"{asked.run_number}, {asked.run_id}"),
@@ -97,7 +97,7 @@ def _facts(asked: Asked) -> tuple[tuple[str, str], ...]:
         ("version", asked.code_version),
         ("configuration", asked.configuration_digest),
         ("experiment", asked.attempts.experiment or "not recorded"),
-        ("attempt", asked.attempts.told()),
+        ("attempt", asked.attempts.describe()),
         *_branched(asked.branched_from),
         *((f"model {key}", told) for key, told in asked.models_asked),
         *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),

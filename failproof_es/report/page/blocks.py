@@ -117,7 +117,7 @@ class Quotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class Collapsible:
     """What a reader opens who wants to know more."""
 
     kind: ClassVar[str] = "fold"
@@ -127,7 +127,7 @@ class Fold:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Heading | Items | Facts | Table | Figure | Quotation | Fold
+Block = Paragraph | Heading | Items | Facts | Table | Figure | Quotation | Collapsible
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ from failproof_es.report.data.wording import points
 from failproof_es.report.page.blocks import (
     Block,
     Cell,
+    Collapsible,
     Column,
     Figure,
-    Fold,
     Heading,
     Mark,
     Paragraph,
     Table,
 )
-from failproof_es.report.page.tables import INTERVAL, MOST_ROWS_DRAWN, folded_if_long
-from failproof_es.support.plurals import counted
+from failproof_es.report.page.tables import INTERVAL, MOST_ROWS_DRAWN, collapsed_if_long
+from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Interval
 
 ALPHA = 0.05
@@ -55,7 +55,7 @@ def comparison(report: Report) -> Iterator[Block]:
 
 def _pairings(compared: Sequence[Compared]) -> Block:
     """How much is compared, and why the rest is not."""
-    return folded_if_long(
+    return collapsed_if_long(
         Table(
             "Compared, and left out",
             (Column("first", "name"), Column("second", "name"), Column("pairs"),
@@ -65,7 +65,7 @@ def _pairings(compared: Sequence[Compared]) -> Block:
                     each.one,
                     each.other,
                     f"{each.pairs:,}",
-                    "; ".join(of.told() for of in each.unpaired) or "nothing",
+                    "; ".join(of.describe() for of in each.unpaired) or "nothing",
                 )
                 for each in compared
             ),
@@ -75,8 +75,8 @@ def _pairings(compared: Sequence[Compared]) -> Block:
 
 def _nothing(report: Report) -> str:
     if len(report.series) > 1:
-        return "No case was scored for two models or runs: there is nothing to compare."
-    return "There is nothing to compare: one model was asked, in one run."
+        return "No case was scored for two models or runs, so nothing is compared."
+    return "Nothing to compare: one model, one run."
 
 
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
@@ -97,7 +97,7 @@ def _of_a_pair(title: str, comparisons: Sequence[Comparison], *, drawn: bool) ->
     if drawn:
         names = [_drawn_as(each.what) for each in rates]
         yield from _forest("Differences of pass rates, with intervals", title, names, rates)
-    yield folded_if_long(_compared(comparisons))
+    yield collapsed_if_long(_compared(comparisons))
     for each in comparisons:
         yield from _discordant(each)
 
@@ -185,5 +185,5 @@ def _discordant(each: Comparison) -> Iterator[Block]:
         if cases:
             more = len(cases) - NAMED_CASES
             listed = ", ".join(cases[:NAMED_CASES]) + (f" and {more:,} more" if more > 0 else "")
-            summary = f"Passed by {name} alone: {counted(len(cases), 'case')}"
-            yield Fold(summary, (), (Paragraph(listed),))
+            summary = f"Passed by {name} alone: {plural(len(cases), 'case')}"
+            yield Collapsible(summary, (), (Paragraph(listed),))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from failproof_es.core.costs import tokens_told
+from failproof_es.core.costs import describe_tokens
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import Cost, Distribution, Report
 from failproof_es.report.data.wording import judge_named, usd
 from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
 from failproof_es.report.page.tables import measures_table
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 
 def cost_and_latency(report: Report) -> Iterator[Block]:
@@ -27,14 +27,14 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
 
 def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     if not costs:
-        yield Paragraph("Nothing was answered, so nothing is known to have been paid.")
+        yield Paragraph("Nothing was answered, so no cost is known.")
         return
     several = len({cost.run_number for cost in costs}) > 1
     names = [
         judge_named(cost.key) + (f", run {cost.run_number}" if several else "") for cost in costs
     ]
     known = [
-        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {counted(cost.answers, 'answer')}")
+        charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {plural(cost.answers, 'answer')}")
         for name, cost in zip(names, costs, strict=True)
         if cost.cost_usd is not None
     ]
@@ -45,8 +45,8 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         (
             name,
             f"{cost.answers:,}",
-            tokens_told(cost.input_tokens, cost.input_unknown),
-            tokens_told(cost.output_tokens, cost.output_unknown),
+            describe_tokens(cost.input_tokens, cost.input_unknown),
+            describe_tokens(cost.output_tokens, cost.output_unknown),
             usd(cost.cost_usd),
             _each(cost),
         )

@@ -16,7 +16,7 @@ _MODEL = Column("model", "name")
 def denominators(report: Report) -> Iterator[Block]:
     """How many evaluations got how far, and what became of the others."""
     yield Paragraph(
-        "How many evaluations got how far. The rates of this report are over those scored. "
+        "How far the evaluations got. The rates of this report are over those scored. "
         "Answered: at least one turn got a reply. Judged: at least one judge came to a verdict; "
         "where checks alone decide, an answer is scored without one.",
         note=True,
@@ -87,8 +87,9 @@ def refusals(report: Report) -> Iterator[Block]:
 def errors(report: Report) -> Iterator[Block]:
     """What went wrong on the way."""
     yield Paragraph(
-        "Errors are of the way, not of the models' answers: no rate counts them as failures. What "
-        "was never scored for them stands under denominators.",
+        "Errors happened on the way, not in the models' answers. They are not failures and count "
+        "in no rate. Evaluations that ended unscored because of them are listed under "
+        "denominators.",
         note=True,
     )
     attempts = tuple(
@@ -110,7 +111,7 @@ def errors(report: Report) -> Iterator[Block]:
 def stability(report: Report) -> Iterator[Block]:
     """How alike repetitions are."""
     if not report.stability:
-        yield Paragraph("No case was scored twice: nothing is known of how stable answers are.")
+        yield Paragraph("No case was scored twice, so the stability of the answers is unknown.")
         return
     yield Paragraph("Of the cases of which every repetition was scored.", note=True)
     tries = Column("repetitions")
@@ -136,13 +137,13 @@ def stability(report: Report) -> Iterator[Block]:
 def judges(report: Report) -> Iterator[Block]:
     """How often judges came to a verdict, and how far they agree with each other and people."""
     if not any(asked.judges for asked in report.asked):
-        yield Paragraph("No model judged another: checks decided.")
+        yield Paragraph("No judge model was used: checks decided.")
     if report.judged:
         yield _verdicts(report.judged)
     if report.agreement:
         yield _agreement(report.agreement)
     elif report.judged:
-        yield Paragraph("How far judges agree with each other, or with people, is not known.")
+        yield Paragraph("Agreement of judges with each other or with people is unknown.")
 
 
 def _verdicts(judged: tuple[Judged, ...]) -> Table:

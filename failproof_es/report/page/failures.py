@@ -8,20 +8,20 @@ from typing import Any
 
 from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.report.data.content import Report
-from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.data.wording import judge_named
 from failproof_es.report.page.blocks import (
     Block,
+    Collapsible,
     Column,
     Facts,
-    Fold,
     Mark,
     Paragraph,
     Quotation,
     Table,
 )
 from failproof_es.report.page.tables import without_empty_columns
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 _SEVERE = ("S0", "S1")
@@ -30,23 +30,23 @@ _LONGEST_WHY = 240
 """So much of what was violated stands in the line of a closed fold; all of it inside."""
 
 
-def failures_told(report: Report, failures: Iterable[ToldFailure]) -> Iterator[Block]:
+def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:
     """A fold for each failure; each is asked for as it is written."""
     if not report.failures:
         yield Paragraph("Nothing that was scored failed.")
         return
     yield Paragraph(
-        f"{counted(len(report.failures), 'evaluation')} failed, the most severe first. On paper a "
-        "transcript stands where its fold was open.",
+        f"{plural(len(report.failures), 'evaluation')} failed, the most severe first. Expand a "
+        "transcript to have it printed.",
         note=True,
     )
     for told in failures:
         yield _fold(told)
 
 
-def _fold(told: ToldFailure) -> Fold:
+def _fold(told: FailureWithTranscript) -> Collapsible:
     failed = told.failed
-    return Fold(
+    return Collapsible(
         _named(told),
         (*_severity(failed.severity), Mark(failed.primary or "not classified")),
         (
@@ -54,7 +54,7 @@ def _fold(told: ToldFailure) -> Fold:
                 (
                     ("suite", failed.suite),
                     ("category", failed.category),
-                    ("why it failed", failed.reason or "the check says no more"),
+                    ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )
             ),
@@ -67,14 +67,14 @@ def _fold(told: ToldFailure) -> Fold:
                 for spoken in told.spoken
             ),
             *(_verdict(verdict) for verdict in told.verdicts),
-            Fold(
+            Collapsible(
                 "The case as it stood in its file", (), (Quotation("JSON", _json(told.document)),)
             ),
         ),
     )
 
 
-def _named(told: ToldFailure) -> str:
+def _named(told: FailureWithTranscript) -> str:
     failed, title = told.failed, told.document.get("title")
     name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
     repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""

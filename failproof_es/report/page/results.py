@@ -10,7 +10,7 @@ from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Para
 from failproof_es.report.page.tables import (
     MOST_ROWS_DRAWN,
     RATE_COLUMNS,
-    folded_if_long,
+    collapsed_if_long,
     measures_table,
     rate_cells,
 )
@@ -83,7 +83,7 @@ def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
         (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS),
         tuple((group.name, group.series, *rate_cells(group.rate)) for group in groups),
     )
-    yield folded_if_long(table)
+    yield collapsed_if_long(table)
 
 
 def failures_by(report: Report) -> Iterator[Block]:

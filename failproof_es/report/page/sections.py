@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from failproof_es.gates import amount
-from failproof_es.report.data.content import Gate, Report
-from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.gates import format_amount
+from failproof_es.report.data.content import GateRow, Report
+from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.data.wording import moment
 from failproof_es.report.page.asked import integrity, what_was_asked
 from failproof_es.report.page.blocks import (
@@ -22,14 +22,14 @@ from failproof_es.report.page.blocks import (
 from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency
 from failproof_es.report.page.counts import denominators, errors, judges, refusals, stability
-from failproof_es.report.page.failures import failures_told
+from failproof_es.report.page.failures import failure_sections
 from failproof_es.report.page.results import failures_by, results
 from failproof_es.report.page.tables import without_empty_columns
 
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 
-def page_of(report: Report, failures: Iterable[ToldFailure]) -> Page:
+def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Page:
     """The whole report. `failures` are asked for once, when the page is written."""
     runs = ", ".join(f"run {asked.run_number}" for asked in report.asked)
     return Page(
@@ -52,7 +52,7 @@ def page_of(report: Report, failures: Iterable[ToldFailure]) -> Page:
             Section("comparison", "Comparison", comparison(report)),
             Section("limitations", "Limitations", (Items(report.limitations),)),
             Section("integrity", "Integrity", integrity(report)),
-            Section("failures", "Every failure", failures_told(report, failures)),
+            Section("failures", "Every failure", failure_sections(report, failures)),
         ),
         footer="One file that loads nothing and runs nothing. Text of cases and models is shown "
         "as it was written; characters that hide, reorder or command are shown as escapes.",
@@ -65,7 +65,7 @@ def _gates(report: Report) -> Iterator[Block]:
         if asked.gates_set and asked.run_number not in judged:
             yield Paragraph(f"Gates of run {asked.run_number}: judged when it has completed.")
     if not any(asked.gates_set for asked in report.asked):
-        yield Paragraph("No gates were set: nothing decides whether this is good enough.")
+        yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:
         yield _judged_gates(report)
 
@@ -87,7 +87,7 @@ def _judged_gates(report: Report) -> Table:
             gate.name,
             str(gate.run_number) if several else "",
             _limit(gate),
-            "nothing" if gate.measured is None else amount(gate.measured).replace("-", "−"),
+            "nothing" if gate.measured is None else format_amount(gate.measured).replace("-", "−"),
             "" if gate.of is None else f"{gate.of:,}",
             _interval(gate),
             _MET[gate.met],
@@ -98,14 +98,14 @@ def _judged_gates(report: Report) -> Table:
     return without_empty_columns(Table("Gates", columns, rows))
 
 
-def _limit(gate: Gate) -> str:
+def _limit(gate: GateRow) -> str:
     """A run is compared with a run, and its number is no amount."""
     if gate.name.startswith("no_regression_against."):
         return f"run {gate.limit}"
-    return amount(gate.limit)
+    return format_amount(gate.limit)
 
 
-def _interval(gate: Gate) -> str:
+def _interval(gate: GateRow) -> str:
     if gate.interval is None:
         return ""
     return f"{gate.interval[0]:+.4g} to {gate.interval[1]:+.4g}".replace("-", "−")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from failproof_es.report.data.content import Measure
 from failproof_es.report.data.wording import percent
-from failproof_es.report.page.blocks import Block, Cell, Column, Fold, Table
-from failproof_es.support.plurals import counted
+from failproof_es.report.page.blocks import Block, Cell, Collapsible, Column, Table
+from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
 MOST_ROWS_DRAWN = 60
@@ -87,11 +87,11 @@ def _number(value: float, unit: str) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
 
 
-def folded_if_long(table: Table) -> Block:
+def collapsed_if_long(table: Table) -> Block:
     """A table, behind a fold where it has many rows."""
     if len(table.rows) <= MOST_ROWS_OPEN:
         return table
-    return Fold(f"{table.caption}: {counted(len(table.rows), 'row')}", (), (table,))
+    return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), (table,))
 
 
 def without_empty_columns(table: Table) -> Table:

@@ -16,7 +16,9 @@ from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.reading.reader import Connection, RecordedEvent, read_streams
 
 
-def followed(connection: Connection, references: Sequence[CarriedOver]) -> dict[UUID, list[Event]]:
+def resolve_carried_over(
+    connection: Connection, references: Sequence[CarriedOver]
+) -> dict[UUID, list[Event]]:
     """What these say happened, by evaluation: as events of the run that carried them over.
 
     Raises `ImpossibleHistory` where a stream does not hold what the reference says.
@@ -25,13 +27,13 @@ def followed(connection: Connection, references: Sequence[CarriedOver]) -> dict[
         return {}
     streams = read_streams(connection, [each.source_evaluation_id for each in references])
     return {
-        each.originator_id: followed_one(each, streams.get(each.source_evaluation_id, []))
+        each.originator_id: resolve_reference(each, streams.get(each.source_evaluation_id, []))
         for each in references
     }
 
 
-def followed_one(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
-    """What these rows say happened. Raises `ImpossibleHistory` as `followed` does."""
+def resolve_reference(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
+    """What these rows say happened. Raises `ImpossibleHistory` as `resolve_carried_over` does."""
     found = (len(rows), stream_digest(rows))
     if found != (reference.source_events, reference.source_sha256):
         said = f"what it carries over is not what stream {reference.source_evaluation_id} holds"

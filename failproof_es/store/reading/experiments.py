@@ -11,7 +11,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-from failproof_es.core.experiment import Alike, Asking, Plan, alike
+from failproof_es.core.experiment import Plan, RelatedRuns, RunQuestions, find_related
 from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.recorder import query
@@ -27,17 +27,17 @@ _AT_ONCE = 20
 """So many runs are noted in one transaction."""
 
 
-def runs_alike(connection: Connection, run_id: UUID) -> Alike:
+def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
     """The attempts of a run's experiment, itself among them, and the runs that overlap with it.
 
     Both are empty where the log has no such run.
     """
     runs = {each.run_id: each for each in runs_that_ask(connection)}
     own = runs.get(str(run_id))
-    return Alike((), ()) if own is None else alike(own, runs.values())
+    return RelatedRuns((), ()) if own is None else find_related(own, runs.values())
 
 
-def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[Asking]:
+def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[RunQuestions]:
     """What every run with a higher number asked. Costs one event a run, and no plan.
 
     What no engine wrote is for `verify` to tell: it must not keep another run from beginning.
@@ -47,14 +47,14 @@ def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[Asking]:
 
 def _askings(
     connection: Connection, statement: LiteralString, parameters: tuple[object, ...]
-) -> Iterator[Asking]:
+) -> Iterator[RunQuestions]:
     with connection.transaction(), connection.cursor("runs_that_ask", binary=True) as cursor:
         cursor.itersize = 100
         cursor.execute(statement, parameters)
         for run_id, state in cursor:
             try:
                 started = {**orjson.loads(state), "run_id": str(run_id)}
-                asking = Asking.of(started, _reading(connection, run_id))
+                asking = RunQuestions.of(started, _reading(connection, run_id))
             except _UNREADABLE:
                 continue
             yield asking
@@ -76,11 +76,11 @@ class NewRun:
         self._read_plan = read_plan
         self._digest = draft.experiment and draft.experiment.digest
         self._models = self._models_asked() if self._digest is not None else None
-        take_in(connection)
+        index_runs(connection)
         self._seen, self._seen_set = _noted(connection)
         before = {each.run_id: each for each in self._read(0)}
         self._looked_at = before.keys()
-        self._before = alike(self._asking(self._seen + 1), before.values())
+        self._before = find_related(self._asking(self._seen + 1), before.values())
         self._sets = self._sharing(0)
 
     def numbered(self, number: int) -> RunStarted:
@@ -91,7 +91,7 @@ class NewRun:
         self._connection.execute("SELECT failproof.take_in_runs(NULL, %s)", (number,))
         meanwhile = {each.run_id: each for each in self._read(self._seen)}
         new = [each for run, each in meanwhile.items() if run not in self._looked_at]
-        found = alike(self._asking(number), [*self._before.attempts, *new])
+        found = find_related(self._asking(number), [*self._before.attempts, *new])
         overlapping = len(self._before.overlapping) + len(found.overlapping)
         attempt = len(found.attempts)
         if self._models is not None:
@@ -109,12 +109,12 @@ class NewRun:
             }
         )
 
-    def _read(self, after: int) -> Iterator[Asking]:
+    def _read(self, after: int) -> Iterator[RunQuestions]:
         """The runs that have to be read: with one that recorded the same experiment, if any."""
         if self._models is None:
             yield from runs_that_ask(self._connection, after)
             return
-        odd = list(runs_asked_otherwise(self._connection, after))
+        odd = list(runs_indexed_differently(self._connection, after))
         if odd and (first := self._first()) is not None:
             yield from _askings(self._connection, query("runs_started_of"), ([UUID(first)],))
         yield from odd
@@ -156,9 +156,9 @@ class NewRun:
         ).fetchone()
         return None if row is None else row[0]
 
-    def _asking(self, number: int) -> Asking:
+    def _asking(self, number: int) -> RunQuestions:
         draft = self._draft.model_copy(update={"run_number": number})
-        return Asking.of(draft.model_dump(mode="json"), self._read_plan)
+        return RunQuestions.of(draft.model_dump(mode="json"), self._read_plan)
 
 
 class Counts(NamedTuple):
@@ -173,26 +173,24 @@ class Counts(NamedTuple):
 
 
 def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
-    """The same as `runs_alike` says, looked up; `None` where that one has to be asked.
+    """The same as `related_runs` says, looked up; `None` where that one has to be asked.
 
     It has to be where a run is older than what is looked up, says what no engine writes, or was
     not noted yet by who may.
     """
-    if not looked_up(connection):
+    if not is_indexed(connection):
         return None
     row = connection.execute(query("counts_of_run"), {"run": run_id}).fetchone()
     return None if row is None else Counts(*row)
 
 
-def attempts_listed(
-    connection: Connection, run_id: UUID, most: int | None
-) -> list[tuple[UUID, int]]:
+def list_attempts(connection: Connection, run_id: UUID, most: int | None) -> list[tuple[UUID, int]]:
     """The newest other attempts of its experiment, in order: each run and which attempt it is."""
     rows = connection.execute(query("attempts_of_run"), {"run": run_id, "most": most}).fetchall()
     return rows[::-1]
 
 
-def overlapping_listed(
+def list_overlapping(
     connection: Connection, run_id: UUID, most: int | None
 ) -> list[tuple[UUID, int]]:
     """The newest runs that overlap, in order: each run and how many questions it shares."""
@@ -200,20 +198,22 @@ def overlapping_listed(
     return rows[::-1]
 
 
-def places_listed(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
-    """Which attempt of how many each of these runs is. Ask `looked_up` before."""
+def list_attempt_numbers(
+    connection: Connection, runs: Sequence[UUID]
+) -> dict[UUID, tuple[int, int]]:
+    """Which attempt of how many each of these runs is. Ask `is_indexed` before."""
     rows = connection.execute(query("places_of_runs"), (list(runs),))
     return {run_id: (int(place), int(attempts)) for run_id, place, attempts in rows}
 
 
-def looked_up(connection: Connection) -> bool:
+def is_indexed(connection: Connection) -> bool:
     """Whether what every run asked can be looked up: all are noted, and in the form of today."""
-    if not take_in(connection):
+    if not index_runs(connection):
         return False
-    return next(runs_asked_otherwise(connection, 0), None) is None
+    return next(runs_indexed_differently(connection, 0), None) is None
 
 
-def take_in(connection: Connection) -> bool:
+def index_runs(connection: Connection) -> bool:
     """Note what the runs asked that began since; whether all are noted now.
 
     Who may only read notes nothing, and no run has to wait for it: one at a time is noted.
@@ -226,10 +226,10 @@ def take_in(connection: Connection) -> bool:
     return False
 
 
-def note(connection: Connection) -> None:
-    """As `take_in`, where nothing depends on it: whoever comes next notes what is left."""
+def try_index_runs(connection: Connection) -> None:
+    """As `index_runs`, where nothing depends on it: whoever comes next notes what is left."""
     with suppress(psycopg.Error):
-        take_in(connection)
+        index_runs(connection)
 
 
 def _noted(connection: Connection) -> tuple[int, int]:
@@ -243,7 +243,7 @@ def _newest(connection: Connection) -> int:
     return (row and row[0]) or 0
 
 
-def runs_asked_otherwise(connection: Connection, after: int) -> Iterator[Asking]:
+def runs_indexed_differently(connection: Connection, after: int) -> Iterator[RunQuestions]:
     """What the runs asked that are noted without it: older ones, and what no engine wrote."""
     yield from _askings(connection, query("runs_asked_otherwise"), (after,))
 

@@ -50,7 +50,7 @@ def differences(connection: Connection) -> list[Difference]:
     Read from the catalog: whoever can forge that can hide it.
     """
     found = compare(installed(connection, SCHEMAS), expected())
-    with looking(connection), connection.cursor(row_factory=tuple_row) as cursor:
+    with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         settings = cursor.execute(query("role_settings"), {"roles": list(ROLES)}).fetchall()
     return [*found, *(Difference(f"the {setting} was not installed") for (setting,) in settings)]
 
@@ -73,13 +73,13 @@ def compare(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[Differe
 
 def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:
     """Every object in these schemas and the digest of its definition."""
-    with looking(connection), connection.cursor(row_factory=tuple_row) as cursor:
+    with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("definitions"), {"schemas": list(schemas)}).fetchall()
     return {thing: hashlib.sha256(definition.encode()).hexdigest() for thing, definition in rows}
 
 
 @contextmanager
-def looking(connection: Connection) -> Iterator[None]:
+def catalog_transaction(connection: Connection) -> Iterator[None]:
     """A transaction in which the catalog answers as the server has it.
 
     No setting of the user makes another function answer, or writes the same definition otherwise.

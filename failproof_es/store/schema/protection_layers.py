@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from failproof_es.store.schema.definitions import differences, looking
+from failproof_es.store.schema.definitions import catalog_transaction, differences
 from failproof_es.store.writing.recorder import query
 
 
@@ -65,7 +65,7 @@ _LAYERS = {
 
 def layers(connection: psycopg.Connection[Any]) -> list[Layer]:
     """Every layer, and whether it is in place."""
-    with looking(connection), connection.cursor(row_factory=dict_row) as cursor:
+    with catalog_transaction(connection), connection.cursor(row_factory=dict_row) as cursor:
         found = cursor.execute(query("layers")).fetchone()
     assert found is not None
     found["as_installed"] = not differences(connection)

@@ -19,8 +19,8 @@ from failproof_es.events import Event
 from failproof_es.store.errors import ReadOnlyLog, StreamConflict
 from failproof_es.store.reading.reader import Connection, stream_versions
 from failproof_es.store.store import Store
-from failproof_es.store.writing.event_header import Draft, in_place
-from failproof_es.store.writing.recorder import AWAY, EventRecorder, append_entries
+from failproof_es.store.writing.event_header import Draft, to_events
+from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder, append_entries
 
 T = TypeVar("T")
 Decide = Callable[[Connection], Iterable[Draft]]
@@ -45,7 +45,7 @@ def append(store: Store, decide: Decide) -> list[Event]:
     """
     for tries in range(MOST_TRIES):
         deciding = partial(_decided, store, decide)
-        events = store.outage.wait_out(deciding, (psycopg.OperationalError,))
+        events = store.outage.retry(deciding, (psycopg.OperationalError,))
         if not events:
             return []
         try:
@@ -67,9 +67,9 @@ def append_drafts(store: Store, drafts: Sequence[Draft]) -> list[Event]:
 def append_within(store: Store, connection: Connection, drafts: Sequence[Draft]) -> list[Event]:
     """Append these in a transaction of the caller's own, who keeps other writers away by a lock.
 
-    Raises `psycopg.errors.UniqueViolation` where it did not, `EventsSwallowed`.
+    Raises `psycopg.errors.UniqueViolation` where it did not, `IncompleteAppend`.
     """
-    events = list(in_place(drafts, stream_versions(connection, _streams(drafts))))
+    events = list(to_events(drafts, stream_versions(connection, _streams(drafts))))
     append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])
     return events
 
@@ -80,18 +80,18 @@ def _decided(store: Store, decide: Decide) -> list[Event]:
         connection.read_only = True
         with connection.transaction():
             drafts = list(decide(connection))
-            return list(in_place(drafts, stream_versions(connection, _streams(drafts))))
+            return list(to_events(drafts, stream_versions(connection, _streams(drafts))))
 
 
 def _streams(drafts: Sequence[Draft]) -> list[UUID]:
-    return list(dict.fromkeys(draft.stamp.stream_id for draft in drafts))
+    return list(dict.fromkeys(draft.header.stream_id for draft in drafts))
 
 
 def _insert(store: Store, events: Sequence[Event]) -> None:
     entries = [store.log.mapper.to_stored_event(event) for event in events]
     recorder = store.log.recorder
     assert isinstance(recorder, EventRecorder)
-    store.outage.wait_out(partial(_told, partial(recorder.insert_or_find, entries)), AWAY)
+    store.outage.retry(partial(_told, partial(recorder.insert_or_find, entries)), CONNECTION_ERRORS)
 
 
 def _told(insert: Callable[[], T]) -> T:

@@ -20,7 +20,7 @@ class Versioned(Protocol):
         """That of its last event, 0 where it has none."""
 
 
-class Stamp:
+class EventHeader:
     """Marks the events of one stream. `shared` are fields that all of them have alike."""
 
     def __init__(self, stream_id: UUID, run_id: UUID | None, **shared: Any) -> None:
@@ -62,29 +62,29 @@ class Stamp:
 class Draft:
     """An event that has no place in its stream yet: whoever appends it gives it one."""
 
-    def __init__(self, kind: type[Event], stamp: Stamp, /, **fields: Any) -> None:
+    def __init__(self, kind: type[Event], header: EventHeader, /, **fields: Any) -> None:
         self.kind = kind
-        self.stamp = stamp
+        self.header = header
         self.fields = fields
 
     @classmethod
-    def again(cls, event: Event, stamp: Stamp, /, **changed: Any) -> Self:
+    def copy_of(cls, event: Event, header: EventHeader, /, **changed: Any) -> Self:
         """What `event` says but for `changed`, as an event of another stream."""
         own = {name: getattr(event, name) for name in type(event).model_fields}
-        return cls(type(event), stamp, **{**own, **changed})
+        return cls(type(event), header, **{**own, **changed})
 
     def after(self, version: int) -> Event:
         """The event at the place after `version`, stamped now."""
-        return self.kind.model_validate({**self.fields, **self.stamp.after(version)})
+        return self.kind.model_validate({**self.fields, **self.header.after(version)})
 
 
-def in_place(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
+def to_events(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
     """The drafts as events in their order, each after what its stream holds; one at a time.
 
     `versions` are the streams' last ones; a stream that is not among them is empty.
     """
     last = dict(versions)
     for draft in drafts:
-        event = draft.after(last.get(draft.stamp.stream_id, 0))
+        event = draft.after(last.get(draft.header.stream_id, 0))
         last[event.originator_id] = event.originator_version
         yield event

@@ -22,7 +22,7 @@ from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.outage import Outage
 from failproof_es.store.writing.application import EventLog
-from failproof_es.store.writing.recorder import AWAY, EventRecorder
+from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder
 
 
 class JournalClosed(JournalError):
@@ -167,7 +167,7 @@ class Journal:
     # -- in the journal's own thread ---------------------------------------------------
 
     def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
-        outcomes = self._outage.wait_out(partial(self._insert, batch), AWAY)
+        outcomes = self._outage.retry(partial(self._insert, batch), CONNECTION_ERRORS)
         self._notify(outcomes)
         return outcomes
 

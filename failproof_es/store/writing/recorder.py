@@ -28,7 +28,7 @@ from failproof_es.store.mapper import LogEntry
 from failproof_es.store.reading.reader import CHANNEL, VERSIONS
 from failproof_es.store.schema.installation import install
 
-AWAY = (InterfaceError, OperationalError)
+CONNECTION_ERRORS = (InterfaceError, OperationalError)
 """What the recorder raises while the server is away."""
 
 
@@ -36,7 +36,7 @@ class LeaseLost(PersistenceError):
     """Another process took the run over: this one must not write to it any more."""
 
 
-class EventsSwallowed(PersistenceError):
+class IncompleteAppend(PersistenceError):
     """The database took an append and kept less of it: nothing it says can be relied on."""
 
 
@@ -50,9 +50,9 @@ class _Taken(PersistenceError):
 
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP001": LeaseLost,
-    "FP003": EventsSwallowed,
+    "FP003": IncompleteAppend,
     "FP005": LeafRefused,
-    "0A000": EventsSwallowed,  # an INSERT that a DO INSTEAD rule took the place of
+    "0A000": IncompleteAppend,  # an INSERT that a DO INSTEAD rule took the place of
 }
 """What `failproof.append` raises, by SQLSTATE."""
 
@@ -64,9 +64,9 @@ def query(name: str) -> LiteralString:
 
 
 def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredEvent]) -> None:
-    """Append in the transaction of `connection`. Raises `EventsSwallowed`."""
+    """Append in the transaction of `connection`. Raises `IncompleteAppend`."""
     rows = connection.execute(query("append"), append_parameters(events)).fetchall()
-    refuse_swallowed(len(events), len(rows))
+    require_complete_append(len(events), len(rows))
 
 
 def append_parameters(
@@ -91,14 +91,14 @@ def _leaf_hash(event: StoredEvent) -> bytes:
     return leaf_hash(stream_id.bytes, event.originator_version, event.topic.encode(), event.state)
 
 
-def refuse_swallowed(appended: int, returned: int) -> None:
-    """Raise `EventsSwallowed` unless an append returned a row for each event.
+def require_complete_append(appended: int, returned: int) -> None:
+    """Raise `IncompleteAppend` unless an append returned a row for each event.
 
     `failproof.append` counts too; a writer does not rely on a function that an
     administrator can replace.
     """
     if appended != returned:
-        raise EventsSwallowed(
+        raise IncompleteAppend(
             f"{appended} events were appended but {returned} rows came back: something in the "
             "database swallows inserts"
         )
@@ -129,7 +129,7 @@ class EventRecorder(PostgresApplicationRecorder):
 
         `lease` is a run id and the epoch this process holds; `notify` wakes readers after
         the commit. Raises `StreamConflict` when a stream already has one of the versions,
-        `LeaseLost` when the epoch is not the run's current one, `EventsSwallowed` when fewer
+        `LeaseLost` when the epoch is not the run's current one, `IncompleteAppend` when fewer
         rows came back, `OperationalError` or `InterfaceError` when the server is away, or
         takes no writes since another one took over.
         """
@@ -139,7 +139,7 @@ class EventRecorder(PostgresApplicationRecorder):
             positions = self._inserted(stored_events, lease)
         except _Taken as error:
             raise self._conflict(stored_events) from error
-        refuse_swallowed(len(stored_events), len(positions))
+        require_complete_append(len(stored_events), len(positions))
         if notify:
             self.try_notify(positions[-1])
         return positions

@@ -26,7 +26,7 @@ from failproof_es.assurance.checking.findings import (
     Finding,
     Verification,
 )
-from failproof_es.assurance.signing.checkpoint_signer import Keeper
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.cli.app.errors import report
 from failproof_es.engine.finish.sealing import seal_of
@@ -291,7 +291,7 @@ def test_a_tile_that_no_tree_has_is_named_and_nothing_is_signed_over_it(
 ) -> None:
     plant(log, TILES, f"UPDATE failproof.ledger_tiles {change}")
     assert TREE_CHANGED in found(verified(log))
-    with within_seconds(60), log.engine() as store, Keeper(store, every_s=600) as keeper:
+    with within_seconds(60), log.engine() as store, CheckpointSigner(store, every_s=600) as keeper:
         pass
     assert keeper.trouble is not None
     with within_seconds(60), contextlib.suppress(EvidenceError):
@@ -325,7 +325,7 @@ def test_a_checkpoint_that_is_none_is_named_in_few_words(log: Attacked, change: 
     result = verified(log)
     assert SIGNATURE in found(result)
     assert max(len(each.message) for each in result.findings) < 400
-    with within_seconds(60), log.engine() as store, Keeper(store, every_s=600):
+    with within_seconds(60), log.engine() as store, CheckpointSigner(store, every_s=600):
         pass
 
 
@@ -352,7 +352,7 @@ def test_a_log_that_does_not_say_which_it_is_is_verified_all_the_same(
     for key in ((), ("--key", log.public_key)):
         with within_seconds(60):
             said = log.command("verify", *key).output
-        assert HISTORY_FORKED in said and "NOT as it was recorded" in said
+        assert HISTORY_FORKED in said and "CHANGED since it was recorded" in said
         assert max(map(len, said.splitlines())) < 500
         assert "error:" not in said and "Nothing was signed" not in said
     refused = log.command("ledger", "repair", "--reason", "r", "--force", url=log.url)
@@ -441,9 +441,9 @@ def test_the_thread_that_signs_outlives_whatever_goes_wrong_and_says_it(
         raise AssertionError("nobody foresaw this")
 
     monkeypatch.setattr(
-        "failproof_es.assurance.signing.checkpoint_signer.checkpoint_and_keep", fails
+        "failproof_es.assurance.signing.checkpoint_signer.sign_and_keep_checkpoint", fails
     )
-    with log.engine() as store, Keeper(store, every_s=600) as keeper:
+    with log.engine() as store, CheckpointSigner(store, every_s=600) as keeper:
         pass
     assert isinstance(keeper.trouble, AssertionError)
 

@@ -16,7 +16,7 @@ from failproof_es.assurance.checking.findings import (
 )
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.events import Scored
-from failproof_es.store.writing.recorder import EventsSwallowed
+from failproof_es.store.writing.recorder import IncompleteAppend
 from tests.acceptance.attacks.conftest import Attacked, first, found
 from tests.acceptance.attacks.statements import FORGED, LEAF_OF
 from tests.acceptance.attacks.world import FAILED, OTHER, PASSED
@@ -187,7 +187,7 @@ def test_a_trigger_that_improves_the_leaf_hash_too_is_named_while_it_stands(log:
 
 def test_a_rule_that_swallows_what_is_appended_is_refused_and_named(log: Attacked) -> None:
     log.tamper("CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD NOTHING")
-    with pytest.raises(EventsSwallowed):
+    with pytest.raises(IncompleteAppend):
         append(log)
     assert "the rule quiet" in first(log.verify(), IN_BETWEEN).message
 

@@ -67,7 +67,7 @@ def test_an_evaluation_left_out_of_the_evidence_is_refused_by_the_seal(log: Atta
     with log.auditor() as connection:
         made = bundle.read(b"".join(evidence(connection, PASSED)))
     rest = [each for each in made.events if each.stream_id.bytes != hidden]
-    with pytest.raises(EvidenceError, match="the run is not whole"):
+    with pytest.raises(EvidenceError, match="the run is incomplete"):
         list(bundle.write(PASSED, rest, made.proof, made.note))
 
 
@@ -122,7 +122,7 @@ def test_verify_exits_1_and_names_the_event_that_was_edited(log: Attacked) -> No
     assert code == 1
     assert f"row changed: event {log.index(forged.position)} (position {forged.position}" in output
     assert "ResponseReceived" in output
-    assert "NOT as it was recorded" in output
+    assert "CHANGED since it was recorded" in output
 
 
 def test_verify_exits_1_when_a_row_is_gone(log: Attacked) -> None:

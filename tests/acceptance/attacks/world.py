@@ -20,7 +20,7 @@ from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.finish.sealing import seal_of
-from failproof_es.engine.planning.asked_cases import AskedCases
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import (
     CasesPlanned,
     Classified,
@@ -89,7 +89,7 @@ class Author:
     def start(self, run: UUID, name: str, configuration: str, cases: list[Case]) -> None:
         """Number the run and record its plan."""
         self.flush()
-        asked = AskedCases()
+        asked = PlannedCases()
         for case in cases:
             asked.add(case.digest(), case)
         models = (ModelSnapshot(key="m", provider="openai", model="m"),)

@@ -319,7 +319,9 @@ IN_YAML = [
     Damage("a tab indents", swap("  - role: user", "\t- role: user"), "case.yaml:14: is not YAML"),
     Damage("a bracket stays open", swap("check]", "check"), "case.yaml:5: is not YAML"),
     Damage(
-        "an anchor", swap("title: F", "title: &t F"), "case.yaml:2: anchors (&name) are not taken"
+        "an anchor",
+        swap("title: F", "title: &t F"),
+        "case.yaml:2: anchors (&name) are not supported",
     ),
     Damage("not UTF-8", as_latin_1, "case.yaml:2: is not UTF-8"),
     Damage("nothing but comments", lambda _: "# later\n", "case.yaml: is empty"),

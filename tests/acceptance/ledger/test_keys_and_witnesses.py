@@ -132,7 +132,7 @@ def test_verify_needs_no_folder_that_can_be_written(
     does: Does, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     does("start", "run.yaml")
-    monkeypatch.setattr("failproof_es.assurance.signing.verified_positions.write_whole", read_only)
+    monkeypatch.setattr("failproof_es.assurance.signing.verified_positions.atomic_write", read_only)
     done = does("verify")
     assert "genuine" in done.stdout
     assert "the next --incremental verification begins where the last one did" in done.stderr

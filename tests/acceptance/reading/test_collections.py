@@ -22,7 +22,7 @@ from failproof_es.events import RunResumed
 from failproof_es.store.reading.reader import find
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
-from failproof_es.support.atomic_file import Written
+from failproof_es.support.atomic_file import WrittenFile
 from projections.runner import prepare, rebuild
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
@@ -212,7 +212,7 @@ def test_all_files_of_an_export_are_of_one_moment(
     (folder / "calibration.jsonl").write_bytes(orjson.dumps(refused))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder).exit_code == 1
 
-    def write_and_go_on(path: Path, pieces: Iterable[bytes]) -> Written:
+    def write_and_go_on(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
         written = write_file(path, pieces)
         if "prompts" in path.name:
             with store.connect() as connection:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.builder import build_report
 from failproof_es.report.data.content import Report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
@@ -60,7 +60,7 @@ def reported(store: Store, mock_url: str, tmp_path: Path) -> Report:
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 0, done.output
     with store.connect() as connection:
-        return make_report(connection, [resolve_run(connection, "latest")])
+        return build_report(connection, [resolve_run(connection, "latest")])
 
 
 def rates(report: Report, dimension: str) -> dict[tuple[str, str], tuple[int, int]]:

@@ -15,9 +15,9 @@ import orjson
 import pytest
 
 from failproof_es.engine.history import read_run, recorded_evaluations
-from failproof_es.engine.reviews.people import Opinion, Reviewing, read_reviews, record_reviews
+from failproof_es.engine.reviews.people import Reviewing, ReviewInput, read_reviews, record_reviews
 from failproof_es.events import Reviewed
-from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
@@ -243,13 +243,13 @@ def test_the_report_says_who_agrees_and_whether_any_person_looked(
     unreviewed = "Models judged, and no person has reviewed what they said."
     with store.connect() as connection:
         run_id = resolve_run(connection, "latest")
-        report = make_report(connection, [run_id])
+        report = build_report(connection, [run_id])
         assert unreviewed in report.limitations
         assert [(each.one, each.other, each.pairs) for each in report.agreement] == [
             ("judge:judge", "judge:judge-two", 6)
         ]
         review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", "--reviewer", "jane")
-        report = make_report(connection, [run_id])
+        report = build_report(connection, [run_id])
     assert unreviewed not in report.limitations
     assert [(each.other, each.what, each.agreeing, each.pairs) for each in report.agreement][
         1:
@@ -347,7 +347,7 @@ def test_two_who_review_at_once_lose_nothing(store: Store, server: str, tmp_path
 
     def say(reviewer: str) -> None:
         for number in range(10):
-            opinion = Opinion("pass", notes=str(number))
+            opinion = ReviewInput("pass", notes=str(number))
             record_reviews(store, Reviewing(run_id, reviewer, True), {evaluation_id: opinion})
 
     with ThreadPoolExecutor(4) as reviewers:

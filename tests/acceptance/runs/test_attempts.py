@@ -296,7 +296,7 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     assert "2 of 2" in said("runs")
     table = said("show", "3")
     assert "2 of 2 of this experiment; 1 run besides asked much of the same" in table
-    assert "runs that asked much of the same" in table
+    assert "runs that share many cases" in table
 
     document = json.loads(said("report", "3", "--format", "json", "-o", "-"))
     (asked,) = document["asked"]
@@ -305,8 +305,8 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     assert any("asked the same" in each for each in document["limitations"])
     for form in ("md", "html"):
         page = said("report", "3", "--format", form, "-o", "-")
-        assert "Other attempts: runs that asked the same" in page
-        assert "Overlapping: runs that asked much of the same" in page
+        assert "Other attempts: runs of the same experiment" in page
+        assert "Overlapping: runs that share many cases" in page
 
     said("ledger", "checkpoint")
     said("ledger", "key", "-o", "log.pub")

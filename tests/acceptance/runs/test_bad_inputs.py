@@ -198,7 +198,7 @@ CONFIGURATIONS = {
     ),
     "an unknown section": spoiled("execution:", "zzz:", "run.yaml:10: zzz: is not a known key"),
     "a tag": spoiled("mock", "!!python/name:os.system x", "run.yaml:6: tags (!name)"),
-    "an anchor": spoiled("mock", "&a mock", "run.yaml:6: anchors (&name) are not taken"),
+    "an anchor": spoiled("mock", "&a mock", "run.yaml:6: anchors (&name) are not supported"),
     "an alias": spoiled("mock", "*a", "run.yaml:6", "aliases"),
     "a word for a number": spoiled(
         "0.0", "hot", "run.yaml:7: models[0].temperature", "should be a valid number", "'hot'"

@@ -21,7 +21,7 @@ from failproof_es.engine import history as recorded
 from failproof_es.engine import start
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish import finalize as ending
-from failproof_es.engine.finish.final_pass import FinalReading, read_finally
+from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
@@ -171,17 +171,17 @@ def test_an_evaluation_that_is_planned_twice_hides_no_other_one(
 ) -> None:
     """The plan altered so that one case stands for another: as many streams as before."""
 
-    def altered(*arguments: Any, **more: Any) -> FinalReading:
+    def altered(*arguments: Any, **more: Any) -> FinalScan:
         with store.connect() as connection:
             [row] = find(connection, topics=[CasesPlanned.__name__])
         *planned, _ = row.payload()["digests"]
         alter(administrator, row, digests=[*planned, planned[0]])
-        return read_finally(*arguments, **more)
+        return scan_finished_run(*arguments, **more)
 
     configured(tmp_path, model("m", [1, 12]))
     with monkeypatch.context() as patched:
         patched.setattr(recorded, "WINDOW", 7)  # far from each other in the plan
-        patched.setattr(ending, "read_finally", altered)
+        patched.setattr(ending, "scan_finished_run", altered)
         drive(store, tmp_path)
     said = last_words(store, 1)
     found = [each for each in said["RunValidated"]["findings"] if each["integrity"]]

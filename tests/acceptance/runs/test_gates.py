@@ -13,7 +13,7 @@ from click.testing import Result
 
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.finish import finalize as ending
-from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -120,7 +120,7 @@ def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
     assert "4 sent another prompt under the same name" in gate["why"]
     with store.connect() as connection:
         runs = [resolve_run(connection, each) for each in ("1", "2")]
-        report = make_report(connection, runs)
+        report = build_report(connection, runs)
     (compared,) = report.pairings
     assert compared.pairs == CASES - 4 == report.comparisons[0].paired.pairs
     assert compared.unpaired == (Unpaired("sent another prompt under the same name", 4, 4),)
@@ -152,7 +152,7 @@ def test_a_run_that_failed_says_what_went_wrong(store: Store, tmp_path: Path) ->
     configured(tmp_path, model("broken", breaks_at=list(range(CASES))))
     done = start(store, tmp_path)
     assert done.exit_code == 1
-    assert "what went wrong: " in done.output and f"({CASES})" in done.output
+    assert "errors: " in done.output and f"({CASES})" in done.output
     assert "out of order" in done.output and "\x1b" not in done.output
     assert "out of order" in invoke(store.url, "show", "1", cwd=tmp_path).output
 

@@ -71,7 +71,7 @@ def events(store: Store, kind: type[Any]) -> list[Any]:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_run_with_ollamas_own_api(stream: bool, store: Store, tmp_path: Path) -> None:
     with serving(FakeServer(OllamaWire())) as server:
-        server.say("yes, of course")
+        server.answer_with("yes, of course")
         server.offered = ["llama"]
         configured(
             tmp_path,
@@ -122,7 +122,7 @@ def test_a_run_with_the_provider_of_another_package(
     with serving(CheckingServer(OpenAIWire())) as server, monkeypatch.context() as patched:
         patched.syspath_prepend(site)
         PROVIDERS.forget()
-        server.say(f"yes, and {CheckingServer.secret} is what you sign with")
+        server.answer_with(f"yes, and {CheckingServer.secret} is what you sign with")
         configured(
             tmp_path,
             {"provider": "signed", "model": "m", "base_url": f"{server.url}/v1",

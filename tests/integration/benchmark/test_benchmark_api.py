@@ -17,7 +17,7 @@ from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.implementation.benchmark import Benchmark
 from failproof_es.abstraction.implementation.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.opened import Parts, open_benchmark
+from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import newest_checkpoint
@@ -29,21 +29,21 @@ from tests.servers.benchmark_server import judge_says
 
 IN_TIME_S = 30.0
 
-Opened = Callable[..., AbstractContextManager[Parts]]
+Opened = Callable[..., AbstractContextManager[BenchmarkParts]]
 
 
 @pytest.fixture
 def opened(configured: Configured, store: Store) -> Opened:
     """Opens a benchmark of some questions on the test's own log."""
 
-    def open_(*questions: str, **changes: Any) -> AbstractContextManager[Parts]:
+    def open_(*questions: str, **changes: Any) -> AbstractContextManager[BenchmarkParts]:
         return open_benchmark(configured(*questions, **changes).path, store.url, follow=False)
 
     return open_
 
 
 @pytest.fixture
-def parts(opened: Opened) -> Iterator[Parts]:
+def parts(opened: Opened) -> Iterator[BenchmarkParts]:
     """The benchmark of three questions."""
     with opened() as parts:
         yield parts
@@ -73,7 +73,7 @@ class Heard:
         return [notice for notice in self.notices if notice.event is event]
 
 
-def run_through(parts: Parts) -> tuple[int, Heard]:
+def run_through(parts: BenchmarkParts) -> tuple[int, Heard]:
     """Choose, begin, and wait for the end."""
     heard = Heard(parts.benchmark)
     parts.benchmark.select_models(["alpha", "beta"])
@@ -84,7 +84,7 @@ def run_through(parts: Parts) -> tuple[int, Heard]:
 
 
 def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
-    parts: Parts, store: Store, server: Server
+    parts: BenchmarkParts, store: Store, server: Server
 ) -> None:
     assert parts.benchmark.list_models() == ["alpha", "beta", "judge"]
     run_id, heard = run_through(parts)
@@ -132,7 +132,9 @@ def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(
     assert "response_format" in by_purpose["judge"]
 
 
-def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(parts: Parts) -> None:
+def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(
+    parts: BenchmarkParts,
+) -> None:
     run_id, heard = run_through(parts)
     said: dict[tuple[str, str], str] = {}
     for notice in heard.of(BenchmarkEvent.STREAMING_RESULT):
@@ -142,7 +144,7 @@ def test_what_is_streamed_makes_up_each_answer_and_ends_with_its_submission(part
     assert said == {(r.task_id, r.model_name): r.llm_response for r in results}
 
 
-def test_a_benchmark_run_is_an_ordinary_run(parts: Parts, store: Store) -> None:
+def test_a_benchmark_run_is_an_ordinary_run(parts: BenchmarkParts, store: Store) -> None:
     run_id, _ = run_through(parts)
     with store.connect() as connection:
         uuid = resolve_run(connection, str(run_id))
@@ -172,7 +174,7 @@ def test_progress_never_goes_back_and_is_complete_once(opened: Opened) -> None:
     assert done.count(6) == 1
 
 
-def test_begun_without_models_or_judge_it_says_both(parts: Parts) -> None:
+def test_begun_without_models_or_judge_it_says_both(parts: BenchmarkParts) -> None:
     with pytest.raises(InvalidInput) as caught:
         parts.benchmark.start_benchmark()
     assert [each.message for each in caught.value.problems] == [
@@ -181,7 +183,7 @@ def test_begun_without_models_or_judge_it_says_both(parts: Parts) -> None:
     ]
 
 
-def test_a_choice_of_what_there_is_not_names_what_there_is(parts: Parts) -> None:
+def test_a_choice_of_what_there_is_not_names_what_there_is(parts: BenchmarkParts) -> None:
     with pytest.raises(InvalidInput, match=r"there is no model 'gamma'.*alpha, beta, judge"):
         parts.benchmark.select_models(["alpha", "gamma"])
     with pytest.raises(InvalidInput, match="chosen twice"):
@@ -292,7 +294,7 @@ def test_a_second_run_has_the_next_number_and_none_begins_while_one_goes(
     assert orjson.loads(shown.stdout)["run_number"] == 2
 
 
-def test_tokens_unknown_are_an_error_and_unsubscribing_twice_is_not(parts: Parts) -> None:
+def test_tokens_unknown_are_an_error_and_unsubscribing_twice_is_not(parts: BenchmarkParts) -> None:
     token = parts.benchmark.subscribe(BenchmarkEvent.STARTED, print)
     parts.benchmark.unsubscribe(token)
     parts.benchmark.unsubscribe(token)
@@ -303,7 +305,7 @@ def test_tokens_unknown_are_an_error_and_unsubscribing_twice_is_not(parts: Parts
 
 
 def test_subscribing_late_to_a_finished_submission_delivers_its_last_word_at_once(
-    parts: Parts,
+    parts: BenchmarkParts,
 ) -> None:
     parts.data.judge_with("judge")
     run_id = parts.data.create_run(["alpha"])

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
-from failproof_es.abstraction.opened import Parts, open_benchmark
+from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
 from failproof_es.abstraction.types import Result
 from failproof_es.engine import replay, resume
 from failproof_es.problems import InvalidInput
@@ -22,13 +22,13 @@ from tests.integration.benchmark.conftest import Configured, Server
 
 
 @pytest.fixture
-def parts(configured: Configured, store: Store) -> Iterator[Parts]:
+def parts(configured: Configured, store: Store) -> Iterator[BenchmarkParts]:
     with open_benchmark(configured().path, store.url, follow=False) as parts:
         yield parts
 
 
 @pytest.fixture
-def answered(parts: Parts) -> list[Result]:
+def answered(parts: BenchmarkParts) -> list[Result]:
     """The answers of one model to three tasks, on record; none is judged."""
     parts.data.judge_with("judge")
     run_id = parts.data.create_run(["alpha"])
@@ -43,7 +43,7 @@ def answered(parts: Parts) -> list[Result]:
 
 
 def test_a_run_is_on_record_with_its_tasks_before_anything_is_asked(
-    parts: Parts, server: Server
+    parts: BenchmarkParts, server: Server
 ) -> None:
     parts.data.judge_with("judge")
     run_id = parts.data.create_run(["alpha", "beta"])
@@ -59,7 +59,7 @@ def test_a_run_is_on_record_with_its_tasks_before_anything_is_asked(
     assert (configuration.judge_model_name, configuration.concurrency) == ("judge", 2)
 
 
-def test_tasks_that_were_not_planned_are_refused_by_name(parts: Parts) -> None:
+def test_tasks_that_were_not_planned_are_refused_by_name(parts: BenchmarkParts) -> None:
     parts.data.judge_with("judge")
     run_id = parts.data.create_run(["alpha"])
     first, second, _ = parts.data.tasks_of(run_id)
@@ -74,7 +74,7 @@ def test_tasks_that_were_not_planned_are_refused_by_name(parts: Parts) -> None:
 
 
 def test_an_answer_on_record_is_saved_and_one_that_is_not_is_refused(
-    parts: Parts, answered: list[Result], store: Store
+    parts: BenchmarkParts, answered: list[Result], store: Store
 ) -> None:
     with store.connect() as connection:
         before = max_position(connection)
@@ -90,7 +90,7 @@ def test_an_answer_on_record_is_saved_and_one_that_is_not_is_refused(
 
 
 def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
-    parts: Parts, answered: list[Result], store: Store
+    parts: BenchmarkParts, answered: list[Result], store: Store
 ) -> None:
     judged = replace(
         answered[0],
@@ -131,7 +131,7 @@ def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
     ],
 )
 def test_a_judgement_that_can_not_be_is_refused(
-    parts: Parts, answered: list[Result], changes: dict[str, object], said: str
+    parts: BenchmarkParts, answered: list[Result], changes: dict[str, object], said: str
 ) -> None:
     judged = {
         "status": TaskStatus.JUDGEMENT_COMPLETED,
@@ -143,7 +143,7 @@ def test_a_judgement_that_can_not_be_is_refused(
 
 
 def test_what_is_judged_from_outside_is_not_judged_again_when_the_run_goes_on(
-    parts: Parts, answered: list[Result], store: Store, server: Server
+    parts: BenchmarkParts, answered: list[Result], store: Store, server: Server
 ) -> None:
     judged = replace(
         answered[0],
@@ -162,6 +162,6 @@ def test_what_is_judged_from_outside_is_not_judged_again_when_the_run_goes_on(
     assert replay(store, uuid).agree == 3
 
 
-def test_a_run_of_another_dialect_is_no_benchmark(parts: Parts) -> None:
+def test_a_run_of_another_dialect_is_no_benchmark(parts: BenchmarkParts) -> None:
     with pytest.raises(InvalidInput, match="there is no run '7'"):
         parts.data.load_results(7, TaskStatus.NEW)

@@ -21,7 +21,7 @@ from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
-from failproof_es.abstraction.testing import AtOnce, StubTaskManager
+from failproof_es.abstraction.testing import InlineDispatcher, StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, Result
 from failproof_es.engine import replay
 from failproof_es.problems import InvalidInput
@@ -319,7 +319,8 @@ def test_the_shipped_stub_works_under_the_shipped_benchmark(
         benchmark = Benchmark(
             parts.models, parts.data, parts.loader, tasks,
             dataset_path=str(loaded.configuration.prompts.path),
-            report=lambda run_id: f"{run_id}.html", dispatcher=AtOnce(), flow=AtOnce(),
+            report=lambda run_id: f"{run_id}.html", dispatcher=InlineDispatcher(),
+            flow=InlineDispatcher(),
         )  # fmt: skip
         heard: list[Any] = []
         for event in BenchmarkEvent:

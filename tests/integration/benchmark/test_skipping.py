@@ -16,7 +16,7 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome, replay, start
 from failproof_es.events import CaseSkipped, CasesPlanned
 from failproof_es.problems import InvalidInput
-from failproof_es.report.data.builder import make_report
+from failproof_es.report.data.builder import build_report
 from failproof_es.report.page.blocks import Table
 from failproof_es.report.page.counts import denominators
 from failproof_es.store.reading.reader import find
@@ -88,12 +88,12 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert not any("Another question" in asked for asked in server.asked())
     assert replay(store, outcome.run_id).agree == 8
     with store.connect() as connection:
-        report = make_report(connection, [outcome.run_id])
+        report = build_report(connection, [outcome.run_id])
     (asked,) = report.asked
     assert [(Path(each.path).name, each.line) for each in asked.skipped] == [
         ("2b.yaml", 1), ("9.yaml", 1),
     ]  # fmt: skip
-    assert "Run 1: 2 defects kept cases out of the plan: the rates say nothing of these." in (
+    assert "Run 1: 2 defects kept cases out of the plan: the rates do not cover them." in (
         report.limitations
     )
     told = [block for block in denominators(report) if isinstance(block, Table)]

@@ -10,7 +10,7 @@ import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.notices import Notice
-from failproof_es.abstraction.opened import Parts, open_benchmark
+from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured
 
@@ -25,13 +25,13 @@ STARTED, PROGRESS, STREAMING, ERROR, COMPLETED = (
 
 
 @pytest.fixture
-def parts(configured: Configured, store: Store) -> Iterator[Parts]:
+def parts(configured: Configured, store: Store) -> Iterator[BenchmarkParts]:
     loaded = configured("Once upon a time", "Broken? [http:400]")
     with open_benchmark(loaded.path, store.url, follow=False) as parts:
         yield parts
 
 
-def listen(parts: Parts, submission: int) -> tuple[list[Notice], threading.Event]:
+def listen(parts: BenchmarkParts, submission: int) -> tuple[list[Notice], threading.Event]:
     """Everything that is said of a submission, and whether its last word was."""
     heard: list[Notice] = []
     over = threading.Event()
@@ -46,7 +46,9 @@ def listen(parts: Parts, submission: int) -> tuple[list[Notice], threading.Event
     return heard, over
 
 
-def test_a_submission_starts_streams_progresses_and_has_one_last_word(parts: Parts) -> None:
+def test_a_submission_starts_streams_progresses_and_has_one_last_word(
+    parts: BenchmarkParts,
+) -> None:
     parts.data.judge_with("judge")
     run_id = parts.data.create_run(["alpha"])
     whole, broken = parts.data.tasks_of(run_id)
@@ -67,7 +69,9 @@ def test_a_submission_starts_streams_progresses_and_has_one_last_word(parts: Par
     assert failed[1].result.status is TaskStatus.FAILED
 
 
-def test_a_callback_of_a_submission_that_blocks_does_not_hold_up_the_judging(parts: Parts) -> None:
+def test_a_callback_of_a_submission_that_blocks_does_not_hold_up_the_judging(
+    parts: BenchmarkParts,
+) -> None:
     release, blocked = threading.Event(), threading.Event()
 
     def block(notice: Notice) -> None:

@@ -13,7 +13,7 @@ from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.implementation.dispatcher import Dispatcher
 from failproof_es.abstraction.implementation.subscriptions import Subscriptions
 from failproof_es.abstraction.notices import FINAL, Notice
-from failproof_es.abstraction.opened import Parts, open_benchmark
+from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
@@ -22,7 +22,7 @@ from tests.integration.benchmark.conftest import Configured, Server
 IN_TIME_S = 60.0
 
 
-def until_over(parts: Parts, begin: Callable[[], Any]) -> Notice:
+def until_over(parts: BenchmarkParts, begin: Callable[[], Any]) -> Notice:
     """What the run ends with: an ERROR, or progress of 100 %."""
     over = threading.Event()
     last: list[Notice] = []

@@ -15,8 +15,8 @@ from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
 from failproof_es.models.anthropic.reply import read_reply
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.protocol import Form
-from failproof_es.models.replies.parse_check import misread
+from failproof_es.models.protocol import ResponseOptions
+from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from tests.servers.anthropic_server import AnthropicServer
 
@@ -58,7 +58,7 @@ def test_a_conversation_is_sent_in_the_shape_of_the_messages_api() -> None:
 
     async def work(provider: Provider, server: AnthropicServer) -> None:
         assert await provider.check() is None
-        answer = await provider.send(provider.prepare(turns, Form(tools=("search",))))
+        answer = await provider.send(provider.prepare(turns, ResponseOptions(tools=("search",))))
         [body] = server.requests
         assert body["system"] == ODD
         assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
@@ -143,14 +143,14 @@ def test_a_recorded_reply_is_read_again_from_its_bytes() -> None:
             body=answer.body.decode(), text=answer.text, finish_reason=answer.finish_reason,
             model=answer.model, usage=answer.usage, latency_ms=1.0,
         )  # fmt: skip
-        assert misread("anthropic", recorded) is None
-        wrong = misread("anthropic", recorded.model_copy(update={"text": "another"}))
+        assert find_parse_mismatch("anthropic", recorded) is None
+        wrong = find_parse_mismatch("anthropic", recorded.model_copy(update={"text": "another"}))
         assert wrong is not None and wrong.field == "text"
         uncounted = {"cache_write_tokens": None, "cache_write_1h_tokens": None}
         older = recorded.model_copy(update={"usage": answer.usage.model_copy(update=uncounted)})
-        assert misread("anthropic", older) is None  # before cache writes were counted
+        assert find_parse_mismatch("anthropic", older) is None  # before cache writes were counted
         altered = answer.usage.model_copy(update={"cache_write_tokens": 1})
-        wrong = misread("anthropic", recorded.model_copy(update={"usage": altered}))
+        wrong = find_parse_mismatch("anthropic", recorded.model_copy(update={"usage": altered}))
         assert wrong is not None and wrong.field == "usage"
 
     with_provider(work)

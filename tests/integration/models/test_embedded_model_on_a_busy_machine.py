@@ -14,7 +14,7 @@ import pytest
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.models import Answer, ModelError, Provider, create_provider, most_at_once
+from failproof_es.models import Answer, ModelError, Provider, create_provider, max_concurrency
 from failproof_es.models.local.process import MOST_SLOTS, SLOTS
 from tests.integration.models.test_embedded_model import servers
 
@@ -115,5 +115,5 @@ def test_the_embedded_models_server_imports_none_of_this_program_before_it_liste
 
 def test_the_embedded_model_answers_two_requests_on_each_core() -> None:
     cores = len(os.sched_getaffinity(0))
-    assert most_at_once(Model(provider="local", model="smollm2")) == min(2 * cores, MOST_SLOTS)
-    assert most_at_once(Model(provider="openai", model="m", base_url="http://a/v1")) is None
+    assert max_concurrency(Model(provider="local", model="smollm2")) == min(2 * cores, MOST_SLOTS)
+    assert max_concurrency(Model(provider="openai", model="m", base_url="http://a/v1")) is None

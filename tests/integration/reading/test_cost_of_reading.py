@@ -17,7 +17,7 @@ import pytest
 
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.judge_agreement import agreements
-from failproof_es.store.reading.experiments import attempts_listed, overlapping_listed
+from failproof_es.store.reading.experiments import list_attempts, list_overlapping
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
 from tests.benchmarks.reading import readings
@@ -196,10 +196,10 @@ def test_of_runs_that_asked_alike_no_more_are_read_than_are_named(
             connection.execute("SELECT pg_stat_force_next_flush()")
             return found, (meter.rows() - before).total()
 
-        many = [read(partial(attempts_listed, connection, run, few)) for run in run_ids]
+        many = [read(partial(list_attempts, connection, run, few)) for run in run_ids]
         assert [found for found, _ in many] == [few] * 3
-        found, once = read(lambda: attempts_listed(connection, alone, few))
+        found, once = read(lambda: list_attempts(connection, alone, few))
         assert found == 0
-        found, beside = read(lambda: overlapping_listed(connection, overlapping, few))
+        found, beside = read(lambda: list_overlapping(connection, overlapping, few))
         assert found == few
         assert max(once, beside, *(rows for _, rows in many)) < 60

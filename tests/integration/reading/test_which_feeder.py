@@ -9,7 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from failproof_es.reading.catching_up import stands_at_the_head
+from failproof_es.reading.catching_up import is_at_head
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.store.mapper import LogEntry
@@ -44,10 +44,10 @@ def auditor(store: Store) -> Iterator[psycopg.Connection[tuple[object, ...]]]:
 
 def test_rows_are_read_after_they_were_caught_up(store: Store, life: Life) -> None:
     with store.connect() as connection:
-        assert not stands_at_the_head(connection)
+        assert not is_at_head(connection)
         feeder = feeder_for(connection)
         assert (feeder.source, feeder.warning) == ("projections", None)
-        assert stands_at_the_head(connection)
+        assert is_at_head(connection)
         run = feeder.run(life.run_id)
         assert feeder.summary(run) == LogFeeder(connection).summary(run)
 
@@ -56,7 +56,7 @@ def test_the_past_is_read_from_the_log(store: Store, life: Life) -> None:
     with store.connect() as connection:
         feeder = feeder_for(connection, 3)
         assert (feeder.source, feeder.up_to, feeder.warning) == ("log", 3, None)
-        assert not stands_at_the_head(connection), "nothing was written for it"
+        assert not is_at_head(connection), "nothing was written for it"
 
 
 def test_who_may_not_write_reads_rows_that_are_current_and_else_the_log(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from failproof_es.report.formats.html import pieces
-from failproof_es.report.page.blocks import Fold, Page, Paragraph, Quotation, Section
+from failproof_es.report.page.blocks import Collapsible, Page, Paragraph, Quotation, Section
 from tests.browser import beacon, parsed
 from tests.harmless_html import hostile, objections
 
@@ -19,7 +19,7 @@ def test_a_browser_finds_nothing_to_ask_for_and_nothing_to_run(tmp_path: Path) -
             for block in (
                 Paragraph(text),
                 Quotation(name, text),
-                Fold(text, (), (Quotation(text, text, reply=True),)),
+                Collapsible(text, (), (Quotation(text, text, reply=True),)),
             )
         )
         everything = "".join(texts.values())

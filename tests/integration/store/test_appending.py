@@ -23,7 +23,7 @@ from failproof_es.store.reading.reader import Connection, read_streams, stream_v
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import MOST_TRIES, append, append_drafts, append_within
-from failproof_es.store.writing.event_header import Draft, Stamp
+from failproof_es.store.writing.event_header import Draft, EventHeader
 from failproof_es.store.writing.recorder import EventRecorder
 from tests.servers.postgres_proxy import HalfOpenProxy
 
@@ -32,7 +32,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 def a_draft(stream: UUID, text: str = "t") -> Draft:
     return Draft(
-        PromptsImported, Stamp(stream, None, who="w", where="h"), collection="c", dialect="d",
+        PromptsImported, EventHeader(stream, None, who="w", where="h"), collection="c", dialect="d",
         path=text, sha256="s", digests=(),
     )  # fmt: skip
 

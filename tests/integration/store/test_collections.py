@@ -21,7 +21,7 @@ from psycopg.types.json import set_json_loads
 
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, fold
-from failproof_es.core.reply_body import whole
+from failproof_es.core.reply_body import whole_body
 from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
 from failproof_es.events import (
     Classified,
@@ -52,8 +52,8 @@ counts = st.none() | st.integers(0, 2**40)
 shares = st.sampled_from([0.0, 0.1, 0.30000000000000004, 1e-7, 1.0])
 escaped = st.lists(odd | st.sampled_from(["a", "\u0101", "\U0001f600"]), max_size=8).map("".join)
 bodies = st.one_of(
-    texts.map(lambda text: whole(text.encode())),
-    st.binary(max_size=8).map(whole),
+    texts.map(lambda text: whole_body(text.encode())),
+    st.binary(max_size=8).map(whole_body),
     escaped.map(
         lambda text: {"body": b64encode(text.encode()).decode(), "body_encoding": "base64"}
     ),

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.engine.planning.asked_cases import AskedCases
-from failproof_es.engine.related_runs.attempts import Attempts, Places, attempts_of
+from failproof_es.engine.planning.asked_cases import PlannedCases
+from failproof_es.engine.related_runs.attempts import AttemptNumbers, Attempts, attempts_of
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.reading import experiments
-from failproof_es.store.reading.experiments import runs_alike, take_in
+from failproof_es.store.reading.experiments import index_runs, related_runs
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import append_parameters, query
 
@@ -26,7 +26,7 @@ MODELS = (ModelSnapshot(key="m", provider="openai", model="m"),)
 
 def begin(store: Store, *questions: str, models: tuple[ModelSnapshot, ...] = MODELS) -> RunStarted:
     """Begin a run that asks these."""
-    asked = AskedCases()
+    asked = PlannedCases()
     for question in questions:
         turns = (Turn(role="user", content=question),)
         case = Case(dialect="failproof", case_id=question, suite_id="s", turns=turns)
@@ -62,7 +62,7 @@ def test_attempts_and_overlapping_runs_are_counted_when_a_run_begins(store: Stor
     counted = [(run.attempt, run.experiment and run.experiment.overlapping) for run in begun]
     assert counted == [(1, 0), (2, 0), (1, 2), (1, 0), (3, 1)]
     with store.connect() as connection:
-        found = runs_alike(connection, begun[2].originator_id)
+        found = related_runs(connection, begun[2].originator_id)
     assert [(each.run.number, each.shared) for each in found.overlapping] == [
         (1, 3),
         (2, 3),
@@ -102,7 +102,7 @@ def test_a_run_that_calls_itself_another_is_counted_as_what_it_is(store: Store) 
     other = uuid4()
     write(store, other, ("RunStarted", orjson.dumps(posing)))
     with store.connect() as connection:
-        found = runs_alike(connection, first.originator_id).attempts
+        found = related_runs(connection, first.originator_id).attempts
     assert [each.run_id for each in found] == [str(first.originator_id), str(other)]
 
 
@@ -121,7 +121,7 @@ NAMES = (
 def by_the_log(store: Store, run_id: UUID) -> Attempts:
     """What is told of a run where nothing can be looked up."""
     with store.connect() as connection, pytest.MonkeyPatch.context() as without:
-        without.setattr(experiments, "take_in", lambda connection: False)
+        without.setattr(experiments, "index_runs", lambda connection: False)
         return attempts_of(connection, run_id)
 
 
@@ -142,8 +142,8 @@ def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed:
     ids = [each.originator_id for each in begun]
     with store.connect() as connection:
         told = {each: attempts_of(connection, each) for each in ids}
-        places = Places(connection).of(ids)
-        assert experiments.looked_up(connection)
+        places = AttemptNumbers(connection).of(ids)
+        assert experiments.is_indexed(connection)
         newest = attempts_of(connection, ids[0], most=1)
     assert told == {each: by_the_log(store, each) for each in ids}
     assert places == {each: (told[each].attempt, told[each].attempts) for each in ids}
@@ -151,7 +151,7 @@ def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed:
     assert newest.others == all_of_them.others[-1:]
     assert newest.others_before + len(newest.others) == len(all_of_them.others)
     assert newest.overlapping == all_of_them.overlapping[-1:]
-    assert newest.told() == all_of_them.told()
+    assert newest.describe() == all_of_them.describe()
 
 
 def test_a_run_that_says_later_what_it_asked_is_counted(store: Store) -> None:
@@ -160,7 +160,7 @@ def test_a_run_that_says_later_what_it_asked_is_counted(store: Store) -> None:
     late = uuid4()
     with store.connect() as connection:
         connection.execute("SELECT failproof.number_run(%s)", (late,))
-        assert take_in(connection)
+        assert index_runs(connection)
     state = orjson.dumps(first.model_dump(mode="json") | {"run_number": 2})
     with store.connect() as connection:
         entry = LogEntry(late, 1, "RunStarted", state, run_id=late)
@@ -168,7 +168,7 @@ def test_a_run_that_says_later_what_it_asked_is_counted(store: Store) -> None:
     third = begin(store, "a")
     assert third.attempt == 3
     with store.connect() as connection:
-        assert len(runs_alike(connection, third.originator_id).attempts) == 3
+        assert len(related_runs(connection, third.originator_id).attempts) == 3
 
 
 def test_a_plan_that_is_not_the_one_a_run_names_stands_for_no_other(store: Store) -> None:
@@ -182,7 +182,7 @@ def test_a_plan_that_is_not_the_one_a_run_names_stands_for_no_other(store: Store
     other = uuid4()
     write(store, other, ("RunStarted", orjson.dumps(named)), ("CasesPlanned", plan[0]))
     with store.connect() as connection:
-        assert take_in(connection)
+        assert index_runs(connection)
         sets = connection.execute("SELECT digest FROM failproof.question_set_list").fetchall()
     assert honest.experiment is not None
     assert sets == [(honest.experiment.questions,)]
@@ -194,12 +194,12 @@ def test_who_may_only_read_is_told_the_same(
 ) -> None:
     """Before somebody who may has noted the newest run, and afterwards."""
     with pytest.MonkeyPatch.context() as unnoted:
-        unnoted.setattr("failproof_es.store.store.note", lambda connection: None)
+        unnoted.setattr("failproof_es.store.store.try_index_runs", lambda connection: None)
         begun = [begin(store, "a", "b"), begin(store, "b")]
     administrator.execute("SET ROLE failproof_auditor")
     for _ in range(2):
-        assert Places(administrator).of([begun[0].originator_id]) != {}
+        assert AttemptNumbers(administrator).of([begun[0].originator_id]) != {}
         found = attempts_of(administrator, begun[0].originator_id)
         assert [each.run_number for each in found.overlapping] == [2]
         with store.connect() as connection:
-            assert take_in(connection)
+            assert index_runs(connection)

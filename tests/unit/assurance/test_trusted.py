@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from failproof_es.assurance.signing.kept_checkpoints import Forked, keeping, read_kept
+from failproof_es.assurance.signing.kept_checkpoints import Forked, locked_place, read_kept
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
 from failproof_es.problems import InvalidInput
@@ -29,7 +29,7 @@ def signed(size: int, history: str = "", key: SigningKey = KEY) -> Note:
 
 def keep(place: Path, note: Note, key: SigningKey = KEY) -> int:
     """Keep it, and say what is kept then."""
-    with keeping(str(place), key.public) as kept:
+    with locked_place(str(place), key.public) as kept:
         kept.replace(note)
     newest = read_kept(str(place), key.public)
     assert newest is not None
@@ -121,6 +121,6 @@ def test_a_place_that_cannot_be_written_is_said_before_anything_is_given_away(
     (tmp_path / "file").touch()
     with (
         pytest.raises(InvalidInput, match="cannot be kept in"),
-        keeping(str(tmp_path / "file" / "kept"), KEY.public),
+        locked_place(str(tmp_path / "file" / "kept"), KEY.public),
     ):
         pytest.fail("nobody gets as far as this")

@@ -9,8 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from failproof_es.cli.app.errors import ExitCode, about_run, exit_code_of, report
-from failproof_es.cli.rendering.database_url import masked, shown
+from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run, report
+from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Counts, RunValidated
 from failproof_es.problems import InvalidInput, Problem
@@ -134,8 +134,8 @@ URLS = {
 
 @pytest.mark.parametrize("url", URLS)
 def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
-    assert shown(url) == URLS[url]
-    assert "sesame" not in masked(f"cannot reach {url}: refused")
+    assert mask_url(url) == URLS[url]
+    assert "sesame" not in mask_message(f"cannot reach {url}: refused")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_of_a_database_url_only_what_is_harmless_is_shown(url: str) -> None:
     ],
 )
 def test_a_database_url_that_cannot_be_read_is_not_quoted(url: str) -> None:
-    for use in (shown, connect, Store.reach):
+    for use in (mask_url, connect, Store.reach):
         with pytest.raises(InvalidInput, match="cannot be read") as refused:
             use(url)
         assert "sesame" not in str(refused.value)
@@ -161,14 +161,14 @@ def test_a_url_without_a_secret_stays_as_it_is() -> None:
         "postgresql://db.example:5432/log?target_session_attrs=read-write",
         "the model at http://127.0.0.1:8000/v1 is away",
     ):
-        assert masked(url) == url
+        assert mask_message(url) == url
 
 
 @pytest.mark.parametrize("error", [LogUnavailable("no disk"), psycopg.OperationalError("gone")])
 def test_the_hint_how_to_go_on_names_the_run_and_never_the_latest(
     error: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    about_run(error, "7")
+    note_run(error, "7")
     report(error, debug=False)
     said = capsys.readouterr().err
     assert "`failproof-es resume 7`" in said and "latest" not in said

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.reviewing.answers import (
-    NotAnAnswer,
+    InvalidAnswer,
     item_verdict,
     name,
     overall_verdict,
@@ -23,7 +23,7 @@ from failproof_es.cli.reviewing.sheet import sheet as written_sheet
 from failproof_es.core.evaluation import Evaluation, Score
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation, items_of
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
 from failproof_es.events import ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
@@ -46,7 +46,7 @@ def test_what_begins_like_a_formula_stands_behind_an_apostrophe(cell: str) -> No
     assert escaped(cell) == f"'{cell}"
 
 
-def read(content: bytes) -> tuple[dict[UUID, Opinion], list[str]]:
+def read(content: bytes) -> tuple[dict[UUID, ReviewInput], list[str]]:
     problems = Problems()
     given_opinions = opinions(FILE, read_sheet(FILE, content, problems), KNOWN, problems)
     return given_opinions, [str(problem) for problem in problems.errors]
@@ -65,7 +65,7 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
     notes: str, tagged: list[str], unblind: bool
 ) -> None:
     given_items = (ReviewedItem(item="must_do.1", verdict="met"),)
-    opinion = Opinion("fail", given_items, "S2", tuple(tagged), notes)
+    opinion = ReviewInput("fail", given_items, "S2", tuple(tagged), notes)
     state = Evaluation(
         score=Score({"accuracy": 1.0, "must_do.1": 1.0}, "=reason", "s", "1", passed=True)
     )
@@ -85,7 +85,7 @@ def test_rows_without_a_verdict_are_not_reviewed() -> None:
 
 def test_a_file_from_where_the_comma_is_a_decimal_sign_is_read() -> None:
     found, problems = read(sheet(f"{ONE},overall,pass,,a,b").replace(b",", b";"))
-    assert (found, problems) == ({ONE: Opinion("pass", (), None, ("a",), "b")}, [])
+    assert (found, problems) == ({ONE: ReviewInput("pass", (), None, ("a",), "b")}, [])
 
 
 def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
         (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
         (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "stands twice"),
-        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is no finished evaluation of this run"),
+        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None:
@@ -124,19 +124,19 @@ def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
     assert (severity(""), severity("none"), severity("s2")) == (None, None, "S2")
     assert tags(" a, b,,a ") == ("a", "b")
     for wrong in ("", "x", "metal"):
-        with pytest.raises(NotAnAnswer):
+        with pytest.raises(InvalidAnswer):
             item_verdict(wrong)
     for ambiguous in ("s", "S"):
-        with pytest.raises(NotAnAnswer):
+        with pytest.raises(InvalidAnswer):
             severity(ambiguous)
 
 
 @pytest.mark.parametrize("wrong", ["", " ", "a\nb", "\x1b", "\u202e", "x" * 201, "\udc80"])
 def test_a_name_shows_what_it_holds(wrong: str) -> None:
-    with pytest.raises(NotAnAnswer):
+    with pytest.raises(InvalidAnswer):
         name(wrong)
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(NotAnAnswer):
+    with pytest.raises(InvalidAnswer):
         valid("\udcff")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.configuration.connections import reconnect
+from failproof_es.configuration.connections import override_connections
 from failproof_es.configuration.schema import Configuration
 from failproof_es.problems import InvalidInput
 
@@ -27,14 +27,14 @@ def recorded(**sections: Any) -> dict[str, Any]:
 
 def refusal(setting: str, resolved: dict[str, Any] | None = None) -> str:
     with pytest.raises(InvalidInput) as refused:
-        reconnect(resolved or recorded(), [setting])
+        override_connections(resolved or recorded(), [setting])
     return str(refused.value)
 
 
 def test_how_models_and_judges_are_reached_may_change_and_how_hard_they_are_tried() -> None:
     before = recorded()
     unchanged = deepcopy(before)
-    found = reconnect(
+    found = override_connections(
         before,
         [f"models.1.base_url={THERE}", "models[1].api_key_env=KEY", f"judge.base_url={THERE}",
          "execution.timeout_per_request_ms=5", "execution.parallel_workers=9",
@@ -54,19 +54,21 @@ def test_how_models_and_judges_are_reached_may_change_and_how_hard_they_are_trie
 
 
 def test_what_is_set_to_what_it_was_is_no_change() -> None:
-    assert reconnect(recorded(), [f"models.0.base_url={HERE}"]).changed == {}
+    assert override_connections(recorded(), [f"models.0.base_url={HERE}"]).changed == {}
 
 
 def test_a_setting_that_the_recorded_version_did_not_know_is_a_change() -> None:
     old = recorded()
     del old["execution"]["rate_limit_wait_ms"]
-    found = reconnect(old, ["execution.rate_limit_wait_ms=60000"])
+    found = override_connections(old, ["execution.rate_limit_wait_ms=60000"])
     assert found.changed == {"execution.rate_limit_wait_ms": 60_000}
 
 
 def test_several_judges_may_be_reached_elsewhere_each() -> None:
     judges = [{"provider": "openai", "base_url": HERE, "model": m} for m in "jk"]
-    found = reconnect(recorded(judge=None, judges=judges), [f"judges.1.base_url={THERE}"])
+    found = override_connections(
+        recorded(judge=None, judges=judges), [f"judges.1.base_url={THERE}"]
+    )
     assert found.changed == {"judges[1].base_url": THERE}
 
 
@@ -105,7 +107,9 @@ def test_rules_that_came_later_do_not_refuse_what_was_recorded_before_them() -> 
     old = recorded()
     old["prices"] = {"file": "p.yaml", "version": "2026-01-01", "models": []}
     old["models"][0]["parameters"] = {"n": 2}
-    assert reconnect(old, [f"models.1.base_url={THERE}"]).changed == {"models[1].base_url": THERE}
+    assert override_connections(old, [f"models.1.base_url={THERE}"]).changed == {
+        "models[1].base_url": THERE
+    }
     assert "base_url" in refusal("models.1.base_url=ftp://x", old)
 
 

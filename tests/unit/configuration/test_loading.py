@@ -121,7 +121,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "judge.provider",
             "known: anthropic, local, ollama, openai, python;",
         ),
-        (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "means nothing to provider `anthropic`"),
+        (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "is not supported by provider `anthropic`"),
         (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not supported by"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
@@ -221,7 +221,7 @@ def test_a_file_that_is_no_configuration_is_refused(
     [
         ("{source: database}", "prompts.collection", "is missing: source `database` needs it"),
         ("{source: database, collection: c, path: x}", "prompts.path", "means nothing"),
-        ("{path: x, collection: c}", "prompts.collection", "means nothing to source `file`"),
+        ("{path: x, collection: c}", "prompts.collection", "has no effect with source `file`"),
         ("{source: file}", "prompts.path", "is missing: source `file` needs it"),
         ("{source: databse, path: x}", "prompts.source", "'file' or 'database'"),
         ("{path: x, filters: {categry: [a]}}", "prompts.filters.categry", "did you mean `categ"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from failproof_es.core.case import operations_id, review_id
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory, fold
 from failproof_es.core.run import fold_run
-from failproof_es.core.side_streams import Operations, evolve_operations, follow_review
+from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.events import (
     VOIDS_ANSWER,
     ErrorRecorded,
@@ -454,7 +454,7 @@ def test_a_review_is_of_its_own_evaluation() -> None:
         "evaluation_id": KEY.evaluation_id,
     }  # fmt: skip
     review = _OF["Reviewed"].model_copy(update=own)
-    assert follow_review(0, review, RUN, KEY.evaluation_id) == 1
+    assert next_review_version(0, review, RUN, KEY.evaluation_id) == 1
     for change in (
         {"about": OTHER_RUN},
         {"evaluation_id": UUID(int=1)},
@@ -463,4 +463,4 @@ def test_a_review_is_of_its_own_evaluation() -> None:
         {"run_id": RUN},
     ):
         with pytest.raises(ImpossibleHistory):
-            follow_review(0, review.model_copy(update=change), RUN, KEY.evaluation_id)
+            next_review_version(0, review.model_copy(update=change), RUN, KEY.evaluation_id)

@@ -13,21 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.evaluation import (
+    Abandon,
     Action,
     Classify,
     DeclareLost,
+    Defer,
     Done,
     Failure,
-    GiveUp,
     ImpossibleHistory,
     JudgeVerdict,
     Judging,
-    Patience,
-    PutOff,
     ReadJudgement,
     Reply,
     ScoreReply,
     Send,
+    WaitBudget,
     fold,
     next_action,
 )
@@ -109,7 +109,7 @@ def test_given_more_transient_errors_than_the_bound_then_it_is_an_error_without_
         history.sent(attempt).failed(attempt)
     action = after(history)
     assert isinstance(action, Classify) and action.transcript.failure is not None
-    assert isinstance(after(history.classified("error")), GiveUp)
+    assert isinstance(after(history.classified("error")), Abandon)
     assert isinstance(after(history.abandoned()), Done)
 
 
@@ -136,7 +136,7 @@ def test_given_a_question_turned_away_for_too_long_then_it_is_put_off_and_not_gi
     def patiently(seconds: float, since: datetime) -> Action:
         return next_action(
             fold(history.events), a_case(), PlainDialect(), retry_attempts=0,
-            patience=Patience(seconds, since),
+            wait_budget=WaitBudget(seconds, since),
         )  # fmt: skip
 
     assert sends(patiently(0.005, first), attempt=2)
@@ -144,7 +144,7 @@ def test_given_a_question_turned_away_for_too_long_then_it_is_put_off_and_not_gi
         history.sent(attempt).failed(attempt, "deferred")
     last = history.events[-1].timestamp
     waited = (last - first).total_seconds()
-    assert isinstance(patiently(waited, first), PutOff)
+    assert isinstance(patiently(waited, first), Defer)
     assert sends(patiently(waited + 0.001, first), attempt=4)
     assert sends(patiently(waited, first + timedelta(milliseconds=1)), attempt=4)
     later = last + timedelta(days=1)
@@ -210,7 +210,7 @@ def test_given_a_reply_that_cannot_be_read_then_the_judge_is_asked_again_within_
     action = after(history, judges=("j1",))
     assert isinstance(action, ReadJudgement) and action.last
     action = after(history.judged("j1", None), judges=("j1",))
-    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+    assert isinstance(action, Abandon) and action.failure.kind == "judge_failed"
 
 
 def test_given_one_judge_done_then_the_next_one_is_asked_from_its_first_attempt() -> None:
@@ -234,7 +234,7 @@ def test_given_a_judge_that_fails_then_the_evaluation_is_abandoned_not_failed() 
     assert isinstance(action, ReadJudgement) and isinstance(action.answer, Failure)
     assert action.last
     action = after(history.judged("j1", None), judges=("j1",))
-    assert isinstance(action, GiveUp) and action.failure.kind == "judge_failed"
+    assert isinstance(action, Abandon) and action.failure.kind == "judge_failed"
 
 
 def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_a_score() -> None:
@@ -242,7 +242,7 @@ def test_given_an_answer_and_an_error_that_voids_it_then_it_is_an_error_without_
     action = after(history)
     assert isinstance(action, Classify) and action.transcript.failure is not None
     action = after(history.classified("error"))
-    assert isinstance(action, GiveUp)
+    assert isinstance(action, Abandon)
     assert fold(history.events).usage.output_tokens == 2
 
 

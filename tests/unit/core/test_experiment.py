@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.core import experiment
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.experiment import Asking, Plan, alike, canonical
+from failproof_es.core.experiment import Plan, RunQuestions, canonical, find_related
 
 CASE = Case(
     dialect="failproof", case_id="c-1", suite_id="s", turns=(Turn(role="user", content="What?"),),
@@ -152,7 +152,7 @@ def run(
     digest: str | None = None,
     models: Any = None,
     sent: str | None = None,
-) -> Asking:
+) -> RunQuestions:
     """A run whose cases are letters; `sent` are what is sent, the same unless given."""
     questions = frozenset(cases if sent is None else sent) if digest else frozenset()
     recorded = {"digest": digest, "questions": "".join(sorted(questions))}
@@ -160,11 +160,11 @@ def run(
         run_number=number, run_id=f"r{number}", models=models or [MODEL],
         experiment=recorded if digest else None,
     )  # fmt: skip
-    return Asking.of(started, lambda: Plan(frozenset(cases), questions))
+    return RunQuestions.of(started, lambda: Plan(frozenset(cases), questions))
 
 
-def numbers(own: Asking, *others: Asking) -> tuple[list[int], dict[int, int]]:
-    found = alike(own, [own, *others])
+def numbers(own: RunQuestions, *others: RunQuestions) -> tuple[list[int], dict[int, int]]:
+    found = find_related(own, [own, *others])
     return (
         [each.number for each in found.attempts],
         {each.run.number: each.shared for each in found.overlapping},
@@ -217,4 +217,4 @@ def test_a_first_event_that_does_not_say_what_it_asked_is_refused() -> None:
     ]  # fmt: skip
     for changes in broken:
         with pytest.raises(ValueError, match="it asked"):
-            Asking.of(with_(**changes), lambda: Plan(frozenset(), frozenset()))
+            RunQuestions.of(with_(**changes), lambda: Plan(frozenset(), frozenset()))

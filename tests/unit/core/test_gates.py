@@ -20,7 +20,7 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import Change, judge_gates, told
+from failproof_es.gates import Change, describe_gate, judge_gates
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -306,7 +306,7 @@ def test_nine_of_ten_tenths_are_nine_tenths_in_any_order() -> None:
     ],
 )
 def test_a_gate_is_told_in_one_phrase(gate: dict[str, Any], phrase: str) -> None:
-    assert told("g", gate) == phrase
+    assert describe_gate("g", gate) == phrase
 
 
 @pytest.mark.parametrize(

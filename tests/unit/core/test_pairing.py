@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.pairing import Question, Unpaired, asked_the_same, paired
+from failproof_es.core.pairing import Question, Unpaired, pair_evaluations, same_questions
 from failproof_es.engine.planning.asked_cases import question_of
 
 
@@ -17,20 +17,22 @@ def asked(
 
 
 def whys(first: list[Question], second: list[Question]) -> dict[str, tuple[int, int]]:
-    return {each.why: (each.first, each.second) for each in paired(first, second).unpaired}
+    return {
+        each.why: (each.first, each.second) for each in pair_evaluations(first, second).unpaired
+    }
 
 
 def test_an_altered_prompt_under_the_same_name_is_not_the_same_question() -> None:
-    found = paired([asked("one")], [asked("two")])
+    found = pair_evaluations([asked("one")], [asked("two")])
     assert found.pairs == ()
     assert found.unpaired == (Unpaired("sent another prompt under the same name", 1, 1),)
-    assert not asked_the_same(found.unpaired)
+    assert not same_questions(found.unpaired)
 
 
 def test_the_same_question_by_another_name_is_a_pair() -> None:
-    found = paired([asked("one", "a")], [asked("one", "b", suite="t")])
+    found = pair_evaluations([asked("one", "a")], [asked("one", "b", suite="t")])
     assert (found.pairs, found.unpaired) == (((0, 0),), ())
-    assert asked_the_same(found.unpaired)
+    assert same_questions(found.unpaired)
 
 
 def test_why_there_is_no_partner_is_counted_on_both_sides() -> None:
@@ -49,7 +51,7 @@ def test_why_there_is_no_partner_is_counted_on_both_sides() -> None:
         asked("new", "f"),
         asked("newer", "g"),
     ]
-    assert paired(first, second).pairs == ((0, 2), (3, 3))
+    assert pair_evaluations(first, second).pairs == ((0, 2), (3, 3))
     assert whys(first, second) == {
         "sent another prompt under the same name": (1, 1),
         "graded otherwise": (1, 1),
@@ -61,15 +63,15 @@ def test_why_there_is_no_partner_is_counted_on_both_sides() -> None:
 def test_of_several_alike_those_of_one_name_are_paired_first() -> None:
     first = [asked("x", "a"), asked("x", "b"), asked("x", "c")]
     second = [asked("x", "c"), asked("x", "a"), asked("x", "z")]
-    assert paired(first, second).pairs == ((0, 1), (1, 2), (2, 0))
+    assert pair_evaluations(first, second).pairs == ((0, 1), (1, 2), (2, 0))
 
 
 def test_what_was_not_scored_on_both_sides_is_counted_and_was_asked_all_the_same() -> None:
     first = [asked("x", "a"), asked("y", "b")]
-    found = paired(first, first, lambda one, _: one == 0)
+    found = pair_evaluations(first, first, lambda one, _: one == 0)
     assert found.pairs == ((0, 0),)
     assert found.unpaired == (Unpaired("not scored in both", 1, 1),)
-    assert asked_the_same(found.unpaired)
+    assert same_questions(found.unpaired)
 
 
 questions = st.lists(
@@ -89,7 +91,7 @@ questions = st.lists(
 def test_each_evaluation_is_in_one_pair_or_counted_once(
     first: list[Question], second: list[Question]
 ) -> None:
-    found = paired(first, second)
+    found = pair_evaluations(first, second)
     for side, of in enumerate((first, second)):
         places = [pair[side] for pair in found.pairs]
         assert len(set(places)) == len(places)
@@ -98,7 +100,7 @@ def test_each_evaluation_is_in_one_pair_or_counted_once(
     for one, other in found.pairs:
         assert first[one].graded == second[other].graded
         assert first[one].repetition == second[other].repetition
-    swapped = paired(second, first)
+    swapped = pair_evaluations(second, first)
     assert len(swapped.pairs) == len(found.pairs)
     assert [(each.why, each.second, each.first) for each in swapped.unpaired] == [
         (each.why, each.first, each.second) for each in found.unpaired

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.core.reply_body import body_text, raw_body, whole
+from failproof_es.core.reply_body import body_text, raw_body, whole_body
 from failproof_es.events import ResponseReceived
 from failproof_es.store.mapper import encode
 from tests.unit.event_samples import ATTEMPT, OF_EVALUATION
@@ -20,7 +20,7 @@ EMPTY = ResponseReceived(
 
 
 def event(body: bytes) -> ResponseReceived:
-    return EMPTY.model_copy(update=whole(body))
+    return EMPTY.model_copy(update=whole_body(body))
 
 
 @given(st.binary() | st.text().map(str.encode) | st.text('\x00\x01\n"\\\\aé').map(str.encode))

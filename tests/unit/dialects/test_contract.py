@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from failproof_es.core.case import Turn
-from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
+from failproof_es.testing.dialect_contract import DefectiveFile, DialectContract, SampleReply
 from tests.servers.judging_server import judged
 from tests.unit.dialects.kit.test_unknown_keys import (
     BENCHMARK,
@@ -33,12 +33,14 @@ class TestFailProof(DialectContract):
     good = {"a.jsonl": line(FAILPROOF), "b.jsonl": line(FAILPROOF, case_id="b")}
     cases = 2
     defective = (
-        Defective("a.jsonl", line(FAILPROOF, case_id=None), 1, "case_id"),
-        Defective("a.jsonl", line(FAILPROOF) + line(FAILPROOF, case_id="c", prompt=5), 2, "prompt"),
-        Defective("a.jsonl", line(FAILPROOF, expected_respones="x"), 1, "expected_respones"),
-        Defective("a.jsonl", "\n" + line(FAILPROOF)[:-10] + "\n", 2),
+        DefectiveFile("a.jsonl", line(FAILPROOF, case_id=None), 1, "case_id"),
+        DefectiveFile(
+            "a.jsonl", line(FAILPROOF) + line(FAILPROOF, case_id="c", prompt=5), 2, "prompt"
+        ),
+        DefectiveFile("a.jsonl", line(FAILPROOF, expected_respones="x"), 1, "expected_respones"),
+        DefectiveFile("a.jsonl", "\n" + line(FAILPROOF)[:-10] + "\n", 2),
     )
-    replies = (Said("Well, hello", "passed"), Said("good-bye", "failed"))
+    replies = (SampleReply("Well, hello", "passed"), SampleReply("good-bye", "failed"))
 
     def many(self, count: int) -> tuple[str, str] | None:
         return "a.jsonl", "".join(line(FAILPROOF, case_id=f"c{n}") for n in range(count))
@@ -49,18 +51,18 @@ class TestPromptGuard(DialectContract):
     good = {"a.jsonl": line(PROMPTGUARD)}
     cases = 1
     defective = (
-        Defective("a.jsonl", line(PROMPTGUARD, content=None), 1, "content"),
-        Defective("a.jsonl", line(PROMPTGUARD, expected_label=7), 1, "expected_label"),
-        Defective("a.jsonl", "[]\n", 1),
+        DefectiveFile("a.jsonl", line(PROMPTGUARD, content=None), 1, "content"),
+        DefectiveFile("a.jsonl", line(PROMPTGUARD, expected_label=7), 1, "expected_label"),
+        DefectiveFile("a.jsonl", "[]\n", 1),
     )
     replies = (
-        Said(
+        SampleReply(
             '{"T": 0.9, "I": 0.1, "F": 0.1, "reasoning": "r"}', "passed", stands_before_a_cut=True
         ),
-        Said(
+        SampleReply(
             '{"T": 0.1, "I": 0.1, "F": 0.9, "reasoning": "r"}', "failed", stands_before_a_cut=True
         ),
-        Said("I would say it is fine.", "unscored"),
+        SampleReply("I would say it is fine.", "unscored"),
     )
 
     def many(self, count: int) -> tuple[str, str] | None:
@@ -72,14 +74,17 @@ class TestRedTeam(DialectContract):
     good = {"a.jsonl": line(REDTEAM, tools_expected=None)}
     cases = 1
     defective = (
-        Defective("a.jsonl", line(REDTEAM, title=None), 1, "title"),
-        Defective("a.jsonl", line(REDTEAM, turns=[]), 1, "turns"),
-        Defective("a.json", '{\n "id": "a",\n "title": 5\n}', 3, "title"),
-        Defective("a.yaml", "- id: a\n  title: 5\n  expected_behavior: {}\n", 2),
+        DefectiveFile("a.jsonl", line(REDTEAM, title=None), 1, "title"),
+        DefectiveFile("a.jsonl", line(REDTEAM, turns=[]), 1, "turns"),
+        DefectiveFile("a.json", '{\n "id": "a",\n "title": 5\n}', 3, "title"),
+        DefectiveFile("a.yaml", "- id: a\n  title: 5\n  expected_behavior: {}\n", 2),
     )
-    replies = (Said("Hello, how can I help?", "passed"), Said("Hello and go away", "failed"))
+    replies = (
+        SampleReply("Hello, how can I help?", "passed"),
+        SampleReply("Hello and go away", "failed"),
+    )
 
-    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
         verdicts = orjson.loads(judged(messages[-1].content))
         if said.comes_to == "failed":
             verdicts["items"]["must_do.1"] = {"verdict": "absent", "quote": ""}
@@ -95,13 +100,17 @@ class TestBenchmark(DialectContract):
     good = {"a.yaml": "".join(f"{key}: {json.dumps(each)}\n" for key, each in BENCHMARK.items())}
     cases = 1
     defective = (
-        Defective("a.yaml", "task_id: a\nquestion: 5\nexpected_answer: 5\n", 2, "question"),
-        Defective("a.yaml", "- task_id: a\n  question: Why?\n", 1),
-        Defective("a.yaml", "task_id: &a a\nquestion: *a\n", 1),
+        DefectiveFile("a.yaml", "task_id: a\nquestion: 5\nexpected_answer: 5\n", 2, "question"),
+        DefectiveFile("a.yaml", "- task_id: a\n  question: Why?\n", 1),
+        DefectiveFile("a.yaml", "task_id: &a a\nquestion: *a\n", 1),
     )
-    replies = (Said("Because A.", "passed"), Said("No.", "failed"), Said("", "failed"))
+    replies = (
+        SampleReply("Because A.", "passed"),
+        SampleReply("No.", "failed"),
+        SampleReply("", "failed"),
+    )
 
-    def judged(self, messages: Sequence[Turn], said: Said) -> str:
+    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
         score = 1.0 if said.comes_to == "passed" else 0.0
         (mark,) = set(re.findall(r"[0-9a-f]{32}", messages[-1].content)) or {""}
         return orjson.dumps({"answer": mark, "score": score, "reason": "r"}).decode()
@@ -112,7 +121,7 @@ class TestCommand(DialectContract):
     good = {"a.toml": written(COMMAND, "toml")}
     cases = 1
     defective = (
-        Defective("a.toml", written(COMMAND, "toml").replace('"List"', "5"), 4),
-        Defective("a.toml", 'version = "1.0.0"\n[[test_cases]]\nid = ', 3),
+        DefectiveFile("a.toml", written(COMMAND, "toml").replace('"List"', "5"), 4),
+        DefectiveFile("a.toml", 'version = "1.0.0"\n[[test_cases]]\nid = ', 3),
     )
-    replies = (Said("ls", "passed"), Said("rm -rf /", "failed"))
+    replies = (SampleReply("ls", "passed"), SampleReply("rm -rf /", "failed"))

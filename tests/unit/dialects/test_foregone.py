@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
 from failproof_es.problems import Problems
 
 FAILPROOF = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
@@ -38,18 +38,18 @@ def test_a_case_that_no_answer_decides_is_known_before_it_is_asked(
     file.write_text(json.dumps(document))
     dialect = dialect_named(name)
     (case,) = dialect.load([file], Problems())
-    assert foregone(dialect, case) == expected
+    assert fixed_outcome(dialect, case) == expected
 
 
 def test_the_counts_are_said_in_sentences() -> None:
-    counts = ForegoneCounts()
+    counts = FixedOutcomeCounts()
     for n in range(77):
         counts.add("any_passes" if n < 12 else "none_passes" if n < 15 else None)
     assert list(counts.lines()) == [
         "12 of 77 cases expect nothing: any answer passes",
         "3 of 77 cases can never be met: no answer passes",
     ]
-    one = ForegoneCounts()
+    one = FixedOutcomeCounts()
     one.add("any_passes")
     assert list(one.lines()) == ["1 of 1 case expects nothing: any answer passes"]
-    assert list(ForegoneCounts(5).lines()) == []
+    assert list(FixedOutcomeCounts(5).lines()) == []

@@ -22,7 +22,7 @@ from failproof_es.dialects import (
     registry,
 )
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.protocol import Deliberate, classify_waits, people_can_judge
+from failproof_es.dialects.protocol import BlockingClassifier, classify_waits, people_can_judge
 from failproof_es.engine.identity import package_versions
 from failproof_es.problems import InvalidInput, Problems
 from tests.plugin_packages import install, look_again
@@ -192,7 +192,7 @@ def test_a_dialect_waits_for_others_only_where_it_says_so() -> None:
     assert classify_waits(dialect_named("command"))
     assert people_can_judge(dialect_named("redteam"))
     with pytest.raises(TypeError):  # it would see the name and not the value
-        isinstance(Hasty(), Deliberate)  # type: ignore[misc]
+        isinstance(Hasty(), BlockingClassifier)  # type: ignore[misc]
 
 
 def test_a_damaged_file_goes_to_the_first_dialect_of_its_suffix(tmp_path: Path) -> None:

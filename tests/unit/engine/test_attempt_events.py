@@ -21,9 +21,9 @@ from failproof_es.events import ErrorRecorded, RequestSent, ResponseReceived, Wi
 from failproof_es.models.http_reply import HttpReply, read_document
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.store.mapper import decode, encode
-from failproof_es.store.writing.event_header import Stamp
+from failproof_es.store.writing.event_header import EventHeader
 
-STAMP = Stamp.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
+STAMP = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
 REQUEST = RequestSent(
     **STAMP(Evaluation()), purpose="target", turn=0, attempt=1, model="m", parameters={},
     endpoint="python:x:Y", body="", body_sha256="",

@@ -10,18 +10,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from failproof_es.configuration.schema import Model
-from failproof_es.engine.limits.concurrency_limiter import Gate, LimitChange
-from failproof_es.engine.limits.fair_semaphore import Slots
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
+from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.models import server_of
 
 PATIENCE_S = 900.0
 
 
-def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list[LimitChange]:
-    changes: list[LimitChange] = []
+def at_a_gate(
+    work: Callable[[ConcurrencyLimiter], Awaitable[None]], ceiling: int = 4
+) -> list[LimitUpdate]:
+    changes: list[LimitUpdate] = []
 
     async def main() -> None:
-        gate = Gate("http://here/v1", ["a", "b"], ceiling, Slots(ceiling), PATIENCE_S)
+        gate = ConcurrencyLimiter(
+            "http://here/v1", ["a", "b"], ceiling, FairSemaphore(ceiling), PATIENCE_S
+        )
         gate.on_change = changes.append
         async with asyncio.timeout(5):
             await work(gate)
@@ -30,53 +34,56 @@ def at_a_gate(work: Callable[[Gate], Awaitable[None]], ceiling: int = 4) -> list
     return changes
 
 
-def at_two_gates(work: Callable[[Gate, Gate], Awaitable[None]]) -> None:
+def at_two_gates(work: Callable[[ConcurrencyLimiter, ConcurrencyLimiter], Awaitable[None]]) -> None:
     """Of two servers, in a run that may have one request in flight."""
 
     async def main() -> None:
-        slots = Slots(1)
+        slots = FairSemaphore(1)
         async with asyncio.timeout(5):
             await work(
-                *(Gate(f"http://{name}/v1", [name], 1, slots, PATIENCE_S) for name in ("a", "b"))
+                *(
+                    ConcurrencyLimiter(f"http://{name}/v1", [name], 1, slots, PATIENCE_S)
+                    for name in ("a", "b")
+                )
             )
 
     asyncio.run(main())
 
 
-async def entered(gate: Gate) -> float:
-    assert await gate.enter()
-    at = await gate.released()
+async def entered(gate: ConcurrencyLimiter) -> float:
+    assert await gate.acquire()
+    at = await gate.wait_to_send()
     assert at is not None
     return at
 
 
-async def stays_out(gate: Gate) -> bool:
-    waiting = asyncio.create_task(gate.enter())
+async def stays_out(gate: ConcurrencyLimiter) -> bool:
+    waiting = asyncio.create_task(gate.acquire())
     await asyncio.sleep(0.02)
     waiting.cancel()
     return not waiting.done()
 
 
 def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         for _ in range(4):
             await entered(gate)
-        next_one = asyncio.create_task(gate.enter())
+        next_one = asyncio.create_task(gate.acquire())
         await asyncio.sleep(0.02)
         assert not next_one.done()
-        gate.leave(went=True)
+        gate.release(was_sent=True)
         assert await next_one
 
     assert at_a_gate(work) == []
 
 
 def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
-        gate.refused(first, "server_error", 0.3)
-        gate.leave(went=True)
+        gate.on_error(first, "server_error", 0.3)
+        gate.release(was_sent=True)
         began = time.monotonic()
-        await asyncio.gather(*(gate.enter() for _ in range(3)))
+        await asyncio.gather(*(gate.acquire() for _ in range(3)))
         assert time.monotonic() - began >= 0.29
 
     held, released = at_a_gate(work)
@@ -87,26 +94,26 @@ def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
 
 
 def test_a_request_that_entered_before_the_hold_waits_for_its_end_as_well() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
-        assert await gate.enter()
-        gate.refused(first, "rate_limited", 0.2)
+        assert await gate.acquire()
+        gate.on_error(first, "rate_limited", 0.2)
         began = time.monotonic()
-        await gate.released()
+        await gate.wait_to_send()
         assert time.monotonic() - began >= 0.19
-        gate.answered(first)
+        gate.on_answer(first)
 
     changes = at_a_gate(work)
     assert [change.reason for change in changes] == ["rate_limited", "released"]
 
 
 def test_a_later_shorter_retry_after_does_not_open_the_gate_early() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
         began = time.monotonic()
-        gate.refused(first, "rate_limited", 0.3)
-        gate.refused(first, "rate_limited", 0.05)
-        await gate.enter()
+        gate.on_error(first, "rate_limited", 0.3)
+        gate.on_error(first, "rate_limited", 0.05)
+        await gate.acquire()
         assert time.monotonic() - began >= 0.29
 
     changes = at_a_gate(work)
@@ -114,17 +121,17 @@ def test_a_later_shorter_retry_after_does_not_open_the_gate_early() -> None:
 
 
 def test_a_429_halves_what_may_go_at_once_and_answers_bring_it_back() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         for _ in range(4):
             first = await entered(gate)
-        gate.refused(first, "rate_limited", None)
+        gate.on_error(first, "rate_limited", None)
         for _ in range(2):
-            gate.leave(went=True)
+            gate.release(was_sent=True)
         assert await stays_out(gate)
-        gate.leave(went=True)
+        gate.release(was_sent=True)
         second = await entered(gate)
         for _ in range(20):
-            gate.answered(second)
+            gate.on_answer(second)
 
     changes = at_a_gate(work)
     assert [(c.reason, c.limit_before, c.limit_after) for c in changes] == [
@@ -135,32 +142,32 @@ def test_a_429_halves_what_may_go_at_once_and_answers_bring_it_back() -> None:
 
 
 def test_a_stop_lets_nobody_wait() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
-        gate.refused(first, "rate_limited", 60.0)
-        waiting = [asyncio.create_task(gate.enter()) for _ in range(3)]
+        gate.on_error(first, "rate_limited", 60.0)
+        waiting = [asyncio.create_task(gate.acquire()) for _ in range(3)]
         await asyncio.sleep(0.02)
         gate.close()
         assert await asyncio.gather(*waiting) == [False, False, False]
-        assert not await gate.enter()
+        assert not await gate.acquire()
 
     at_a_gate(work)
 
 
 def test_a_stop_lets_nobody_send_who_is_held_back_and_everybody_else() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
-        assert await gate.enter()
-        gate.refused(first, "server_error", 60.0)
-        held_back = asyncio.create_task(gate.released())
+        assert await gate.acquire()
+        gate.on_error(first, "server_error", 60.0)
+        held_back = asyncio.create_task(gate.wait_to_send())
         await asyncio.sleep(0.02)
         gate.close()
         assert await held_back is None
 
-    async def unheld(gate: Gate) -> None:
-        assert await gate.enter()
+    async def unheld(gate: ConcurrencyLimiter) -> None:
+        assert await gate.acquire()
         gate.close()
-        assert await gate.released() is not None
+        assert await gate.wait_to_send() is not None
 
     at_a_gate(work)
     at_a_gate(unheld)
@@ -169,44 +176,44 @@ def test_a_stop_lets_nobody_send_who_is_held_back_and_everybody_else() -> None:
 def test_a_request_counts_as_sent_when_it_goes_not_when_it_entered() -> None:
     """Else a 429 to what went after the halving would not halve again."""
 
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
-        assert await gate.enter()
-        gate.refused(first, "rate_limited", 0.05)
-        second = await gate.released()
+        assert await gate.acquire()
+        gate.on_error(first, "rate_limited", 0.05)
+        second = await gate.wait_to_send()
         assert second is not None and second > first
-        gate.refused(second, "rate_limited", None)
+        gate.on_error(second, "rate_limited", None)
 
     changes = at_a_gate(work)
     assert [(c.limit_before, c.limit_after) for c in changes] == [(4, 2), (2, 2), (2, 1)]
 
 
 def test_a_hold_that_gets_longer_by_a_second_is_a_change_by_less_it_is_not() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
         for wait_s in (60.0, 60.5, 63.0):
-            gate.refused(first, "server_error", wait_s)
+            gate.on_error(first, "server_error", wait_s)
 
     assert [change.retry_after_s for change in at_a_gate(work)] == [60.0, 63.0]
 
 
 def test_a_503_with_a_retry_after_holds_and_does_not_halve() -> None:
-    async def work(gate: Gate) -> None:
-        gate.refused(await entered(gate), "server_error", 60.0)
+    async def work(gate: ConcurrencyLimiter) -> None:
+        gate.on_error(await entered(gate), "server_error", 60.0)
 
     (held,) = at_a_gate(work)
     assert (held.limit_before, held.limit_after, held.reason) == (4, 4, "retry_after")
 
 
 def test_a_restored_hold_that_still_runs_holds_and_one_that_is_over_does_not() -> None:
-    async def still_runs(gate: Gate) -> None:
+    async def still_runs(gate: ConcurrencyLimiter) -> None:
         began = time.monotonic()
         gate.restore(1, datetime.now(UTC) + timedelta(seconds=0.2))
         await entered(gate)
         assert time.monotonic() - began >= 0.19
         assert await stays_out(gate)
 
-    async def is_over(gate: Gate) -> None:
+    async def is_over(gate: ConcurrencyLimiter) -> None:
         gate.restore(2, datetime.now(UTC) - timedelta(seconds=1))
         await entered(gate)
         await entered(gate)
@@ -217,11 +224,11 @@ def test_a_restored_hold_that_still_runs_holds_and_one_that_is_over_does_not() -
 
 
 def test_who_waits_at_a_gate_that_is_held_leaves_the_other_servers_their_room() -> None:
-    async def work(held: Gate, free: Gate) -> None:
-        held.refused(0.0, "server_error", 60.0)
-        waiting = asyncio.create_task(held.enter())
+    async def work(held: ConcurrencyLimiter, free: ConcurrencyLimiter) -> None:
+        held.on_error(0.0, "server_error", 60.0)
+        waiting = asyncio.create_task(held.acquire())
         await entered(free)
-        free.leave(went=True)
+        free.release(was_sent=True)
         assert not waiting.done()
         waiting.cancel()
 
@@ -229,32 +236,32 @@ def test_who_waits_at_a_gate_that_is_held_leaves_the_other_servers_their_room() 
 
 
 def test_a_hold_that_begins_while_a_request_waits_for_room_is_kept() -> None:
-    async def work(held: Gate, free: Gate) -> None:
+    async def work(held: ConcurrencyLimiter, free: ConcurrencyLimiter) -> None:
         await entered(free)
-        waiting = asyncio.create_task(held.enter())
+        waiting = asyncio.create_task(held.acquire())
         await asyncio.sleep(0.02)
-        held.refused(0.0, "server_error", 0.1)
-        free.leave(went=True)
+        held.on_error(0.0, "server_error", 0.1)
+        free.release(was_sent=True)
         await entered(free)
         assert not waiting.done()
-        free.leave(went=True)
+        free.release(was_sent=True)
         assert await waiting
 
     at_two_gates(work)
 
 
 def test_a_request_that_is_held_back_gives_its_room_away_and_takes_it_again_to_go() -> None:
-    async def work(held: Gate, free: Gate) -> None:
-        assert await held.enter()
-        held.refused(0.0, "server_error", 0.05)
-        held_back = asyncio.create_task(held.released())
+    async def work(held: ConcurrencyLimiter, free: ConcurrencyLimiter) -> None:
+        assert await held.acquire()
+        held.on_error(0.0, "server_error", 0.05)
+        held_back = asyncio.create_task(held.wait_to_send())
         await entered(free)
         await asyncio.sleep(0.1)
         assert not held_back.done(), "two requests would be in flight where one may be"
-        free.leave(went=True)
+        free.release(was_sent=True)
         assert await held_back is not None
         assert not free.is_open
-        held.leave(went=True)
+        held.release(was_sent=True)
         assert free.is_open
 
     at_two_gates(work)
@@ -262,17 +269,17 @@ def test_a_request_that_is_held_back_gives_its_room_away_and_takes_it_again_to_g
 
 @pytest.mark.parametrize("retry_after_s", [0.05, None])
 def test_what_has_entered_already_goes_by_the_halved_limit(retry_after_s: float | None) -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
         for _ in range(7):
-            assert await gate.enter()
-        gate.refused(first, "rate_limited", retry_after_s)
-        inside = [asyncio.create_task(gate.released()) for _ in range(7)]
-        gate.leave(went=True)
+            assert await gate.acquire()
+        gate.on_error(first, "rate_limited", retry_after_s)
+        inside = [asyncio.create_task(gate.wait_to_send()) for _ in range(7)]
+        gate.release(was_sent=True)
         for gone in range(4, 8):
             await asyncio.sleep(0.1 if gone == 4 else 0.01)
             assert sum(task.done() for task in inside) == gone, "4 may be under way"
-            gate.leave(went=True)
+            gate.release(was_sent=True)
         assert all(task.result() for task in inside)
 
     changes = at_a_gate(work, ceiling=8)
@@ -280,12 +287,12 @@ def test_what_has_entered_already_goes_by_the_halved_limit(retry_after_s: float 
 
 
 def test_a_stop_sends_nothing_that_waits_for_the_halved_limit() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         for _ in range(3):
             first = await entered(gate)
-        assert await gate.enter()
-        gate.refused(first, "rate_limited", None)
-        waits = asyncio.create_task(gate.released())
+        assert await gate.acquire()
+        gate.on_error(first, "rate_limited", None)
+        waits = asyncio.create_task(gate.wait_to_send())
         await asyncio.sleep(0.02)
         gate.close()
         assert await waits is None
@@ -294,37 +301,37 @@ def test_a_stop_sends_nothing_that_waits_for_the_halved_limit() -> None:
 
 
 def test_a_server_that_turns_everything_away_for_too_long_is_named_until_it_answers() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         long_ago = time.monotonic() - PATIENCE_S - 1
         recently = time.monotonic() - 1
-        gate.refused(recently, "rate_limited", None)
-        assert gate.out_of_patience is None
-        gate.answered(recently)
-        gate.refused(long_ago, "rate_limited", None)
-        assert gate.out_of_patience is not None
+        gate.on_error(recently, "rate_limited", None)
+        assert gate.wait_exceeded is None
+        gate.on_answer(recently)
+        gate.on_error(long_ago, "rate_limited", None)
+        assert gate.wait_exceeded is not None
         for word in ("http://here/v1", "for 901 s", "900 s", "execution.rate_limit_wait_ms"):
-            assert word in gate.out_of_patience
-        gate.answered(long_ago)
-        assert gate.out_of_patience is None
-        gate.refused(recently, "rate_limited", None)
-        assert gate.out_of_patience is None, "it answered meanwhile"
+            assert word in gate.wait_exceeded
+        gate.on_answer(long_ago)
+        assert gate.wait_exceeded is None
+        gate.on_error(recently, "rate_limited", None)
+        assert gate.wait_exceeded is None, "it answered meanwhile"
 
     at_a_gate(work)
 
 
 def test_errors_that_say_nothing_of_coming_back_later_try_nobodys_patience() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         for kind in ("server_error", "timeout", "connection"):
-            gate.refused(time.monotonic() - 2 * PATIENCE_S, kind, None)
-        assert gate.out_of_patience is None
+            gate.on_error(time.monotonic() - 2 * PATIENCE_S, kind, None)
+        assert gate.wait_exceeded is None
 
     at_a_gate(work)
 
 
 def test_a_hold_that_would_last_longer_than_the_run_waits_is_said_at_once() -> None:
-    async def work(gate: Gate) -> None:
-        gate.refused(await entered(gate), "server_error", PATIENCE_S + 10)
-        assert gate.out_of_patience is not None and "asks to wait 910 s" in gate.out_of_patience
+    async def work(gate: ConcurrencyLimiter) -> None:
+        gate.on_error(await entered(gate), "server_error", PATIENCE_S + 10)
+        assert gate.wait_exceeded is not None and "asks to wait 910 s" in gate.wait_exceeded
 
     at_a_gate(work)
 

@@ -14,10 +14,16 @@ from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKe
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.interpreter import Interpreter, Target
 from failproof_es.engine.drive.redaction import Redactor
-from failproof_es.engine.limits.concurrency_limiter import Gate
-from failproof_es.engine.limits.fair_semaphore import Slots
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.events import Event
-from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest, Provider
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    Provider,
+    ResponseOptions,
+)
 from failproof_es.store.writing.journal import Journal
 
 ASK = (Turn(role="user", content="?"),)
@@ -64,7 +70,9 @@ class Wire:
         self.sent = 0
         self._on_send = on_send
 
-    def prepare(self, messages: Any, form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Any, form: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         return PreparedRequest("http://here/v1", b"{}")
 
     async def send(self, request: PreparedRequest, on_text: Any = None) -> Answer:
@@ -74,7 +82,7 @@ class Wire:
 
 
 def evaluating(
-    gate: Gate,
+    gate: ConcurrencyLimiter,
     journal: Recorded,
     wire: Wire,
     stop: asyncio.Event,
@@ -99,25 +107,27 @@ def evaluating(
     return asyncio.create_task(interpreter.evaluate(KEY, CASE, []))
 
 
-def at_a_gate(work: Callable[[Gate], Awaitable[None]]) -> None:
+def at_a_gate(work: Callable[[ConcurrencyLimiter], Awaitable[None]]) -> None:
     async def main() -> None:
-        gate = Gate("http://here/v1", ["m"], 4, Slots(4), 900.0)
+        gate = ConcurrencyLimiter("http://here/v1", ["m"], 4, FairSemaphore(4), 900.0)
         async with asyncio.timeout(5):
             await work(gate)
 
     asyncio.run(main())
 
 
-async def stopped(gate: Gate, stop: asyncio.Event, evaluation: asyncio.Task[object]) -> None:
+async def stopped(
+    gate: ConcurrencyLimiter, stop: asyncio.Event, evaluation: asyncio.Task[object]
+) -> None:
     stop.set()
     gate.close()
     await evaluation
 
 
 def test_an_answer_is_on_record_before_the_wait_at_a_gate_that_is_shut() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         journal, stop = Recorded(), asyncio.Event()
-        wire = Wire(lambda: gate.refused(0.0, "server_error", 60.0))
+        wire = Wire(lambda: gate.on_error(0.0, "server_error", 60.0))
         evaluation = evaluating(gate, journal, wire, stop)
         await asyncio.sleep(0.05)
         assert journal.appends == [["RequestSent"], ["ResponseReceived"]]
@@ -128,7 +138,7 @@ def test_an_answer_is_on_record_before_the_wait_at_a_gate_that_is_shut() -> None
 
 
 def test_at_an_open_gate_an_answer_and_the_next_request_are_one_append() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         journal = Recorded()
         await evaluating(gate, journal, Wire(), asyncio.Event())
         assert journal.appends == [
@@ -141,11 +151,11 @@ def test_at_an_open_gate_an_answer_and_the_next_request_are_one_append() -> None
 
 
 def test_no_request_goes_during_a_hold_that_began_while_it_was_put_on_record() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         held: list[bool] = []
         wire = Wire(lambda: held.append(not gate.is_open))
         journal = Recorded(
-            lambda: gate.refused(0.0, "server_error", 0.1) if not wire.sent else None
+            lambda: gate.on_error(0.0, "server_error", 0.1) if not wire.sent else None
         )
         await evaluating(gate, journal, wire, asyncio.Event())
         assert held == [False, False]
@@ -154,9 +164,9 @@ def test_no_request_goes_during_a_hold_that_began_while_it_was_put_on_record() -
 
 
 def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() -> None:
-    async def work(gate: Gate) -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
         wire, stop = Wire(), asyncio.Event()
-        journal = Recorded(lambda: gate.refused(0.0, "server_error", 60.0))
+        journal = Recorded(lambda: gate.on_error(0.0, "server_error", 60.0))
         evaluation = evaluating(gate, journal, wire, stop)
         await asyncio.sleep(0.05)
         await stopped(gate, stop, evaluation)

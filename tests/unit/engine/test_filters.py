@@ -64,7 +64,7 @@ def test_a_case_needs_one_of_the_values_of_every_filter(
     tmp_path: Path, filters: dict[str, list[str]], left: str
 ) -> None:
     chosen = source(tmp_path, **filters)
-    said = [problem.told() for problem in chosen.check()]  # as asked: no warning
+    said = [problem.describe() for problem in chosen.check()]  # as asked: no warning
     assert said == ([f"prompts.filters: {len(left)} of 4 cases are asked"] if filters else [])
     assert "".join(case.case_id for part in chosen.parts() for case in part.cases) == left
 

@@ -12,7 +12,7 @@ CEILING = 40
 
 def answered(limit: Limit, times: int, sent_at: float = 1_000.0) -> Limit:
     for _ in range(times):
-        limit = limit.answer(sent_at)
+        limit = limit.after_answer(sent_at)
     return limit
 
 
@@ -23,43 +23,43 @@ def test_a_server_that_complains_of_nothing_gets_all_there_is() -> None:
 def test_one_burst_of_complaints_halves_once() -> None:
     limit = Limit.open(CEILING)
     for at in (10.0, 10.1, 10.2):
-        limit = limit.rate_limited(sent_at=9.0, now=at)
+        limit = limit.after_rate_limit(sent_at=9.0, now=at)
     assert limit.allowed == CEILING // 2
 
 
 def test_a_complaint_about_what_was_sent_since_halves_again_but_never_below_one() -> None:
     limit = Limit.open(CEILING)
     for at in range(20):
-        limit = limit.rate_limited(sent_at=at + 0.5, now=at + 1.0)
+        limit = limit.after_rate_limit(sent_at=at + 0.5, now=at + 1.0)
     assert limit.allowed == 1
 
 
 def test_a_whole_round_of_answers_is_one_step_up_until_the_ceiling() -> None:
-    limit = Limit.open(CEILING).rate_limited(0.0, 1.0)
+    limit = Limit.open(CEILING).after_rate_limit(0.0, 1.0)
     assert answered(limit, 19).allowed == 20
     assert answered(limit, 20).allowed == 22
     assert answered(limit, 10_000).allowed == CEILING
 
 
 def test_answers_to_what_was_sent_before_the_cut_say_nothing_about_the_new_limit() -> None:
-    limit = Limit.open(CEILING).rate_limited(sent_at=4.0, now=5.0)
+    limit = Limit.open(CEILING).after_rate_limit(sent_at=4.0, now=5.0)
     assert answered(limit, 1_000, sent_at=4.9) == limit
 
 
 def test_the_longest_retry_after_counts() -> None:
     limit = Limit.open(CEILING).hold(now=10.0, retry_after_s=5.0).hold(now=11.0, retry_after_s=1.0)
     assert limit.held_until == 15.0
-    assert limit.released(14.9) == limit
-    assert limit.released(15.0).held_until is None
+    assert limit.after_hold(14.9) == limit
+    assert limit.after_hold(15.0).held_until is None
 
 
 def test_how_long_a_server_refuses_counts_from_its_first_refusal_and_ends_with_an_answer() -> None:
     limit = Limit.open(CEILING)
-    assert limit.refuses_for_s(1_000.0) == 0.0
-    limit = limit.turned_away(sent_at=10.0).turned_away(sent_at=20.0)
-    assert limit.refuses_for_s(25.0) == 15.0
-    assert limit.hold(25.0, 100.0).refuses_for_s(25.0) == 115.0, "a hold to come counts, too"
-    assert limit.answer(sent_at=21.0).refuses_for_s(30.0) == 0.0
+    assert limit.refusing_for_s(1_000.0) == 0.0
+    limit = limit.after_refusal(sent_at=10.0).after_refusal(sent_at=20.0)
+    assert limit.refusing_for_s(25.0) == 15.0
+    assert limit.hold(25.0, 100.0).refusing_for_s(25.0) == 115.0, "a hold to come counts, too"
+    assert limit.after_answer(sent_at=21.0).refusing_for_s(30.0) == 0.0
 
 
 @given(
@@ -74,10 +74,10 @@ def test_whatever_happens_between_one_and_the_ceiling_may_go(
         before, sent_at, now = limit, now, now + seconds
         match what:
             case "answer":
-                limit = limit.answer(sent_at)
+                limit = limit.after_answer(sent_at)
                 assert limit.allowed >= before.allowed
             case "429":
-                limit = limit.rate_limited(sent_at, now)
+                limit = limit.after_rate_limit(sent_at, now)
                 assert limit.allowed <= before.allowed
             case _:
                 limit = limit.hold(now, seconds)

@@ -15,8 +15,8 @@ from failproof_es.core.case import Case, Turn, review_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, Judgement, JudgeVerdict, Score
 from failproof_es.dialects.kit.judging import checklist, decide
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.comparison import Between, Comparison
-from failproof_es.engine.reviews.people import Opinion, ReviewedEvaluation
+from failproof_es.engine.reviews.comparison import Comparison, RaterPair
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem, ReviewVerdict
 from failproof_es.report.data.content import JudgeAgreement
 from failproof_es.report.data.judge_agreement import agreements_in
@@ -34,7 +34,7 @@ CASE = Case(
 )
 
 
-def review(reviewer: str, opinion: Opinion) -> Reviewed:
+def review(reviewer: str, opinion: ReviewInput) -> Reviewed:
     return Reviewed(
         originator_id=review_id(KEY.evaluation_id), originator_version=1, run_id=None,
         timestamp=datetime(2026, 11, 21, tzinfo=UTC), about=RUN, who="w", where="h",
@@ -58,7 +58,7 @@ def judge(name: str, must_do: str | None, must_not_do: str, void: str | None = N
 
 def compared(
     scores: dict[str, float] | None, *reviews: Reviewed, verdicts: tuple[Any, ...] = ()
-) -> dict[Between, list[tuple[str, str]]]:
+) -> dict[RaterPair, list[tuple[str, str]]]:
     score = None if scores is None else Score(scores, "r", "s", "1", passed=None)
     state = Evaluation(score=score, verdicts=verdicts)
     comparison = Comparison()
@@ -71,35 +71,35 @@ def compared(
 
 def test_judges_and_a_person_on_the_verdict_and_on_every_item_that_both_decided() -> None:
     scores = {"accuracy": 0.0, "must_do.1": 1.0, "must_not_do.1": 0.0}
-    jane = review("jane", Opinion("pass", (said("must_do.1", "met"), said("gone.1", "met"))))
+    jane = review("jane", ReviewInput("pass", (said("must_do.1", "met"), said("gone.1", "met"))))
     assert compared(scores, jane, verdicts=(judge("j", "present", "present"),)) == {
-        Between("judges", "jane", "items", True): [("met", "met")],
-        Between("judges", "jane", "verdicts", True): [("fail", "pass")],
+        RaterPair("judges", "jane", "items", True): [("met", "met")],
+        RaterPair("judges", "jane", "verdicts", True): [("fail", "pass")],
     }
 
 
 def test_where_no_judge_spoke_checks_are_compared() -> None:
-    found = compared({"accuracy": 1.0}, review("jane", Opinion("pass")))
-    assert found == {Between("checks", "jane", "verdicts", True): [("pass", "pass")]}
+    found = compared({"accuracy": 1.0}, review("jane", ReviewInput("pass")))
+    assert found == {RaterPair("checks", "jane", "verdicts", True): [("pass", "pass")]}
 
 
 def test_what_is_unclear_or_not_scored_is_left_out() -> None:
-    assert compared({"accuracy": 1.0}, review("jane", Opinion("unclear"))) == {}
-    assert compared(None, review("jane", Opinion("pass"))) == {}
+    assert compared({"accuracy": 1.0}, review("jane", ReviewInput("unclear"))) == {}
+    assert compared(None, review("jane", ReviewInput("pass"))) == {}
 
 
 def test_of_one_reviewer_the_last_word_is_compared() -> None:
-    changed = (review("jane", Opinion("fail")), review("jane", Opinion("pass")))
+    changed = (review("jane", ReviewInput("fail")), review("jane", ReviewInput("pass")))
     found = compared({"accuracy": 1.0}, *changed)
     assert list(found.values()) == [[("pass", "pass")]]
 
 
 def test_two_people_are_compared_by_name() -> None:
-    joe = review("joe", Opinion("fail", (said("must_do.1", "not_met"),)))
-    jane = review("jane", Opinion("pass", (said("must_do.1", "met"),)))
+    joe = review("joe", ReviewInput("fail", (said("must_do.1", "not_met"),)))
+    jane = review("jane", ReviewInput("pass", (said("must_do.1", "met"),)))
     assert compared(None, joe, jane) == {
-        Between("jane", "joe", "items", False): [("met", "not_met")],
-        Between("jane", "joe", "verdicts", False): [("pass", "fail")],
+        RaterPair("jane", "joe", "items", False): [("met", "not_met")],
+        RaterPair("jane", "joe", "verdicts", False): [("pass", "fail")],
     }
 
 
@@ -110,14 +110,14 @@ def test_two_judges_are_compared_where_both_proved_what_they_say() -> None:
         JudgeVerdict("three", None, "no answer"),
     )
     assert compared(None, verdicts=verdicts) == {
-        Between("one", "two", "items", True): [("met", "not_met")]
+        RaterPair("one", "two", "items", True): [("met", "not_met")]
     }
 
 
 def test_the_word_present_is_met_of_what_must_be_done_and_not_met_of_what_must_not() -> None:
     verdicts = (judge("one", "present", "present"), judge("two", "present", "present"))
     assert compared(None, verdicts=verdicts) == {
-        Between("one", "two", "items", True): [("met", "met"), ("not_met", "not_met")]
+        RaterPair("one", "two", "items", True): [("met", "met"), ("not_met", "not_met")]
     }
 
 
@@ -135,7 +135,7 @@ def test_what_was_unreadable_or_without_proof_is_counted_as_left_out_and_is_no_d
     (found,) = agreements_in(comparison)
     assert (found.one, found.other) == ("one", "two"), "in the order of their names"
     assert (found.agreeing, found.pairs, found.left_out) == (1, 1, 1)
-    assert comparison.pairs[Between("one", "three", "items", True)].left_out == 2
+    assert comparison.pairs[RaterPair("one", "three", "items", True)].left_out == 2
 
 
 def both_ways(met: float, said: float, chance: np.random.Generator) -> dict[str, str | None]:
@@ -177,7 +177,7 @@ def person(name: str, chance: np.random.Generator, met: float) -> Reviewed:
         for item in checklist(MANY.expectation)
     ]
     verdict: ReviewVerdict = "pass" if chance.random() < met else "fail"
-    return review(name, Opinion(verdict, tuple(items)))
+    return review(name, ReviewInput(verdict, tuple(items)))
 
 
 def simulated(

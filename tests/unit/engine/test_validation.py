@@ -15,8 +15,8 @@ import pytest
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Transcript
 from failproof_es.core.run import Run
-from failproof_es.engine.evaluation_outcomes import told
-from failproof_es.engine.finish.validation import Beside, Validation
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
+from failproof_es.engine.finish.validation import OtherStreams, Validation
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     Classified,
@@ -101,10 +101,10 @@ def checked(
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
     validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
     recorded = RecordedEvaluation(key, case, events)
-    validation.look_at(recorded)
+    validation.check(recorded)
     counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
-    outcome = told(Run(prices=PRICES), recorded)
-    return validation.end(Beside(counts), known, streams, outcome.spending)
+    outcome = evaluation_outcome(Run(prices=PRICES), recorded)
+    return validation.end(OtherStreams(counts), known, streams, outcome.spending)
 
 
 def altered(at: int, **changes: Any) -> list[EvaluationEvent]:
@@ -195,7 +195,7 @@ def sent(document: dict[str, Any], case: Case, provider: str = "openai", **more:
     started = STARTED.model_copy(update={"models": (asked,), "judges": (judge,)})
     validation = Validation(started, WholeDialect(judged=True))  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(case.digest()), "m")
-    validation.look_at(RecordedEvaluation(key, case, [request]))
+    validation.check(RecordedEvaluation(key, case, [request]))
     return {each.kind for each in validation.findings} - {"unaccounted"}
 
 
@@ -221,9 +221,9 @@ def test_what_is_of_a_provider_that_is_not_installed_is_said_to_be_unread() -> N
     started = STARTED.model_copy(update={"models": (foreign,)})
     validation = Validation(started, PlainDialect())  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
-    validation.look_at(RecordedEvaluation(key, CASE, history()))
+    validation.check(RecordedEvaluation(key, CASE, history()))
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
-    found = validation.end(Beside(counts), 1, 1, {})
+    found = validation.end(OtherStreams(counts), 1, 1, {})
     assert found["passed"]
     [finding] = found["findings"]
     assert (finding.kind, finding.integrity) == ("not_read_again", False)
@@ -264,7 +264,7 @@ def test_of_many_findings_of_a_kind_a_hundred_are_named_and_the_rest_counted() -
     validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
     for _ in range(150):
         key = EvaluationKey(uuid4(), prompt_id(CASE.digest()), "m")
-        validation.look_at(RecordedEvaluation(key, CASE, []))
+        validation.check(RecordedEvaluation(key, CASE, []))
     counts = Counts(planned=150, finished=0, scored=0, abandoned=0)
-    found = validation.end(Beside(counts), 0, 0, {})
+    found = validation.end(OtherStreams(counts), 0, 0, {})
     assert len(found["findings"]) == 100 and found["more"] == {"unaccounted": 50}

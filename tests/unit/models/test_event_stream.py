@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.models.http_reply import Flaw
+from failproof_es.models.http_reply import InvalidReply
 from failproof_es.models.openai.stream import StreamedReply
 from failproof_es.models.replies.event_stream import EventStream
 
@@ -116,7 +116,7 @@ def test_a_stream_that_ends_too_early_is_never_an_answer(length: int) -> None:
     if length >= finished:
         assert stream.document()["choices"][0]["finish_reason"] == "stop"
     else:
-        with pytest.raises(Flaw, match="ended before the reply did"):
+        with pytest.raises(InvalidReply, match="ended before the reply did"):
             stream.document()
 
 
@@ -140,6 +140,6 @@ def test_a_stream_that_ends_too_early_is_never_an_answer(length: int) -> None:
     ],
 )
 def test_what_no_reply_holds_spoils_the_stream(wire: bytes, kind: str) -> None:
-    with pytest.raises(Flaw) as caught:
+    with pytest.raises(InvalidReply) as caught:
         fed(wire)
     assert caught.value.kind == kind

@@ -73,11 +73,11 @@ def test_a_package_adds_one(packages: Install) -> None:
         ("broken_plugin:PROVIDER", "", "AttributeError"),
         ("nowhere_to_be_found:PROVIDER", "", "ModuleNotFoundError"),
         ("broken_plugin:PROVIDER", "class PROVIDER: pass", "is a class"),
-        ("broken_plugin:PROVIDER", "PROVIDER = 7", "version None of the seam"),
+        ("broken_plugin:PROVIDER", "PROVIDER = 7", "version None of the provider API"),
         (
             "broken_plugin:PROVIDER",
             "class P: seam = 99\nPROVIDER = P()",
-            "version 99 of the seam; this program has version 1",
+            "version 99 of the provider API; this program has version 1",
         ),
         ("broken_plugin:PROVIDER", "class P: seam = 1\nPROVIDER = P()", "lacks name"),
         (GOOD, "", "calls itself 'signed'"),
@@ -164,7 +164,7 @@ def test_ollamas_other_half_is_not_its_own_api(tmp_path: Path) -> None:
         load_configuration(tmp_path / "run.yaml")
     held = text + "    parameters: {num_predict: 7}\n"
     (tmp_path / "run.yaml").write_text(held)
-    with pytest.raises(InvalidInput, match="may not hold `num_predict`"):
+    with pytest.raises(InvalidInput, match="must not hold `num_predict`"):
         load_configuration(tmp_path / "run.yaml")
 
 

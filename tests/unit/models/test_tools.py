@@ -15,7 +15,7 @@ from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.openai.reply import read_reply, read_streamed
 from failproof_es.models.openai.stream import StreamedReply
-from failproof_es.models.protocol import Answer, Form, ModelError
+from failproof_es.models.protocol import Answer, ModelError, ResponseOptions
 from failproof_es.models.python.provider import PythonProvider
 
 MESSAGES = (Turn(role="user", content="Look it up."),)
@@ -23,7 +23,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "search", "argument
 SCHEMA = {"type": "object"}
 
 
-def body(form: Form, **settings: Any) -> dict[str, Any]:
+def body(form: ResponseOptions, **settings: Any) -> dict[str, Any]:
     model = Model(provider="openai", model="m", base_url="http://x/v1", **settings)
     provider = OpenAIProvider(model, "http://x/v1", timeout_ms=1000, connections=1)
     prepared = provider.prepare(MESSAGES, form)
@@ -38,21 +38,25 @@ def read(message: Any) -> Answer:
 
 
 def test_tools_are_offered_with_a_definition_that_takes_anything() -> None:
-    sent = body(Form(tools=("search", "calculator")))
+    sent = body(ResponseOptions(tools=("search", "calculator")))
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["search", "calculator"]
     assert sent["tools"][0]["function"]["parameters"]["additionalProperties"] is True
-    assert "tools" not in body(Form()) and "response_format" not in body(Form())
+    assert "tools" not in body(ResponseOptions()) and "response_format" not in body(
+        ResponseOptions()
+    )
 
 
 def test_a_schema_is_sent_only_where_the_model_is_said_to_take_one() -> None:
-    assert "response_format" not in body(Form(schema=SCHEMA))
-    held = body(Form(schema=SCHEMA), structured_output=True)["response_format"]
+    assert "response_format" not in body(ResponseOptions(schema=SCHEMA))
+    held = body(ResponseOptions(schema=SCHEMA), structured_output=True)["response_format"]
     assert held["type"] == "json_schema" and held["json_schema"]["schema"] == SCHEMA
 
 
 def test_a_provider_that_takes_no_tools_says_that_it_offered_none() -> None:
     model = Model.model_validate({"provider": "python", "model": "m", "class": "a:B"})
-    prepared = PythonProvider(model, timeout_ms=1000).prepare(MESSAGES, Form(tools=("search",)))
+    prepared = PythonProvider(model, timeout_ms=1000).prepare(
+        MESSAGES, ResponseOptions(tools=("search",))
+    )
     assert prepared.tools == () and b"search" not in prepared.body
 
 

@@ -33,7 +33,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "passed": passed,
         "reason": "",
         "scores": {} if lost else {"accuracy": float(bool(passed))},
-        "unscored": "timeout" if lost else None,
+        "unscored_reason": "timeout" if lost else None,
         "refusal_wanted": False,
         "latency_ms": None,
         "first_token_ms": None,

@@ -10,22 +10,24 @@ import pytest
 
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.report.data.conclusions import limitations, verdict
-from failproof_es.report.data.content import Asked, Cost, Gate, Verdict
+from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
 from tests.unit.report.observed import observed
 from tests.unit.report.test_page import asked, empty_report, other
 
 FORTY = [observed(f"c{n}", n > 0) for n in range(40)]
-MET = Gate(1, "min_accuracy", 0.9, 0.975, True, of=40)
-MISSED = Gate(1, "no_failures_at", ["S0", "S1"], 3, False, of=31)
+MET = GateRow(1, "min_accuracy", 0.9, 0.975, True, of=40)
+MISSED = GateRow(1, "no_failures_at", ["S0", "S1"], 3, False, of=31)
 
 
-def run(number: int = 1, **more: Any) -> Asked:
+def run(number: int = 1, **more: Any) -> Provenance:
     return replace(asked("r"), run_number=number, **{"integrity": True, **more})
 
 
 def of(
-    runs: Sequence[Asked], gates: Sequence[Gate] = (), observations: Sequence[Observation] = FORTY
+    runs: Sequence[Provenance],
+    gates: Sequence[GateRow] = (),
+    observations: Sequence[Observation] = FORTY,
 ) -> Verdict:
     return verdict(runs, gates, {"m": observations})
 
@@ -40,9 +42,13 @@ def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
 
 def test_cases_that_no_answer_decides_are_counted_beside_the_rate() -> None:
     sure = [
-        observed(f"any{n}", foregone="any_passes", repetition=r) for n in (1, 2) for r in (1, 2)
+        observed(f"any{n}", fixed_outcome="any_passes", repetition=r)
+        for n in (1, 2)
+        for r in (1, 2)
     ]
-    found = of([run()], observations=[*FORTY, *sure, observed("no", False, foregone="none_passes")])
+    found = of(
+        [run()], observations=[*FORTY, *sure, observed("no", False, fixed_outcome="none_passes")]
+    )
     assert found.tone == "doubt"
     assert found.sentence == (
         "2 of 43 cases expect nothing: any answer passes. "
@@ -122,7 +128,7 @@ def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
 
 
 def test_what_is_still_under_way_is_not_counted_as_without_a_score() -> None:
-    going = [*FORTY, *(observed(f"d{n}", None, unscored="unfinished") for n in range(90))]
+    going = [*FORTY, *(observed(f"d{n}", None, unscored_reason="unfinished") for n in range(90))]
     assert "no score" not in of([run(status="running")], [], going).sentence
 
 
@@ -153,7 +159,7 @@ def test_limitations_are_those_of_these_runs() -> None:
     repeated = replace(empty_report(), asked=(run(repetitions=2, judges=("j",)),))
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
-        "The cases are a sample somebody chose: the intervals say nothing of other cases.",
+        "The cases are a chosen sample: the intervals do not generalise to other cases.",
     )
 
 

@@ -14,11 +14,9 @@ from uuid import UUID
 import pytest
 
 from failproof_es.core.evaluation import JudgeVerdict, Reply
-from failproof_es.engine.related_runs.attempts import Attempts, Other
-from failproof_es.engine.reviews.conversation import Spoken
+from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.report.data.content import (
-    Asked,
-    AskedAgain,
     BranchedFrom,
     Comparison,
     Cost,
@@ -26,21 +24,23 @@ from failproof_es.report.data.content import (
     Errors,
     Failed,
     Funnel,
-    Gate,
+    GateRow,
     Group,
     HeatCell,
     JudgeAgreement,
     Judged,
     Measure,
+    Provenance,
     Refusals,
     Report,
+    RetriedCase,
     Skipped,
     Stability,
     Verdict,
 )
-from failproof_es.report.data.transcripts import ToldFailure
+from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.formats.html import pieces
-from failproof_es.report.page.sections import page_of
+from failproof_es.report.page.sections import build_page
 from failproof_es.support.statistics import compare_outcomes, rate
 from tests.harmless_html import hostile, objections
 
@@ -94,15 +94,15 @@ def empty_report() -> Report:
     )
 
 
-def other(name: str, number: int, attempt: int | None) -> Other:
-    return Other(
+def other(name: str, number: int, attempt: int | None) -> RelatedRun:
+    return RelatedRun(
         UUID(int=number), number, name, MOMENT, "completed", 40, 40, 39, 1, False, attempt, 38
     )
 
 
-def asked(name: str) -> Asked:
-    again = AskedAgain(name, name, name, 1, name)
-    return Asked(
+def asked(name: str) -> Provenance:
+    again = RetriedCase(name, name, name, 1, name)
+    return Provenance(
         run_id=UUID(int=1),
         run_number=1,
         name=name,
@@ -140,7 +140,10 @@ def full_report(name: str) -> Report:
     return replace(
         empty_report(),
         verdict=Verdict("bad", name, (name,)),
-        gates=(Gate(1, "min_accuracy", 0.9, 0.75, False), Gate(1, "max_cost_usd", 1, None, False)),
+        gates=(
+            GateRow(1, "min_accuracy", 0.9, 0.75, False),
+            GateRow(1, "max_cost_usd", 1, None, False),
+        ),
         asked=(replace(asked(name), gates_set=True, skipped=(Skipped(name, 7, name, name),)),),
         funnels=tuple(Funnel(each, 42, 42, 41, 41, 41, 40, ((name, 2),)) for each in two),
         groups=tuple(
@@ -185,19 +188,22 @@ def failed(name: str) -> Failed:
     )
 
 
-def told(name: str) -> ToldFailure:
-    spoken = (Spoken("user", name), Spoken("assistant", name, Reply(0, name, "stop")))
+def told(name: str) -> FailureWithTranscript:
+    spoken = (
+        ConversationTurn("user", name),
+        ConversationTurn("assistant", name, Reply(0, name, "stop")),
+    )
     item = {"item": "must_do.1", "verdict": "absent", "quote": name, "void": None}
     verdicts = (
         JudgeVerdict("judge:j", {"why": "so"}),
         JudgeVerdict("judge:k", None, name),
         JudgeVerdict(f"judge:{name}", {"items": [item]}),
     )
-    return ToldFailure(failed(name), spoken, {"title": name}, verdicts)
+    return FailureWithTranscript(failed(name), spoken, {"title": name}, verdicts)
 
 
-def html_of(report: Report, failures: Iterable[ToldFailure] = ()) -> str:
-    return b"".join(pieces(page_of(report, failures))).decode()
+def html_of(report: Report, failures: Iterable[FailureWithTranscript] = ()) -> str:
+    return b"".join(pieces(build_page(report, failures))).decode()
 
 
 @cache
@@ -271,12 +277,12 @@ def test_a_failure_shows_what_was_said_and_by_whom_behind_a_fold() -> None:
 def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
     read = []
 
-    def failures() -> Iterable[ToldFailure]:
+    def failures() -> Iterable[FailureWithTranscript]:
         for number in range(3):
             read.append(number)
             yield told("alpha")
 
-    written = pieces(page_of(full_report("alpha"), failures()))
+    written = pieces(build_page(full_report("alpha"), failures()))
     next(written)
     assert read == []
     assert sum(piece.count(b"<details>") for piece in written) >= 3

@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import Comparison, Funnel, Report
-from failproof_es.report.page.blocks import Figure, Fold, Heading, Paragraph, Table
+from failproof_es.report.page.blocks import Collapsible, Figure, Heading, Paragraph, Table
 from failproof_es.report.page.comparison import MOST_PAIRS_DRAWN, comparison
 from failproof_es.support.statistics import Paired, compare_outcomes, compare_scores
 from tests.unit.report.test_page import empty_report
@@ -54,7 +54,9 @@ def test_two_are_shown_by_category_under_their_names(drawn: list[list[str]]) -> 
 
 
 def test_the_cases_that_just_one_passed_stand_under_its_name(drawn: list[list[str]]) -> None:
-    folds = [block for block in comparison(of(compared("a", "b"))) if isinstance(block, Fold)]
+    folds = [
+        block for block in comparison(of(compared("a", "b"))) if isinstance(block, Collapsible)
+    ]
     assert [fold.summary for fold in folds] == [
         "Passed by a alone: 2 cases",
         "Passed by b alone: 1 case",
@@ -80,6 +82,6 @@ def test_of_many_only_all_together_are_drawn(drawn: list[list[str]]) -> None:
 
 def test_why_there_is_nothing_to_compare_is_said() -> None:
     (one,) = comparison(of(series="a"))
-    assert one == Paragraph("There is nothing to compare: one model was asked, in one run.")
+    assert one == Paragraph("Nothing to compare: one model, one run.")
     (two,) = comparison(of(series="ab"))
     assert isinstance(two, Paragraph) and "No case was scored for two models" in two.text

@@ -14,10 +14,10 @@ from failproof_es.report.charts.plots import Bar, bars
 from failproof_es.report.formats.html import pieces, quoted
 from failproof_es.report.page.blocks import (
     LONGEST_TEXT,
+    Collapsible,
     Column,
     Facts,
     Figure,
-    Fold,
     Heading,
     Items,
     Mark,
@@ -44,7 +44,7 @@ def page_of(text: str) -> Page:
         table,
         Quotation(text, text),
         Quotation(text, text, reply=True),
-        Fold(text, (Mark(text, "bad"),), (Quotation(text, text), table)),
+        Collapsible(text, (Mark(text, "bad"),), (Quotation(text, text), table)),
     )
     sections = (Section("a", text, blocks), Section("b", text, iter(blocks)))
     return Page(text, text, "bad", text, (text,), sections, text)

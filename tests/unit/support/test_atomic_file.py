@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.support import atomic_file as whole_file
-from failproof_es.support.atomic_file import Written, write_new, write_whole
+from failproof_es.support.atomic_file import WrittenFile, atomic_create, atomic_write
 
 WRITES = 400
 
@@ -25,7 +25,7 @@ def names(folder: Path) -> list[str]:
 
 def test_folders_are_made_and_what_was_written_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "results.csv"
-    assert write_whole(path, [b"one", b"two"]) == Written(6, sha256(b"onetwo").hexdigest())
+    assert atomic_write(path, [b"one", b"two"]) == WrittenFile(6, sha256(b"onetwo").hexdigest())
     assert path.read_bytes() == b"onetwo"
     assert names(path.parent) == ["results.csv"]
 
@@ -36,9 +36,9 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     path = tmp_path / "results.csv"
-    write_whole(path, [b"before"])
+    atomic_write(path, [b"before"])
     with pytest.raises(KeyboardInterrupt):
-        write_whole(path, breaks_off())
+        atomic_write(path, breaks_off())
     assert path.read_bytes() == b"before"
     assert names(tmp_path) == ["results.csv"]
 
@@ -47,7 +47,7 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
 def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None:
     """Eight threads, then eight processes: 800 writes, and each reader sees a whole one."""
     path = tmp_path / "results.csv"
-    write_whole(path, [content(0)])
+    atomic_write(path, [content(0)])
     spawned = multiprocessing.get_context("spawn")
     pools: list[Executor] = [ThreadPoolExecutor(8), ProcessPoolExecutor(8, spawned)]
     for pool in pools:
@@ -62,7 +62,7 @@ def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None
 
 def write_one(path: Path, number: int) -> None:
     whole = content(number)
-    write_whole(path, [whole[:1_000], whole[1_000:]])
+    atomic_write(path, [whole[:1_000], whole[1_000:]])
 
 
 def content(number: int) -> bytes:
@@ -85,8 +85,8 @@ def test_a_planted_link_is_not_written_through(
     planted = tmp_path / f".results.csv.{whole_file.HOST}-{'0' * 12}.partial"
     planted.symlink_to(victim)
     with pytest.raises(FileExistsError):
-        write_whole(tmp_path / "results.csv", [b"now"])
-    write_whole(tmp_path / "results.csv", [b"now"])
+        atomic_write(tmp_path / "results.csv", [b"now"])
+    atomic_write(tmp_path / "results.csv", [b"now"])
     assert victim.read_bytes() == b"precious"
     assert planted.is_symlink()
 
@@ -99,7 +99,7 @@ def test_temporary_names_cannot_be_foretold(tmp_path: Path) -> None:
         yield b"now"
 
     for name in ("a", "b"):
-        write_whole(tmp_path / name, pieces())
+        atomic_write(tmp_path / name, pieces())
         (tmp_path / name).unlink()
     tokens = [re.fullmatch(r"\.[ab]\.[0-9a-f]{6}-([0-9a-f]{12})\.partial", each) for each in seen]
     assert len({each[1] for each in tokens if each}) == 2
@@ -125,13 +125,13 @@ def test_what_a_writer_that_died_left_goes_and_nothing_else(tmp_path: Path) -> N
     os.mkfifo(pipe)
     with alive.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        write_whole(path, [b"now"])
+        atomic_write(path, [b"now"])
     assert set(names(tmp_path)) == kept | {"results.csv", pipe.name}
 
 
 def test_a_name_as_long_as_can_be_is_written(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 120 + ".csv")
-    write_whole(path, [b"now"])
+    atomic_write(path, [b"now"])
     assert names(tmp_path) == [path.name]
 
 
@@ -139,16 +139,16 @@ def test_a_device_or_a_pipe_is_not_put_out_of_the_way(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="not a regular file"):
-        write_whole(pipe, [b"now"])
+        atomic_write(pipe, [b"now"])
     assert pipe.is_fifo()
 
 
 def test_a_new_file_takes_no_other_s_place(tmp_path: Path) -> None:
     path = tmp_path / "a.key"
-    write_new(path, [b"one"], mode=0o600)
+    atomic_create(path, [b"one"], mode=0o600)
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(FileExistsError):
-        write_new(path, [b"two"], mode=0o600)
+        atomic_create(path, [b"two"], mode=0o600)
     assert path.read_bytes() == b"one"
     assert names(tmp_path) == ["a.key"]
 
@@ -160,5 +160,5 @@ def test_a_folder_is_no_file_and_that_is_said_before_anything_is_written(
     monkeypatch.chdir(tmp_path)
     Path("folder").mkdir()
     with pytest.raises(IsADirectoryError):
-        write_whole(Path(folder), [b"now"])
+        atomic_write(Path(folder), [b"now"])
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]

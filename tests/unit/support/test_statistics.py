@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from failproof_es.core.exact_numbers import difference
 from failproof_es.support.statistics import (
     Interval,
-    adjusted,
-    at_the_edge,
     bca,
+    benjamini_hochberg,
+    clopper_pearson_margin,
     clustered_error,
     compare_outcomes,
     compare_scores,
@@ -52,16 +52,16 @@ def test_wilson_of_published_examples() -> None:
 
 @given(st.integers(1, 1000))
 def test_none_of_n_allows_what_the_closed_form_says(n: int) -> None:
-    found = at_the_edge(0, n)
+    found = clopper_pearson_margin(0, n)
     assert found.low == 0.0
     assert found.high == pytest.approx(1 - 0.05 ** (1 / n))
-    turned = at_the_edge(n, n)
+    turned = clopper_pearson_margin(n, n)
     assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1.0))
 
 
 def test_none_of_thirty_still_allows_nine_and_a_half_percent() -> None:
-    assert rate([False] * 30).interval == at_the_edge(0, 30)
-    assert at_the_edge(0, 30).high == pytest.approx(0.095, abs=5e-4)
+    assert rate([False] * 30).interval == clopper_pearson_margin(0, 30)
+    assert clopper_pearson_margin(0, 30).high == pytest.approx(0.095, abs=5e-4)
 
 
 def test_the_method_follows_from_what_there_is() -> None:
@@ -84,7 +84,7 @@ def test_the_method_follows_from_what_there_is() -> None:
 def test_ten_repetitions_of_three_cases_are_three_and_not_thirty() -> None:
     found = rate([True] * 30, [n // 10 for n in range(30)])
     assert (found.passed, found.total, found.clusters) == (30, 30, 3)
-    assert found.interval == at_the_edge(3, 3)
+    assert found.interval == clopper_pearson_margin(3, 3)
 
 
 def test_the_clustered_error_of_singletons_is_that_of_a_mean() -> None:
@@ -246,8 +246,8 @@ def test_adjusted_p_values_are_those_of_the_step_up_procedure(values: list[float
         at = order[rank - 1]
         least = min(least, values[at] * n / rank)
         expected[at] = least
-    assert adjusted(values) == pytest.approx(expected)
-    assert adjusted([]) == []
+    assert benjamini_hochberg(values) == pytest.approx(expected)
+    assert benjamini_hochberg([]) == []
 
 
 def test_unlike_outcomes_of_one_case_alone_say_next_to_nothing() -> None:

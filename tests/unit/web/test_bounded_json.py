@@ -5,14 +5,14 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from failproof_es.web.bounded_json import TooComplex, read_json
+from failproof_es.web.bounded_json import JsonTooComplex, read_json
 
 MIB = 2**20
 
 
 @pytest.mark.parametrize("unit", ["{}", "[]", '{"":0}', "[0]", '"ab"', "1", '{"a":[{}]}'])
 def test_many_small_values_are_refused(unit: str) -> None:
-    with pytest.raises(TooComplex, match="more than 96 MiB of memory"):
+    with pytest.raises(JsonTooComplex, match="more than 96 MiB of memory"):
         read_json("[" + f"{unit}," * (12 * MIB // len(unit)) + "0]")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from failproof_es.web.coding import STEP_BYTES, Undecodable, Unpacking
+from failproof_es.web.coding import STEP_BYTES, Decompressor, Undecodable
 
 TEXT = b"".join(b"%d naive \xc3\xa9\n" % n for n in range(300))
 
@@ -42,7 +42,7 @@ BROKEN = {
 
 
 def unpacked(codings: Sequence[str], body: bytes, size: int) -> bytes:
-    unpacking = Unpacking(codings)
+    unpacking = Decompressor(codings)
     steps = []
     for at in range(0, len(body), size):
         for step in unpacking.feed(body[at : at + size]):
@@ -62,7 +62,7 @@ def test_a_packed_body_is_the_same_whatever_pieces_it_comes_in(how: str, size: i
 def test_a_packed_body_may_be_cut_anywhere(how: str) -> None:
     codings, body = PACKED[how]
     for cut in range(len(body) + 1):
-        unpacking = Unpacking(codings)
+        unpacking = Decompressor(codings)
         steps = [*unpacking.feed(body[:cut]), *unpacking.feed(body[cut:])]
         unpacking.end()
         assert b"".join(steps) == TEXT
@@ -81,7 +81,7 @@ def test_a_body_that_is_not_what_it_says_is_an_error(how: str, size: int) -> Non
 )
 def test_only_one_coding_is_taken_and_only_one_that_was_asked_for(codings: list[str]) -> None:
     with pytest.raises(Undecodable) as caught:
-        Unpacking(codings)
+        Decompressor(codings)
     assert len(str(caught.value)) < 200
 
 
@@ -98,7 +98,7 @@ def test_a_body_that_ends_where_a_step_does_is_whole(
 
 def test_a_bomb_is_unpacked_no_further_than_somebody_takes_it() -> None:
     bomb = gzip.compress(bytes(2**26))
-    steps = Unpacking(["gzip"]).feed(bomb)
+    steps = Decompressor(["gzip"]).feed(bomb)
     assert sum(len(next(steps)) for _ in range(10)) == 10 * STEP_BYTES
 
 

@@ -17,8 +17,8 @@ from typing import Any
 from failproof_es.case import Case, Turn
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.kit.json_lines import read_objects
-from failproof_es.dialects.kit.looking import first_lines_hold
-from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.looking import first_lines_contain
+from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.evaluation import (
     Classification,
@@ -47,11 +47,11 @@ class Quiz:
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines has a `question_id`."""
-        return first_lines_hold(path, [b'"question_id"'], self.suffixes)
+        return first_lines_contain(path, [b'"question_id"'], self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """Every good question in file order; every defect goes to `problems`."""
-        with TakenIds() as taken:
+        with SeenIds() as taken:
             for path in files:
                 unknown = UnknownKeys(problems)
                 for line, question in read_objects(path, problems):

@@ -1,6 +1,6 @@
 """The dialect is put through the contract that ours are held to."""
 
-from failproof_es.testing.dialect_contract import Defective, DialectContract, Said
+from failproof_es.testing.dialect_contract import DefectiveFile, DialectContract, SampleReply
 
 LINE = (
     '{"quiz": "q", "question_id": "a", "question": "What is 2 + 2, the sum of them?", '
@@ -13,24 +13,24 @@ class TestQuiz(DialectContract):
     good = {"quiz.jsonl": LINE}
     cases = 1
     defective = (
-        Defective(
+        DefectiveFile(
             "quiz.jsonl",
             LINE + LINE.replace('"What is 2 + 2, the sum of them?"', "4"),
             2,
             "question",
         ),
-        Defective("quiz.jsonl", LINE.replace('"a"', '""'), 1, "question_id"),
-        Defective("quiz.jsonl", LINE.replace('["4", "5"]', '["4"]'), 1, "choices"),
-        Defective("quiz.jsonl", LINE.replace('"A"', '"C"'), 1, "answer"),
-        Defective("quiz.jsonl", LINE.replace('"A"', '"A", "level": "odd"'), 1, "level"),
-        Defective("quiz.jsonl", LINE.replace("answer", "anwser"), 1, "anwser"),
+        DefectiveFile("quiz.jsonl", LINE.replace('"a"', '""'), 1, "question_id"),
+        DefectiveFile("quiz.jsonl", LINE.replace('["4", "5"]', '["4"]'), 1, "choices"),
+        DefectiveFile("quiz.jsonl", LINE.replace('"A"', '"C"'), 1, "answer"),
+        DefectiveFile("quiz.jsonl", LINE.replace('"A"', '"A", "level": "odd"'), 1, "level"),
+        DefectiveFile("quiz.jsonl", LINE.replace("answer", "anwser"), 1, "anwser"),
     )
     replies = (
-        Said("A", "passed"),
-        Said("The answer is A.", "passed"),
-        Said("B", "failed"),
-        Said("A or B", "failed"),
-        Said("no idea", "failed"),
+        SampleReply("A", "passed"),
+        SampleReply("The answer is A.", "passed"),
+        SampleReply("B", "failed"),
+        SampleReply("A or B", "failed"),
+        SampleReply("no idea", "failed"),
     )
 
     def many(self, count: int) -> tuple[str, str]:

@@ -10,16 +10,22 @@ import orjson
 from failproof_es_quiz.pupil.provider import signature
 
 from failproof_es.testing.kit import KEY
-from failproof_es.testing.other_side import Asked, FakeServer, OtherSide, Reply, Wire
+from failproof_es.testing.other_side import (
+    FakeServer,
+    ProviderServer,
+    ReceivedRequest,
+    Reply,
+    WireFormat,
+)
 from failproof_es.testing.provider_contract import ProviderContract
 
 
-class PupilWire(Wire):
+class PupilWire(WireFormat):
     """How a server of pupils writes."""
 
     def answer(
         self,
-        asked: Asked,
+        asked: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -36,14 +42,14 @@ class PupilWire(Wire):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"pupils": list(names)})
 
-    def without_content(self, asked: Asked) -> Reply:
+    def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"said": None})
 
 
 class CheckingServer(FakeServer):
     """Refuses what is not signed."""
 
-    def reply(self, asked: Asked) -> Reply | None:
+    def reply(self, asked: ReceivedRequest) -> Reply | None:
         url = f"http://{asked.headers['host']}{asked.path}"
         proof = signature(asked.method, url, asked.headers, asked.body, KEY)
         if not hmac.compare_digest(proof, asked.headers["x-signature"]):
@@ -54,10 +60,10 @@ class CheckingServer(FakeServer):
 class TestPupil(ProviderContract):
     provider = "pupil"
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return CheckingServer(PupilWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "ada", "base_url": side.url}
 
 

@@ -14,13 +14,13 @@ from psycopg.conninfo import make_conninfo
 
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Group, session
-from failproof_es.cli.rendering.database_url import masked, shown
+from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.rendering.protection import (
     for_people,
+    print_differences,
+    print_missing_layers,
     protection,
-    say_differences,
-    say_missing,
 )
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
@@ -81,8 +81,8 @@ def init(output_format: Format) -> None:
         print_facts(for_people(facts))
         for problem in done.problems:
             say(f"not permitted: {problem}")
-        say_missing(missing)
-        say_differences(facts.get("not_as_installed", ()))
+        print_missing_layers(missing)
+        print_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
 
@@ -110,8 +110,8 @@ def status(output_format: Format) -> None:
         facts |= told
     if output_format is Format.TABLE:
         print_facts(for_people(facts))
-        say_missing(missing)
-        say_differences(facts.get("not_as_installed", ()))
+        print_missing_layers(missing)
+        print_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
     if not facts["running"]:
@@ -122,7 +122,7 @@ def status(output_format: Format) -> None:
 @_as_option("writer")
 def url(role: str | None) -> None:
     """Print the database's URL for `psql` and other tools, with secrets as `***`."""
-    click.echo(shown(_url_as(role or "writer", given=role is not None)))
+    click.echo(mask_url(_url_as(role or "writer", given=role is not None)))
 
 
 @db.command()
@@ -197,19 +197,19 @@ def _embedded_status() -> dict[str, Any]:
         "running": status.running,
         "process": status.pid,
         "data": str(status.data_dir),
-        "url": None if status.url is None else shown(EmbeddedServer().url_as(WRITER)),
+        "url": None if status.url is None else mask_url(EmbeddedServer().url_as(WRITER)),
         "version": status.version,
     }
 
 
 def _external_status(url: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {"server": "external", "running": False, "url": shown(url)}
+    facts: dict[str, Any] = {"server": "external", "running": False, "url": mask_url(url)}
     try:
         with connect(url) as connection:
             facts["running"] = True
             facts["version"] = connection.info.parameter_status("server_version")
     except psycopg.Error as error:
-        facts["error"] = masked(" ".join(str(error).split()))
+        facts["error"] = mask_message(" ".join(str(error).split()))
     return facts
 
 

@@ -10,7 +10,7 @@ import click
 from failproof_es.cli.app.program import Group
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.configuration.providers import PROVIDERS
-from failproof_es.models.provider_type import Installable, Installs, provider_type
+from failproof_es.models.provider_type import Installable, ModelInstaller, provider_type
 from failproof_es.problems import InvalidInput
 
 _COLUMNS = (
@@ -47,7 +47,7 @@ def install_model(model: str) -> None:
     raise InvalidInput.because(f"{model!r} cannot be installed", remedy=f"there is: {there}")
 
 
-def _installing() -> Iterator[Installs]:
+def _installing() -> Iterator[ModelInstaller]:
     """The providers that have models to install; one that is broken is left out, and said."""
     for name in PROVIDERS.names():
         try:
@@ -55,7 +55,7 @@ def _installing() -> Iterator[Installs]:
         except InvalidInput as error:
             say(f"warning: {error}")
             continue
-        if isinstance(provider, Installs):
+        if isinstance(provider, ModelInstaller):
             yield provider
 
 

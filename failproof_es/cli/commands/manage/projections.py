@@ -13,7 +13,7 @@ from failproof_es.cli.rendering.output import Column, Format, format_option, pri
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plugins import instance
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 from projections.installed import OFFERED, others, ours
 from projections.protocol import Projection
 from projections.runner import names_known
@@ -104,4 +104,4 @@ def _broken(projection: Projection, error: Exception) -> Problem:
 
 
 def _say_progress(position: int, newest: int) -> None:
-    say(f"read {position:,} of {counted(newest, 'event')}")
+    say(f"read {position:,} of {plural(newest, 'event')}")

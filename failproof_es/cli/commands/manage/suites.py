@@ -23,13 +23,13 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
-from failproof_es.dialects.foregone import ForegoneCounts, foregone
+from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support import shipped
-from failproof_es.support.atomic_file import why_not
-from failproof_es.support.plurals import counted
+from failproof_es.support.atomic_file import describe_write_error
+from failproof_es.support.plurals import plural
 
 _SUITES = (
     Column("dialect", "dialect"),
@@ -78,7 +78,7 @@ def new(file: Path, dialect: str) -> None:
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            f"{file} cannot be written: {why_not(file, error)}",
+            f"{file} cannot be written: {describe_write_error(file, error)}",
             remedy="name a place where you may write, or change its permissions",
         ) from None
     if begun.guidance is not None:
@@ -103,10 +103,10 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     """
     found = files_of(list(paths), dialect)
     problems = Problems()
-    suites: defaultdict[tuple[str, str], ForegoneCounts] = defaultdict(ForegoneCounts)
-    total = ForegoneCounts()
+    suites: defaultdict[tuple[str, str], FixedOutcomeCounts] = defaultdict(FixedOutcomeCounts)
+    total = FixedOutcomeCounts()
     for dialect_, case in _cases_of(found, problems):
-        decided = foregone(dialect_, case)
+        decided = fixed_outcome(dialect_, case)
         for counts in (suites[case.dialect, case.suite_id], total):
             counts.add(decided)
     _report(problems, total.cases)
@@ -115,7 +115,7 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     for line in total.lines():
         say(f"warning: {line}")
     files = sum(len(files) for _, files in found)
-    say(f"valid: {counted(total.cases, 'case')} in {counted(files, 'file')}")
+    say(f"valid: {plural(total.cases, 'case')} in {plural(files, 'file')}")
 
 
 @suites.command("list")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from failproof_es.assurance.export import evidence as lines_of
-from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep
+from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
@@ -22,7 +22,7 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.reading.reader import resolve_run
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 NEXT_STEP = {
     Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",
@@ -59,7 +59,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not no_checkpoint and size is None:
-                checkpoint_and_keep(connection)
+                sign_and_keep_checkpoint(connection)
         with connect(store.auditor_url) as connection:
             try:
                 own = own_public_key(ledger.origin(connection))
@@ -74,7 +74,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
                     "what was changed."
                 )
                 click.get_current_context().exit(ExitCode.FAILED)
-    say(f"{output}: {counted(written.bytes, 'byte')}")
+    say(f"{output}: {plural(written.bytes, 'byte')}")
 
 
 @evidence.command("verify")
@@ -104,7 +104,7 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
     for name, at in verdict.cosigned.items():
         click.echo(f"cosigned by {name} at {at}")
     click.echo(
-        f"genuine: {counted(len(read.events), 'event')}, each in the signed tree; the run is whole"
+        f"genuine: {plural(len(read.events), 'event')}, each in the signed tree; the run is whole"
     )
     if replay:
         agree, differing = replay_bundle(read)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep, own_key
+from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import (
+    check_and_keep,
     check_continues,
     default_place,
-    hold,
-    keeping,
+    locked_place,
     newest_note,
 )
 from failproof_es.assurance.signing.signing_key import (
@@ -46,7 +46,7 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, Publ
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _LARGEST_CHECKPOINT = 1 << 20
 
@@ -60,7 +60,7 @@ ledger.add_command(repair)
 
 
 @ledger.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 @format_option()
 def key(output: Path | None, output_format: Format) -> None:
     """Print the log's public key. Give it directly to those who verify your evidence."""
@@ -77,7 +77,7 @@ def key(output: Path | None, output_format: Format) -> None:
 
 
 @ledger.command()
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 @click.option(
     "--since",
     type=click.IntRange(min=0),
@@ -96,7 +96,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
-            checkpoint_and_keep(connection)
+            sign_and_keep_checkpoint(connection)
             newest = newest_note(connection, _public_key(None, tables.origin(connection)))
             text = str(newest if since is None else _with_proof(connection, newest, since))
     if output is not None:
@@ -116,7 +116,7 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
     "--seen", required=True, type=click.Path(path_type=Path),
     help="Where you keep the last checkpoint of this log that you cosigned.",
 )  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write it here, too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 def cosign(
     file: Path, key_file: Path, name: str | None, log_key: str, seen: Path, output: Path | None
 ) -> None:
@@ -128,7 +128,7 @@ def cosign(
     public = read_public_key(log_key, ED25519)
     own = _cosigner(key_file, name)
     request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
-    with keeping(str(seen), public) as kept:
+    with locked_place(str(seen), public) as kept:
         signed = cosign_request(request, public, own, kept.checkpoint, int(time.time()))
         # Given away before it counts as seen: what could not be written can be had again.
         if output is not None:
@@ -176,10 +176,10 @@ def _watch_once(connection: Connection, place: str | None, given_key: str | None
     public = _public_key(given_key, origin)
     if place is not None:
         refuse_replaced(read_trees(connection), public, place)
-    newest, kept = hold(connection, place or str(default_place(origin)), public)
+    newest, kept = check_and_keep(connection, place or str(default_place(origin)), public)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
     before = "nothing was kept before" if kept is None else f"continues the {kept} kept"
-    click.echo(f"{now}Z  {counted(newest.size, 'event')} signed; {before}")
+    click.echo(f"{now}Z  {plural(newest.size, 'event')} signed; {before}")
 
 
 def _public_key(given: str | None, origin: str) -> PublicKey:
@@ -196,7 +196,7 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
-            f"the log has {counted(size, 'event')}: nothing continues a tree of {since}",
+            f"the log has {plural(size, 'event')}: nothing continues a tree of {since}",
             remedy="the witness saw more of this log than there is: find out why",
         )
     proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []

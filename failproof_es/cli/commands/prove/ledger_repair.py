@@ -9,11 +9,11 @@ import click
 
 from failproof_es.assurance.repair import Reason
 from failproof_es.assurance.repair import repair as begin_repair
-from failproof_es.assurance.signing.checkpoint_signer import checkpoint_and_keep
+from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import KEY_FILE, own_file, public_path
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
-from failproof_es.engine.identity import where, who
+from failproof_es.engine.identity import current_host, current_user
 
 
 @click.command(cls=Command)
@@ -40,7 +40,7 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
     """
     with session().open_store() as store, store.connect() as connection:
         done = begin_repair(
-            store, connection, Reason(reason, who(), where()),
+            store, connection, Reason(reason, current_user(), current_host()),
             force=force, without_old_key=without_old_key,
         )  # fmt: skip
         key_file = own_file(done.new_origin, "key")
@@ -57,7 +57,7 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
                 f"{key_file} and run `failproof-es ledger checkpoint`."
             )
         else:
-            facts["signed"] = checkpoint_and_keep(connection).size
+            facts["signed"] = sign_and_keep_checkpoint(connection).size
     if output_format is Format.TABLE:
         print_facts(facts)
     else:

@@ -27,7 +27,7 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.protection import say_missing
+from failproof_es.cli.rendering.protection import print_missing_layers
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -38,12 +38,12 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.protection_layers import missing_layers
-from failproof_es.support.plurals import counted
+from failproof_es.support.plurals import plural
 
 _SAID = {
     Verdict.GENUINE: "genuine",
-    Verdict.UNSIGNED: "UNSIGNED, and nothing was found",
-    Verdict.CHANGED: "NOT as it was recorded",
+    Verdict.UNSIGNED: "UNSIGNED, no problem found",
+    Verdict.CHANGED: "CHANGED since it was recorded",
 }
 
 
@@ -112,7 +112,7 @@ def verify(
         _keep(result.verified)
     if output_format is Format.TABLE:
         _print(result)
-        say_missing(missing)
+        print_missing_layers(missing)
     else:
         print_json(document(result), indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is Verdict.UNSIGNED)
@@ -144,7 +144,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     kept = {place: _read_kept(place, list(keys.values())) for place in places}
     if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
         raise InvalidInput(
-            [Problem(f"no checkpoint is kept in {place}", remedy="is it the right place?")
+            [Problem(f"no checkpoint is kept in {place}", remedy="check the path")
              for place in missing]
         )  # fmt: skip
     return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
@@ -222,7 +222,7 @@ def _print(result: Verification) -> None:
     for replaced in result.replaced:
         _print_replaced(replaced)
     log = result.origin or "a log without a name"
-    click.echo(f"{counted(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
+    click.echo(f"{plural(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
     if result.signatures is not Signatures.CHECKED:
         say(_why_unsigned(result))
     tail = result.tree_size - result.anchored_size
@@ -236,16 +236,16 @@ def _print_replaced(replaced: Replaced) -> None:
     at = replaced.repaired_at.strftime("%Y-%m-%d %H:%M:%S")
     click.echo(
         one_line(
-            f"the tree of {replaced.origin} ({counted(replaced.events, 'event')}) was replaced at "
+            f"the tree of {replaced.origin} ({plural(replaced.events, 'event')}) was replaced at "
             f"{at}Z by {replaced.who}@{replaced.where}: {replaced.reason}"
         )
     )
     if not replaced.intact:
-        click.echo("  not everything that was signed over it stands in the log as it was signed")
+        click.echo("  not everything that was signed over it is in the log as it was signed")
     elif replaced.signed_size:
         click.echo(
-            f"  what was signed over its first {replaced.signed_size:,} stands in the log as it "
-            "was signed"
+            f"  what was signed over its first {replaced.signed_size:,} is in the log as it was "
+            "signed"
         )
     if replaced.vouched_for:
         click.echo("  its key signed for the new tree")
@@ -263,7 +263,7 @@ def _why_unsigned(result: Verification) -> str:
         "`failproof-es ledger checkpoint` signs the log. If it was signed before, its checkpoints "
         "were removed."
     )
-    there = counted(result.checkpoints, "checkpoint")
+    there = plural(result.checkpoints, "checkpoint")
     match result.signatures:
         case Signatures.NO_KEY:
             why = f"there is no public key of {result.origin} here to check {there} with. "

@@ -23,18 +23,20 @@ def normalised(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def stands_in(quotation: str, texts: Sequence[str]) -> int | None:
+def find_quotation(quotation: str, texts: Sequence[str]) -> int | None:
     """The index of the first text that holds the quotation; `None` where none does."""
     wanted = normalised(quotation)
-    return next((n for n, text in enumerate(texts) if holds(normalised(text), wanted)), None)
+    return next(
+        (n for n, text in enumerate(texts) if contains_quotation(normalised(text), wanted)), None
+    )
 
 
-def holds(whole: str, wanted: str) -> bool:
+def contains_quotation(whole: str, wanted: str) -> bool:
     """Whether the quotation stands in the text; both are `normalised` already."""
     return bool(wanted) and (wanted == whole or _stands_at_words(wanted, whole))
 
 
-def says_something(quotation: str, texts: Sequence[str]) -> bool:
+def is_substantial(quotation: str, texts: Sequence[str]) -> bool:
     """Whether it is more than a word that stands anywhere: or else one of the texts, whole."""
     wanted = normalised(quotation)
     words = _WORD.findall(wanted)

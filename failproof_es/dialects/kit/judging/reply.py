@@ -14,7 +14,7 @@ from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, oute
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.prompt import Passage, token
-from failproof_es.dialects.kit.judging.quotation import says_something, stands_in
+from failproof_es.dialects.kit.judging.quotation import find_quotation, is_substantial
 
 NAME = "judging.verdicts"
 VERSION = "2"
@@ -74,7 +74,7 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     answered: dict[str, list[Any]] = {}
     for key, value in objects[0]:
         if key not in known:
-            raise _Unusable(f"unknown_item: nobody asked about {_shown(key)}")
+            raise _Unusable(f"unknown_item: not on the checklist: {_shown(key)}")
         answered.setdefault(key, []).append(value)
     return answered
 
@@ -106,10 +106,10 @@ def _proven(needed: bool, quote: str, quotable: Mapping[int, str]) -> dict[str, 
     if not quote.strip():
         return {"void": "quotes nothing"} if needed else {}
     texts = list(quotable.values())
-    index = stands_in(quote, texts)
+    index = find_quotation(quote, texts)
     if index is None:
         return {"void": "the quotation does not stand in what the model said"}
-    if needed and not says_something(quote, texts):
+    if needed and not is_substantial(quote, texts):
         return {"void": "the quotation is too short to show anything"}
     return {"turn": list(quotable)[index]}
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.kit.judging.quotation import holds, normalised
+from failproof_es.dialects.kit.judging.quotation import contains_quotation, normalised
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")
@@ -126,7 +126,7 @@ def _parts(passage: str) -> list[str]:
 
 
 def _stands(passage: str, texts: Sequence[str]) -> bool:
-    return all(any(holds(text, part) for text in texts) for part in _parts(passage))
+    return all(any(contains_quotation(text, part) for text in texts) for part in _parts(passage))
 
 
 def _claims(text: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ Defect = tuple[Location, str, str | None]
 def defects(case: RedTeamCase) -> Iterator[Defect]:
     """Every defect that makes the case unusable."""
     if "user" not in [turn.role for turn in case.turns]:
-        yield ("turns",), "there is no user turn: the model is asked nothing", "add one"
+        yield ("turns",), "no user turn: the model is never asked", "add one"
 
 
 def remarks(case: RedTeamCase) -> Iterator[Defect]:
@@ -69,7 +69,7 @@ def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
         yield ("turns", last), said, "end with a user turn, if it is to answer one"
     for index in range(last + 1, len(roles)):
         said = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
-        yield ("turns", index), said, "take it out, or end with a user turn"
+        yield ("turns", index), said, "remove it, or end with a user turn"
 
 
 def _expectations(case: RedTeamCase) -> Iterator[Defect]:

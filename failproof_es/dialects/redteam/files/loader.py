@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.judging import absences, prompt
-from failproof_es.dialects.kit.taken_ids import TakenIds
+from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
 from failproof_es.dialects.redteam import source_block
@@ -28,7 +28,7 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     A case holds the conversation as it will be sent and all that it is graded by, so a run
     asks for neither its file nor its options again. Ids are unique over all files together.
     """
-    with TakenIds() as taken:
+    with SeenIds() as taken:
         for path in files:
             unknown_keys = UnknownKeys(problems)
             for written in read_cases(path, problems):
@@ -83,7 +83,7 @@ class _Reader:
     written: WrittenCase
     problems: Problems
 
-    def case(self, taken: TakenIds, options: Options) -> Case | None:
+    def case(self, taken: SeenIds, options: Options) -> Case | None:
         """The case, or `None` with the reasons in `problems`."""
         document = self.written.document
         unique = self._claim(taken, document.get("id"))
@@ -110,7 +110,7 @@ class _Reader:
         ]
         return any(found)
 
-    def _claim(self, taken: TakenIds, case_id: Any) -> bool:
+    def _claim(self, taken: SeenIds, case_id: Any) -> bool:
         """Take the case's id. False, and an error, when it is taken."""
         if not isinstance(case_id, str):
             return False

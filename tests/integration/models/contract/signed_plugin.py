@@ -14,12 +14,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Model
-from failproof_es.models.http import Outgoing
+from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.problems import InvalidInput
-from failproof_es.testing.other_side import Asked, FakeServer, Reply
+from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
 from tests.integration.models.contract.wires import OpenAIWire
 
 _SIGNED = ("content-type", "host", "x-date")
@@ -43,7 +43,7 @@ def signature(method: str, url: str, headers: Mapping[str, str], body: bytes, se
 class SignedProvider(OpenAIProvider):
     """Speaks as OpenAI does, and signs."""
 
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         variable = str(self.model.options["secret_env"])
         secret = os.environ.get(variable, "")
         if not secret:
@@ -88,7 +88,7 @@ class CheckingServer(FakeServer):
     secret = "the-signing-secret"
     refused = 0
 
-    def reply(self, asked: Asked) -> Reply | None:
+    def reply(self, asked: ReceivedRequest) -> Reply | None:
         url = f"http://{asked.headers['host']}{asked.path}"
         proof = signature(asked.method, url, asked.headers, asked.body, self.secret)
         said = asked.headers.get("authorization", "").rpartition(":")[2]

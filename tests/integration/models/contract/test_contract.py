@@ -11,16 +11,16 @@ import orjson
 import pytest
 
 from failproof_es.configuration.schema import Model
-from failproof_es.models.http_reply import Flaw, HttpReply
+from failproof_es.models.http_reply import HttpReply, InvalidReply
 from failproof_es.models.local.provider import LocalProvider
 from failproof_es.models.ollama.provider import OllamaProvider, StreamedLines
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
-from failproof_es.testing.other_side import Asked, FakeServer, Fault, OtherSide
+from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.wires import AnthropicWire, OllamaWire, OpenAIWire
 
 
-def url(side: OtherSide, path: str) -> str:
+def url(side: ProviderServer, path: str) -> str:
     assert isinstance(side, FakeServer)
     return side.url + path
 
@@ -28,30 +28,30 @@ def url(side: OtherSide, path: str) -> str:
 class TestOpenAI(ProviderContract):
     provider = "openai"
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return FakeServer(OpenAIWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "gpt-test", "base_url": url(side, "/v1")}
 
 
 class TestAnthropic(ProviderContract):
     provider = "anthropic"
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return FakeServer(AnthropicWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "claude-test", "base_url": url(side, "/v1")}
 
 
 class TestOllama(ProviderContract):
     provider = "ollama"
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return FakeServer(OllamaWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "llama-test", "base_url": url(side, "")}
 
 
@@ -68,7 +68,7 @@ def put_together(*lines: object) -> tuple[HttpReply, StreamedLines]:
     assert stream is not None
     try:
         stream.feed(body)
-    except Flaw as flaw:
+    except InvalidReply as flaw:
         raise reply.error(flaw) from None
     return reply, stream
 
@@ -126,13 +126,13 @@ class TestLocal(ProviderContract):
     provider = "local"
     lists_models = False
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return FakeServer(OpenAIWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "smollm2"}
 
-    def create(self, side: OtherSide, model: Model, timeout_ms: int) -> Provider:
+    def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
         return AtAnotherServer(model, url(side, "/v1"), timeout_ms=timeout_ms)
 
 
@@ -140,7 +140,7 @@ class InThisProcess:
     """What a class of the user's own is told to do."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.looked = 0
         self.sent = b""
         self.offered: list[str] = []
@@ -154,10 +154,10 @@ class InThisProcess:
     async def stop(self) -> None:
         Told.side = None
 
-    def say(self, text: str, fault: Fault | None = None) -> None:
+    def answer_with(self, text: str, fault: Fault | None = None) -> None:
         self.text, self.fault = text, fault
 
-    def call(self, name: str, arguments: dict[str, object]) -> None:
+    def call_tool(self, name: str, arguments: dict[str, object]) -> None:
         raise NotImplementedError
 
 
@@ -172,7 +172,7 @@ class Told:
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         assert self.side is not None
         given = {"model": self.model, "prompt": prompt, "params": params}
-        self.side.asked.append(Asked("CALL", "", {}, orjson.dumps(given)))
+        self.side.asked.append(ReceivedRequest("CALL", "", {}, orjson.dumps(given)))
         match self.side.fault:
             case Fault.SERVER_ERROR | Fault.CUT:
                 raise ConnectionResetError("it broke")
@@ -196,10 +196,10 @@ class TestPython(ProviderContract):
     )
     kinds = {Fault.SERVER_ERROR: ["client_exception"], Fault.CUT: ["client_exception"]}
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return InThisProcess()
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "mine", "class": f"{__name__}:Told"}
 
 

@@ -14,7 +14,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import create_provider, snapshot
 from failproof_es.models.protocol import ModelError
-from failproof_es.testing.other_side import OtherSide
+from failproof_es.testing.other_side import ProviderServer
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.signed_plugin import CheckingServer, install
 from tests.integration.models.contract.wires import OpenAIWire
@@ -36,10 +36,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 class TestSigned(ProviderContract):
     provider = "signed"
 
-    def other_side(self) -> OtherSide:
+    def server(self) -> ProviderServer:
         return CheckingServer(OpenAIWire())
 
-    def settings(self, side: OtherSide) -> dict[str, Any]:
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
         assert isinstance(side, CheckingServer)
         options = {"secret_env": "SIGNING_SECRET"}
         return {"model": "m-test", "base_url": f"{side.url}/v1", "options": options}
@@ -66,7 +66,7 @@ def test_what_is_signed_with_another_secret_is_refused(
         await server.start()
         provider = create_provider(a_model(f"{server.url}/v1"), timeout_ms=9_000, connections=1)
         try:
-            server.say("yes")
+            server.answer_with("yes")
             for text in ("short", "long " * 100_000):
                 request = provider.prepare([Turn(role="user", content=text)])
                 if is_right:

@@ -10,7 +10,7 @@ import pytest
 from failproof_es.configuration.schema import Model
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest, Provider
-from failproof_es.testing.other_side import OtherSide
+from failproof_es.testing.other_side import ProviderServer
 from tests.integration.models.contract.test_contract import TestOpenAI as _Kept
 from tests.integration.models.contract.test_contract import url
 
@@ -82,7 +82,7 @@ class DropsTheBody(OpenAIProvider):
 )
 def test_a_broken_promise_is_seen(kind: type[OpenAIProvider], promise: str) -> None:
     class Broken(_Kept):
-        def create(self, side: OtherSide, model: Model, timeout_ms: int) -> Provider:
+        def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
             return kind(model, url(side, "/v1"), timeout_ms=timeout_ms, connections=4)
 
     with pytest.raises(AssertionError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.testing.other_side import Asked, Reply, Wire
+from failproof_es.testing.other_side import ReceivedRequest, Reply, WireFormat
 
 Call = tuple[str, dict[str, object]]
 
@@ -20,12 +20,12 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + 5] for start in range(0, len(text), 5)]
 
 
-class OpenAIWire(Wire):
+class OpenAIWire(WireFormat):
     """Chat completions, whole and as server-sent events."""
 
     def answer(
         self,
-        asked: Asked,
+        asked: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -65,19 +65,19 @@ class OpenAIWire(Wire):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"object": "list", "data": [{"id": name} for name in names]})
 
-    def empty(self, asked: Asked) -> Reply:
+    def empty(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"id": "c", "choices": []})
 
-    def without_content(self, asked: Asked) -> Reply:
+    def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"id": "c", "choices": [{"message": {"content": None}}]})
 
 
-class AnthropicWire(Wire):
+class AnthropicWire(WireFormat):
     """The Messages API, whole."""
 
     def answer(
         self,
-        asked: Asked,
+        asked: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -103,19 +103,19 @@ class AnthropicWire(Wire):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"data": [{"type": "model", "id": name} for name in names]})
 
-    def empty(self, asked: Asked) -> Reply:
+    def empty(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"id": "msg_1", "model": "m", "content": []})
 
-    def without_content(self, asked: Asked) -> Reply:
+    def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"id": "msg_1", "model": "m", "content": [{"type": "text"}]})
 
 
-class OllamaWire(Wire):
+class OllamaWire(WireFormat):
     """`/api/chat`, whole and as lines of JSON; `/api/tags`."""
 
     def answer(
         self,
-        asked: Asked,
+        asked: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -147,9 +147,9 @@ class OllamaWire(Wire):
         models = [{"name": f"{name}:latest", "model": f"{name}:latest"} for name in names]
         return _json(200, {"models": models})
 
-    def empty(self, asked: Asked) -> Reply:
+    def empty(self, asked: ReceivedRequest) -> Reply:
         ended = {"done": True, "done_reason": "load"}
         return _json(200, {"model": "m", "message": {"role": "assistant", "content": ""}, **ended})
 
-    def without_content(self, asked: Asked) -> Reply:
+    def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"model": "m", "message": {"role": "assistant"}, "done": True})

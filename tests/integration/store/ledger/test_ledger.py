@@ -12,9 +12,18 @@ import psycopg
 import pytest
 
 from failproof_es.assurance.checking.verification import verify_log
-from failproof_es.assurance.signing.checkpoint_signer import Keeper, checkpoint_and_keep, own_key
+from failproof_es.assurance.signing.checkpoint_signer import (
+    CheckpointSigner,
+    own_key,
+    sign_and_keep_checkpoint,
+)
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
-from failproof_es.assurance.signing.kept_checkpoints import Forked, default_place, hold, read_kept
+from failproof_es.assurance.signing.kept_checkpoints import (
+    Forked,
+    check_and_keep,
+    default_place,
+    read_kept,
+)
 from failproof_es.assurance.signing.signing_key import key_path, log_key
 from failproof_es.assurance.tree import read_edge, stored_tree
 from failproof_es.events import Scored
@@ -151,7 +160,7 @@ def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
     store: Store, connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
 ) -> None:
     append(store, 0, 20)
-    assert checkpoint_and_keep(connection).size == 20
+    assert sign_and_keep_checkpoint(connection).size == 20
     tamper(administrator, "DELETE FROM failproof.events WHERE notification_id > 15")
     administrator.execute("SET session_replication_role = replica")
     for table in ("ledger_tiles", "ledger_checkpoints"):
@@ -159,7 +168,7 @@ def test_a_log_that_was_cut_does_not_continue_the_checkpoint_kept_outside(
         administrator.execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER USER".encode())
         administrator.execute(f"DELETE FROM failproof.{table}".encode())
     with pytest.raises(Forked, match="tail was cut"):
-        checkpoint_and_keep(connection)
+        sign_and_keep_checkpoint(connection)
 
 
 def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store: Store) -> None:
@@ -168,19 +177,19 @@ def test_signers_and_watchers_at_once_never_take_each_other_for_an_attack(store:
         key = own_key(connection).public
         place = str(default_place(key.name))
         append(store, 0, 1)
-        checkpoint_and_keep(connection)
+        sign_and_keep_checkpoint(connection)
 
     def sign(signer: int) -> list[int]:
         sizes = []
         for n in range(20):
             store.log.events.put([scored(1_000 * signer + n)])
             with store.connect() as connection:
-                sizes.append(checkpoint_and_keep(connection).size)
+                sizes.append(sign_and_keep_checkpoint(connection).size)
         return sizes
 
     def watch(_: int) -> list[int]:
         with store.connect() as connection:
-            return [hold(connection, place, key)[0].size for _ in range(60)]
+            return [check_and_keep(connection, place, key)[0].size for _ in range(60)]
 
     with ThreadPoolExecutor(6) as pool:
         seen = [*pool.map(sign, (1, 2, 3)), *pool.map(watch, (1, 2, 3))]
@@ -213,7 +222,7 @@ def test_a_key_of_another_log_signs_nothing(
 def test_the_keeper_signs_what_is_committed_when_it_ends(
     store: Store, connection: psycopg.Connection[Any]
 ) -> None:
-    with Keeper(store) as keeper:
+    with CheckpointSigner(store) as keeper:
         append(store, 0, 30)
     assert keeper.trouble is None
     origin = ledger.origin(connection)

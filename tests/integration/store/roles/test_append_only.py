@@ -17,7 +17,7 @@ from failproof_es.store.schema.installation import AUDITOR, MIGRATOR, OWNER, PRO
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.recorder import EventsSwallowed
+from failproof_es.store.writing.recorder import IncompleteAppend
 
 RUN = UUID(int=7)
 GUARDS = (
@@ -330,7 +330,7 @@ def test_a_batch_of_which_one_event_is_swallowed_is_refused_whole(
 ) -> None:
     first, second = uuid4(), uuid4()
     unguarded.execute(SWALLOW[how].format(second).encode())
-    with pytest.raises(EventsSwallowed):
+    with pytest.raises(IncompleteAppend):
         store.log.events.put([scored(first), scored(second)])
     assert unguarded.execute("SELECT count(*) FROM failproof.events").fetchone() == (0,)
     assert missing(store) == ["nothing in between", "guarded schema"]
@@ -360,7 +360,7 @@ def test_an_append_function_that_swallows_is_not_believed(
         "leaf_hashes bytea[], lease_run_id uuid DEFAULT NULL, lease_epoch bigint DEFAULT NULL) "
         "RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1::bigint'"
     )
-    with pytest.raises(EventsSwallowed, match="2 events were appended but 1 rows came back"):
+    with pytest.raises(IncompleteAppend, match="2 events were appended but 1 rows came back"):
         store.log.events.put([scored(uuid4()), scored(uuid4())])
 
 
@@ -373,9 +373,9 @@ def test_the_journal_stops_when_an_event_is_swallowed(
     async def append_two() -> None:
         journal = Journal(store.log)
         try:
-            with pytest.raises(EventsSwallowed):
+            with pytest.raises(IncompleteAppend):
                 await journal.append(scored(swallowed))
-            with pytest.raises(EventsSwallowed):
+            with pytest.raises(IncompleteAppend):
                 await journal.append(scored(uuid4()))
         finally:
             await journal.close()

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.cli.progress import display as progress
-from failproof_es.cli.progress.display import Lines, progress_for
+from failproof_es.cli.progress.display import LineProgress, progress_for
 from failproof_es.cli.progress.state import ProgressState
 from tests.unit.cli.samples import started
 
@@ -39,7 +39,7 @@ def test_a_line_is_written_every_ten_seconds_and_at_the_end(
             enough.set()
         return f"after {look * STEP_S} s"
 
-    with Lines(a_run(), line):
+    with LineProgress(a_run(), line):
         assert enough.wait(30)
     shown = capsys.readouterr()
     assert shown.err.splitlines()[:4] == ["after 12 s", "after 20 s", "after 32 s", "after 40 s"]

@@ -251,22 +251,22 @@ def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:
     state = ProgressState(clock=clock)
     clock.now += 3
     assert plain_line(state) == "new run: checking cases and models, 0:03 elapsed"
-    stamp = {"originator_id": RUN, "originator_version": 9, "run_id": RUN, "timestamp": NOON}
+    header = {"originator_id": RUN, "originator_version": 9, "run_id": RUN, "timestamp": NOON}
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
     for event, said in (
         (started("a", planned=1), "run 3 smoke: evaluating, 0 of 1 (0 %)"),
         (scored(1, 1), "run 3 smoke: evaluating, 1 of 1 (100 %)"),
-        (RunCompleted(**stamp, counts=counts), "run 3 smoke: validating the record, 1 of 1"),
+        (RunCompleted(**header, counts=counts), "run 3 smoke: validating the record, 1 of 1"),
         (
-            RunValidated(**stamp, passed=True, findings=()),
+            RunValidated(**header, passed=True, findings=()),
             "run 3 smoke: sealing the record, 1 of 1",
         ),
-        (RunSealed(**stamp, streams=1, events=1, root="00"), "run 3 smoke: completed, 1 of 1"),
-        (RunFailed(**stamp, counts=counts, reason="r"), "run 3 smoke: validating the record"),
-        (RunSealed(**stamp, streams=1, events=1, root="00"), "run 3 smoke: failed, 1 of 1"),
-        (RunPaused(**stamp, counts=counts, reason="r"), "run 3 smoke: paused, 1 of 1"),
+        (RunSealed(**header, streams=1, events=1, root="00"), "run 3 smoke: completed, 1 of 1"),
+        (RunFailed(**header, counts=counts, reason="r"), "run 3 smoke: validating the record"),
+        (RunSealed(**header, streams=1, events=1, root="00"), "run 3 smoke: failed, 1 of 1"),
+        (RunPaused(**header, counts=counts, reason="r"), "run 3 smoke: paused, 1 of 1"),
         (
-            RunResumed(**stamp, who="w", where="h", code_version="1", packages={}),
+            RunResumed(**header, who="w", where="h", code_version="1", packages={}),
             "run 3 smoke: evaluating",
         ),
     ):

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.cli.rendering.summary_rows import (
+    describe_messages,
     errors_by_kind,
     errors_by_message,
     model_rows,
     suite_rows,
-    told_messages,
     total_row,
 )
 from failproof_es.core.costs import Spent
@@ -65,12 +65,12 @@ def test_what_servers_said_is_told_once_each_with_how_often() -> None:
         *(ErrorSeen("timeout", "judge", f"m{n}") for n in range(3, 6)),
     ]
     summary = summed(abandoned_one(1, errors=tuple(said)))
-    assert told_messages(summary) == (
+    assert describe_messages(summary) == (
         "401: invalid api key (12); no route (1); m3 (1); and 2 other messages"
     )
     assert errors_by_kind(summary) == {"bad_request": 12, "timeout": 4}
     assert errors_by_message(summary).total() == summary.asking().errors == len(said)
-    assert told_messages(summed()) == ""
+    assert describe_messages(summed()) == ""
 
 
 def test_an_abandoned_evaluation_is_finished_and_has_no_accuracy() -> None:

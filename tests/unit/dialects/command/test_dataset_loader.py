@@ -272,7 +272,7 @@ def test_a_stored_case_can_be_asked_anew_with_other_options(tmp_path: Path) -> N
     chosen = {"template": TEMPLATE, "posix_edition": "2024"}
     (stored,) = load([tmp_path / "x.toml"], Problems(), Options(), unchecked)
     (loaded_so,) = load([tmp_path / "x.toml"], Problems(), parse_options(chosen), unchecked)
-    assert Command().with_options(chosen).asked_anew(stored) == loaded_so != stored
+    assert Command().with_options(chosen).rebuild_case(stored) == loaded_so != stored
 
 
 @pytest.mark.parametrize(

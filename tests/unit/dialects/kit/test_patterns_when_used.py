@@ -15,17 +15,17 @@ from failproof_es.dialects.kit import (
     refusal_judgement,
     refusal_phrases,
 )
-from failproof_es.dialects.kit.patterns_when_used import Pattern
+from failproof_es.dialects.kit.patterns_when_used import LazyPattern
 
 MODULES = (refusal, refusal_english, refusal_judgement, refusal_phrases)
 
 
-def patterns() -> Iterator[tuple[str, Pattern]]:
+def patterns() -> Iterator[tuple[str, LazyPattern]]:
     for module in MODULES:
         for name, value in vars(module).items():
             many = value if isinstance(value, dict) else {"": value}
             for key, each in many.items():
-                if isinstance(each, Pattern):
+                if isinstance(each, LazyPattern):
                     yield f"{module.__name__.rpartition('.')[2]}.{name}{key}", each
 
 
@@ -36,7 +36,7 @@ def test_all_are_found() -> None:
 
 
 @pytest.mark.parametrize("pattern", [pytest.param(each, id=name) for name, each in patterns()])
-def test_every_pattern_compiles(pattern: Pattern) -> None:
+def test_every_pattern_compiles(pattern: LazyPattern) -> None:
     assert pattern.compiled.pattern == pattern.pattern
     assert pattern.compiled is pattern.compiled
 

@@ -12,7 +12,7 @@ import pytest
 from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit.foreign_names import known_name
-from failproof_es.dialects.kit.unknown_keys import meant_by
+from failproof_es.dialects.kit.unknown_keys import closest_known_key
 from failproof_es.problems import Problems
 
 Key = tuple[str | int, ...]
@@ -174,13 +174,15 @@ def test_a_key_of_ones_own_is_kept_and_listed_once(
      "expected_label", "prompt_id", "suite_name", "case_notes", "language", "weight", "rationale"],
 )  # fmt: skip
 def test_a_usual_key_of_ones_own_resembles_none(key: str) -> None:
-    assert meant_by(key, FAILPROOF, FAILPROOF) is None
+    assert closest_known_key(key, FAILPROOF, FAILPROOF) is None
 
 
 def test_the_first_word_of_a_key_stands_for_it_where_the_case_lacks_that() -> None:
     known = ("case_id", "expected_response")
-    assert meant_by("expected", known, {"case_id", "expected"}) == "expected_response"
-    assert meant_by("expected", known, {"case_id", "expected_response", "expected"}) is None
+    assert closest_known_key("expected", known, {"case_id", "expected"}) == "expected_response"
+    assert (
+        closest_known_key("expected", known, {"case_id", "expected_response", "expected"}) is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_every_defect_is_named_with_its_line_and_field(tmp_path: Path) -> None:
         (7, "content"),
     ]
     assert "calibration.jsonl:1" in problems.errors[0].message
-    assert problems.errors[-1].message == "must not be empty: an empty prompt is not complete"
+    assert problems.errors[-1].message == "must not be empty: the prompt is empty"
 
 
 @pytest.mark.parametrize("name", ["prompt_id", "content", "category", "expected_label"])

@@ -160,7 +160,7 @@ ANSWERED = {"role": "assistant", "content": "Thirty days."}
          "must be 'system', 'user' or 'assistant', is 'human'"),
         ("turns.1.content", 30, "turns[1].content", "must be a string, is 30"),
         ("turns.1.content", ..., "turns[1].content", REQUIRED),
-        ("turns.1.role", "system", "turns", "there is no user turn: the model is asked nothing"),
+        ("turns.1.role", "system", "turns", "no user turn: the model is never asked"),
         ("expected_behavior", [], "expected_behavior", "must be an object, is a list"),
         ("expected_behavior.must_do", ..., "expected_behavior.must_do", REQUIRED),
         ("expected_behavior.must_do", "Says it.", "expected_behavior.must_do",
@@ -326,7 +326,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.yaml", "id: [", "is not YAML"),
         ("a.yaml", "id: 1\nid: 2\n", "a.yaml:2: id: the key stands twice"),
         ("a.yaml", "id: &x 1\n", "anchors"),
-        ("a.yaml", "id: !!python/object:os.system 1\n", "tags (!name) are not taken"),
+        ("a.yaml", "id: !!python/object:os.system 1\n", "tags (!name) are not supported"),
         ("a.yaml", "just text\n", "is not a case"),
         ("a.yaml", "[]\n", "the list is empty"),
         ("a.yaml", "- 1\n- 2\n", "a.yaml:2: is not a case"),
@@ -437,4 +437,4 @@ def test_options_are_read_whole_and_every_defect_is_named(tmp_path: Path) -> Non
     assert "Given:\n<SRC-1 " in case.turns[0].content
     assert case.expectation["fails_by"] == ["unknown_source"]
     assert case.expectation["judge_template"] == options["judge_template"]
-    assert RedTeam().asked_anew(case) == load(written(tmp_path, CASE))[0][0]
+    assert RedTeam().rebuild_case(case) == load(written(tmp_path, CASE))[0][0]

@@ -29,7 +29,7 @@ class PupilType(HttpProviderType):
 
         return Pupil
 
-    def sent_whole(self, body: bytes, messages: Sequence[Turn]) -> bool:
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """Whether a recorded request holds every message. Asked when a run has ended."""
         try:
             lines = orjson.loads(body)["lines"]

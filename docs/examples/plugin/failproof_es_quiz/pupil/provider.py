@@ -20,16 +20,21 @@ import orjson
 
 from failproof_es.case import Turn
 from failproof_es.events import Usage
-from failproof_es.models.http import HttpProvider, Outgoing
+from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import (
-    Flaw,
     HttpReply,
+    InvalidReply,
     count_or_none,
     name_or_none,
     read_document,
     require_no_error,
 )
-from failproof_es.models.protocol import FREE, Answer, Form, PreparedRequest
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    ResponseOptions,
+)
 
 SIGNED_HEADERS = ("content-type", "host", "x-date")
 ENDS = {"done": "stop", "cut": "length"}
@@ -40,7 +45,9 @@ class Pupil(HttpProvider):
 
     listing_path = "/pupils"
 
-    def prepare(self, messages: Sequence[Turn], form: Form = FREE) -> PreparedRequest:
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
         """The exact bytes to be sent. Pure."""
         body = {
             "pupil": self.model.model,
@@ -51,7 +58,7 @@ class Pupil(HttpProvider):
         }
         return PreparedRequest(f"{self.base_url}/answers", orjson.dumps(body))
 
-    def sign(self, request: Outgoing, key: str | None) -> Mapping[str, str]:
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The time, and the proof that whoever holds the key sent exactly this."""
         dated = {"x-date": request.at.strftime("%Y%m%dT%H%M%SZ")}
         headers = {**request.headers, **dated}
@@ -64,7 +71,7 @@ class Pupil(HttpProvider):
         return read_document(reply, partial(_answer, reply))
 
     @staticmethod
-    def listed(listing: bytes) -> list[str]:
+    def model_names(listing: bytes) -> list[str]:
         """The pupils that the server has. Raises `ValueError` for what is no list of them."""
         try:
             return [str(name) for name in orjson.loads(listing)["pupils"]]
@@ -83,7 +90,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     document = require_no_error(document)
     said = document.get("said")
     if not isinstance(said, str):
-        raise Flaw("missing_content", "the reply has no `said`", "transient")
+        raise InvalidReply("missing_content", "the reply has no `said`", "transient")
     ended = name_or_none(document.get("ended"))
     tokens = document.get("tokens")
     used = tokens if isinstance(tokens, dict) else {}

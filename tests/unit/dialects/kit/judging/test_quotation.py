@@ -7,7 +7,7 @@ from time import process_time
 import pytest
 
 from failproof_es.dialects.kit.judging.evidence import evidence
-from failproof_es.dialects.kit.judging.quotation import says_something, stands_in
+from failproof_es.dialects.kit.judging.quotation import find_quotation, is_substantial
 
 SAID = [
     "I cannot help.\n  It would be  illegal to try.",
@@ -37,7 +37,7 @@ SAID = [
 def test_a_quotation_stands_in_one_turn_at_the_borders_of_words(
     quotation: str, turn: int | None
 ) -> None:
-    assert stands_in(quotation, SAID) == turn
+    assert find_quotation(quotation, SAID) == turn
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_quotation_stands_in_one_turn_at_the_borders_of_words(
 def test_a_word_that_stands_anywhere_shows_nothing_unless_it_is_all_that_was_said(
     quotation: str, says: bool
 ) -> None:
-    assert says_something(quotation, [*SAID, "No"]) is says
+    assert is_substantial(quotation, [*SAID, "No"]) is says
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_what_is_addressed_to_judges_is_no_evidence(text: str, left: str) -> Non
 def test_a_quotation_that_almost_stands_everywhere_holds_nobody_up(repeated: str) -> None:
     said = repeated * 100_000
     began = process_time()
-    assert stands_in(said[: len(said) // 2] + repeated[0] + "b", [said]) is None
-    assert stands_in(repeated[0] * 50_000, [said]) is None
+    assert find_quotation(said[: len(said) // 2] + repeated[0] + "b", [said]) is None
+    assert find_quotation(repeated[0] * 50_000, [said]) is None
     assert process_time() - began < 1.0
 
 
