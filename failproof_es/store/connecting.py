@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Self
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import Row
 
 from failproof_es.problems import InvalidInput
 
@@ -26,6 +28,57 @@ JOIN (VALUES
 """
 """A role can be given, and give itself, settings with which every answer is written otherwise or
 comes too late. `verify` names them; they change nothing on a connection of ours."""
+_TIME_LIMITS = (
+    "statement_timeout",
+    "transaction_timeout",
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+)
+"""What ends a statement or a session. A role's own limit counts from its first statement on, so
+it is lifted before that: in the packet that asks for the connection."""
+_refused: dict[tuple[str, ...], frozenset[str]] = {}
+"""Which of the limits a server or a pooler does not let a client set while it connects."""
+
+
+class Connection(psycopg.Connection[Row]):
+    """A connection whose first statement already runs without a time limit of its role.
+
+    PostgreSQL before 17 does not know `transaction_timeout`, and poolers refuse what they do not
+    know. There the connection is made without what was refused, and `use_own_names` lifts the
+    limits a moment later. Where a connection service file may name options, they stay as they are.
+    """
+
+    @classmethod
+    def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """As `psycopg.Connection.connect`. The caller's own options of the server stay."""
+        given = {**conninfo_to_dict(conninfo), **kwargs}
+        if given.get("service") or "PGSERVICE" in os.environ:
+            return super().connect(conninfo, **kwargs)
+        server = tuple(str(given.get(name, "")) for name in ("host", "hostaddr", "port"))
+        before = str(given.get("options") or os.environ.get("PGOPTIONS", ""))
+        refused = _refused.get(server, frozenset())
+        while True:
+            wanted = [name for name in _TIME_LIMITS if name not in refused]
+            lifted = [f"-c {name}=0" for name in wanted]
+            options = " ".join([*filter(None, [before]), *lifted])
+            try:
+                connection = super().connect(conninfo, **{**kwargs, "options": options})
+            except psycopg.OperationalError as error:
+                more = _named_as_refused(str(error), wanted)
+                if not more:
+                    raise
+                refused |= more
+            else:
+                _refused[server] = refused
+                return connection
+
+
+def _named_as_refused(message: str, wanted: list[str]) -> frozenset[str]:
+    """Which of the limits a refusal is about: all for a pooler's, those it names for a server's."""
+    if "startup parameter" in message or "options" in message:
+        return frozenset(wanted)
+    return frozenset(name for name in wanted if name in message)
 
 
 def parameters_of(url: str) -> dict[str, str]:
@@ -53,7 +106,7 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     parameters_of(url)
     autocommit = options.pop("autocommit", True)
     settings = {"connect_timeout": CONNECT_TIMEOUT_S, **options}
-    connection: psycopg.Connection[Any] = psycopg.connect(url, autocommit=True, **settings)
+    connection: Connection[Any] = Connection.connect(url, autocommit=True, **settings)
     try:
         use_own_names(connection)
     except BaseException:

@@ -146,6 +146,9 @@ def _serve(place: str) -> dict[str, Any]:
             if key.fileobj is listening:
                 asking, _ = listening.accept()
                 raw, handed, _, _ = socket.recv_fds(asking, _LONGEST_REQUEST, 3)
+                if not raw:
+                    asking.close()
+                    continue
                 if (pid := os.fork()) == 0:
                     listening.close()
                     asking.close()
@@ -160,7 +163,8 @@ def _serve(place: str) -> dict[str, Any]:
                     return request
                 for descriptor in handed:
                     os.close(descriptor)
-                asking.send(b"%d" % pid)
+                with contextlib.suppress(OSError):  # whoever asked may have gone
+                    asking.send(b"%d" % pid)
                 ended = os.pidfd_open(pid)
                 running[ended] = pid, asking
                 selector.register(ended, selectors.EVENT_READ)

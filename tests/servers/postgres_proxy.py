@@ -12,6 +12,7 @@ import socket
 import struct
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -175,6 +176,35 @@ class LosesACommit(_Proxy):
                 client.sendall(message)
 
 
+class RefusesOptions(_Proxy):
+    """Refuses whoever names one of `names` in the packet that asks for the connection.
+
+    `refusal` says so; a `{}` in it is for the name. `asked` counts the connections asked for,
+    `refused` those that were not made.
+    """
+
+    def __init__(self, server: EmbeddedServer, refusal: str, names: Sequence[str]) -> None:
+        super().__init__(server)
+        self._refusal = refusal
+        self._names = names
+        self.asked = self.refused = 0
+
+    def _serve(self, client: socket.socket) -> None:
+        startup = _startup(client)
+        self.asked += 1
+        for name in self._names:
+            if b" %b=" % name.encode() in startup:
+                self.refused += 1
+                said = f"SFATAL\0C08P01\0M{self._refusal.format(name)}\0\0".encode()
+                client.sendall(b"E" + struct.pack(">i", len(said) + 4) + said)
+                client.close()
+                return
+        server = self._connect()
+        server.sendall(startup)
+        threading.Thread(target=_pass_on, args=(server, client), daemon=True).start()
+        _pass_on(client, server)
+
+
 class TransactionPooler(_Proxy):
     """Shares `sessions` of the server among its clients, transaction by transaction."""
 
@@ -215,6 +245,14 @@ class TransactionPooler(_Proxy):
             with self._room:
                 self._free.append(session)
                 self._room.notify()
+
+
+def _pass_on(source: socket.socket, to: socket.socket) -> None:
+    """Until one of them goes; then the other one hears of it."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_RDWR)
 
 
 def _exactly(source: socket.socket, size: int) -> bytes:

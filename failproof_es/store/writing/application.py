@@ -6,14 +6,19 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from eventsourcing.application import Application
 from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
 from eventsourcing.postgres import PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment
-from psycopg import Connection
 from psycopg.rows import dict_row
 
-from failproof_es.store.connecting import CONNECT_TIMEOUT_S, parameters_of, use_own_names
+from failproof_es.store.connecting import (
+    CONNECT_TIMEOUT_S,
+    Connection,
+    parameters_of,
+    use_own_names,
+)
 from failproof_es.store.mapper import EventMapper
 from failproof_es.store.writing.recorder import EventRecorder
 
@@ -52,11 +57,11 @@ class EventLog(Application[UUID]):
 class LogDatastore(PostgresDatastore):
     """Connections on which names are PostgreSQL's own, as on every other one of ours."""
 
-    def after_connect_func(self) -> Callable[[Connection[Any]], None]:
+    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
         """What is done to each new connection."""
         prepare = super().after_connect_func()
 
-        def after_connect(connection: Connection[Any]) -> None:
+        def after_connect(connection: psycopg.Connection[Any]) -> None:
             prepare(connection)
             use_own_names(connection)
 
@@ -70,6 +75,7 @@ def datastore(url: str) -> PostgresDatastore:
         dbname="", host="", port="", user="", password="", schema="failproof",
         pool_size=1, max_overflow=4, connect_timeout=CONNECT_TIMEOUT_S,
     )  # fmt: skip
+    store.pool.connection_class = Connection
     store.pool.kwargs = {**settings, "row_factory": dict_row}
     return store
 

@@ -166,9 +166,9 @@ def test_a_setting_that_makes_the_server_answer_otherwise_is_named(
 @pytest.mark.parametrize(
     "setting",
     [
-        "bytea_output = escape", "client_encoding = LATIN1", "statement_timeout = 10",
-        "transaction_timeout = 10", "idle_in_transaction_session_timeout = 10",
-        "DateStyle = 'German'",
+        "bytea_output = escape", "client_encoding = LATIN1", "statement_timeout = 1",
+        "transaction_timeout = 1", "idle_in_transaction_session_timeout = 1",
+        "idle_session_timeout = 1", "DateStyle = 'German'",
     ],
 )  # fmt: skip
 def test_no_setting_that_an_auditor_gives_itself_spoils_a_verification(

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from failproof_es.assurance.checking.findings import (
+    CLOCK,
     IN_BETWEEN,
     REPLACED_TREE,
     ROW_IMPOSSIBLE,
@@ -383,18 +384,40 @@ def test_nor_when_the_old_tree_is_deleted_afterwards(hurt: Log) -> None:
     assert not found["replaced"][0]["intact"]
 
 
-def test_an_event_slipped_into_a_gap_before_a_repair_is_named_after_it(hurt: Log) -> None:
-    with hurt.store.connect() as connection:
+def slipped_in(log: Log, recorded_after: str) -> int:
+    """Put an event into a gap of the positions, recorded so long after the one before it.
+
+    Returns its position.
+    """
+    with log.store.connect() as connection:
         positions = [row.position for row in ledger.leaf_rows(connection)]
     gap = next(p for p in range(1, positions[-1]) if p not in positions)
-    hurt.tamper(
+    log.tamper(
         "INSERT INTO failproof.events (notification_id, originator_id, originator_version, topic, "
-        f"state, run_id) OVERRIDING SYSTEM VALUE SELECT {gap}, gen_random_uuid(), 1, topic, state, "
-        f"run_id FROM failproof.events WHERE run_id = '{PASSED}' AND topic = 'Scored' LIMIT 1"
+        f"state, run_id, recorded_at) OVERRIDING SYSTEM VALUE SELECT {gap}, gen_random_uuid(), 1, "
+        "topic, state, run_id, "
+        f"(SELECT recorded_at FROM failproof.events WHERE notification_id = {gap - 1}) "
+        f"+ interval '{recorded_after}' "
+        f"FROM failproof.events WHERE run_id = '{PASSED}' AND topic = 'Scored' LIMIT 1"
     )
+    return gap
+
+
+def test_an_event_slipped_into_a_gap_before_a_repair_is_named_after_it(hurt: Log) -> None:
+    """By somebody who knows that `recorded_at` is looked at, too."""
+    gap = slipped_in(hurt, recorded_after="0 seconds")
     hurt.does(*REPAIR, "--force")
     found = hurt.verified("--key", hurt.old_pub, code=1)
-    assert [each["position"] for each in found["findings"]] == [gap]
+    [named] = found["findings"]
+    assert (named["kind"], named["position"]) == (REPLACED_TREE, gap)
+
+
+def test_so_are_the_events_behind_it_where_it_was_recorded_long_after_them(hurt: Log) -> None:
+    gap = slipped_in(hurt, recorded_after="2 hours")
+    hurt.does(*REPAIR, "--force")
+    found = hurt.verified("--key", hurt.old_pub, code=1)
+    positions = {each["kind"]: each["position"] for each in reversed(found["findings"])}
+    assert positions == {CLOCK: gap + 1, REPLACED_TREE: gap}
 
 
 def test_a_tree_that_no_repair_began_is_named(hurt: Log) -> None:
