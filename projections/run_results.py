@@ -1,7 +1,8 @@
 """`run_results`: every evaluation, every run, and what adds up over a run's evaluations.
 
 What a row says is computed by `failproof_es.core.outcome` and `failproof_es.core.summary`: this
-module brings events to them and keeps what comes out.
+module brings events to them and keeps what comes out. `sql/run_results.sql` has the columns;
+`results.outcome_rows` has them again, in the same order. Whoever changes them raises `version`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What became of one evaluation: every number and word about it that is shown anywhere. Pure.
 
-`EvaluationOutcome` is defined here once. The projections store it, the log is folded into it,
-and whatever prints, compares or judges an evaluation reads it.
+`EvaluationOutcome` is defined here once. The log is folded into it (`outcome_of`), the projections
+store it, and whatever prints, compares or judges an evaluation reads it. A new field is named
+again in `projections.results.outcome_rows` and `projections/sql/run_results.sql`.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-_FIRST = ("failproof", "promptguard", "redteam", "benchmark", "command")
-"""Those of ours, in the order in which a damaged file is taken for one of them."""
+OURS = ("failproof", "promptguard", "redteam", "benchmark", "command")
+"""Ours, all of them, in the order in which a damaged file is taken for one of them."""
 MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
@@ -47,7 +47,7 @@ _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 def names() -> list[str]:
     """Every dialect that can be named, ours first."""
     offered = DIALECTS.names()
-    ours = [name for name in _FIRST if name in offered]
+    ours = [name for name in OURS if name in offered]
     return [*ours, *(name for name in offered if name not in ours)]
 
 

@@ -4,6 +4,10 @@ An event is written before its consequence. Its topic is the class name below, f
 topics are resolved through `EVENTS`, never by importing what a database row names.
 A change of a released event's fields raises its `schema_version` and adds an upcaster
 to `failproof_es.store.mapper`; `tests/golden/` holds one file for each version released.
+
+`base.Event` says what the class of an event declares: its stream, its line, its place in the
+audit trail. A new event is imported here and put into `EVENTS`. `docs/architecture.md`, "Walks",
+has every step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The models room: providers behind one seam, and what all of them share.
+"""Model providers, one folder each, behind one interface, and what all of them share.
 
 A provider is a folder here or a module of an installed package; `provider_type` says what it is.
+`pyproject.toml` registers ours as entry points, and `failproof_es.configuration.providers` finds
+them. `docs/architecture.md`, "Walks", has every step to a new one.
 """
 
 from __future__ import annotations

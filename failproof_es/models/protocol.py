@@ -1,4 +1,4 @@
-"""What the engine asks of a model provider, and what a provider answers.
+"""One model of a run: what the engine asks of it (`Provider`), and what comes back.
 
 A provider never retries, never substitutes and never hides: one call of `send` is one
 attempt, and it ends in one `Answer` or one `ModelError`.

@@ -1,4 +1,4 @@
-"""The seam of providers: all that this program asks of one, and a base to write one on.
+"""What a provider is: all that this program asks of one, and a base class to write one on.
 
 A provider is an instance of a class of this shape, offered under its name in the group of entry
 points `failproof_es.providers`. It is imported when a configuration or a record names it, and not

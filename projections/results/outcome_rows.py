@@ -20,7 +20,10 @@ TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")
 
 
 class OutcomeRow(NamedTuple):
-    """A row of `evaluations`, in the order of its columns."""
+    """A row of `evaluations`, in the order of its columns in `sql/run_results.sql`.
+
+    `outcome_row` fills it by position, `outcome_of_row` reads it by name.
+    """
 
     evaluation_id: UUID
     run_id: UUID

@@ -1,4 +1,8 @@
-"""`results`: one object, or one line, per evaluation."""
+"""`results`: one line of a table, or one object, per evaluation.
+
+The columns of the table are here. The objects are each dialect's own
+(`failproof_es.cli.rendering.result_rows`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Results in the shape that a run's own dialect gives them."""
+"""Results as JSON, in the shape that a run's own dialect gives them (`Dialect.result`).
+
+The table that `results` prints is another thing: `failproof_es.cli.commands.results` makes it of
+outcomes, the same for every dialect.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
     Scored,
+    topics,
 )
 from tests.unit.event_samples import SAMPLES
 from tests.unit.histories import KEY, History, lived
@@ -427,6 +428,18 @@ def follow(events: Sequence[Event]) -> None:
 )
 def test_what_is_done_about_a_run_may_come_in_many_orders(kinds: tuple[str, ...]) -> None:
     follow(beside(*kinds))
+
+
+BEFORE = {
+    "ValidationStarted": ("ConfigurationResolved",),
+    "ValidationPassed": ("ConfigurationResolved", "ValidationStarted"),
+}
+"""What some of them follow."""
+
+
+@pytest.mark.parametrize("kind", topics("operations"))
+def test_every_event_that_declares_it_may_stand_beside_a_run(kind: str) -> None:
+    follow(beside(*BEFORE.get(kind, ()), kind))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""`docs/architecture.md` is true of the tree, and what it tells to register is registered."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.dialects.registry import OURS
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CONTRACTS = {each["name"]: each for each in PROJECT["tool"]["importlinter"]["contracts"]}
+SOURCES = ("failproof_es", "projections", "tools")
+AT_THE_ROOT = re.compile(
+    r"(?:failproof_es|projections|tools|tests|docs|configs)/[\w./-]*|\w+\.toml"
+)
+DIALECT_CONTRACTS = {
+    "No dialect knows another": "modules",
+    "Dialects use the kit and the core vocabulary": "source_modules",
+    "The kit knows no dialect": "forbidden_modules",
+    "Nobody but a name knows a dialect": "forbidden_modules",
+}
+
+
+def section(heading: str) -> str:
+    """The text below a heading of the second level."""
+    return TEXT.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def paths(text: str) -> list[str]:
+    """The paths from the root that stand in code in the text."""
+    return [each for each in re.findall(r"`([^`\n]+)`", text) if AT_THE_ROOT.fullmatch(each)]
+
+
+def missing(text: str) -> list[str]:
+    return [each for each in paths(text) if not (ROOT / each).exists()]
+
+
+def walks() -> dict[str, str]:
+    _, *each = section("Walks").split("\n### ")
+    return {walk.partition("\n")[0]: walk.partition("\n")[2] for walk in each}
+
+
+def packages() -> Iterator[tuple[str, str]]:
+    """Every folder of code with the first line of its package."""
+    for source in SOURCES:
+        for file in sorted((ROOT / source).rglob("__init__.py")):
+            said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+            yield f"{file.parent.relative_to(ROOT).as_posix()}/", said.partition("\n")[0]
+
+
+@pytest.mark.parametrize("heading", ["The floors", "The tree", "Walks"])
+def test_every_path_is_there(heading: str) -> None:
+    assert len(paths(section(heading))) > 20
+    assert missing(section(heading)) == []
+
+
+def test_a_path_that_is_not_there_is_seen() -> None:
+    text = (
+        "`failproof_es/none.py`, `tests/golden/`, `pyproject.toml`, `none.toml`, `a/b.py`, `x = 1`"
+    )
+    assert missing(text) == ["failproof_es/none.py", "none.toml"]
+
+
+def test_there_are_four_walks_of_five_steps() -> None:
+    assert list(walks()) == ["A provider", "A dialect", "A column of the results", "An event"]
+    for walk in walks().values():
+        assert re.findall(r"^(\d)\. ", walk, re.M) == ["1", "2", "3", "4", "5"]
+
+
+def test_every_folder_stands_in_one_table_once() -> None:
+    tables = section("The floors").partition("\nThese definitions")[0] + section("The tree")
+    named = [
+        folder
+        for row in re.findall(r"^\| (`.*?) \|", tables, re.M)
+        for folder in paths(row)
+        if folder.endswith("/")
+    ]
+    assert Counter(named) == Counter(
+        folder for folder, _ in packages() if folder != f"{SOURCES[0]}/"
+    )
+
+
+def test_a_folder_of_the_tree_is_told_by_its_package() -> None:
+    told = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", section("The tree"), re.M))
+    assert told and told == {folder: said for folder, said in packages() if folder in told}
+
+
+@pytest.mark.parametrize("kind", ["providers", "dialects"])
+def test_what_is_registered_is_a_folder_that_has_an_import_contract(kind: str) -> None:
+    offered: dict[str, str] = PROJECT["project"]["entry-points"][f"failproof_es.{kind}"]
+    modules = {each.partition(":")[0] for each in offered.values()}
+    if kind == "providers":
+        listed: list[Any] = [
+            CONTRACTS["A provider is reached through the registry"]["protected_modules"]
+        ]
+    else:
+        listed = [CONTRACTS[name][key] for name, key in DIALECT_CONTRACTS.items()]
+    for each in listed:
+        assert modules <= set(each)
+
+
+def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
+    assert set(OURS) == set(PROJECT["project"]["entry-points"]["failproof_es.dialects"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "attribute"),
+    [
+        ("providers", "integration/models/contract/test_contract.py", "provider"),
+        ("dialects", "unit/dialects/test_contract.py", "dialect"),
+    ],
+)
+def test_what_ships_is_put_through_its_contract(kind: str, file: str, attribute: str) -> None:
+    text = (ROOT / "tests" / file).read_text("utf-8")
+    tested = re.findall(rf'^    {attribute} = "(\w+)"$', text, re.M)
+    assert sorted(tested) == sorted(PROJECT["project"]["entry-points"][f"failproof_es.{kind}"])
