@@ -131,7 +131,7 @@ class Parted(Good):
 class Trespassing(Good):
     name = "trespassing"
     def apply(self, cursor, facts):
-        cursor.execute("DELETE FROM failproof.price_list")
+        cursor.execute("SET LOCAL session_replication_role = replica")
         super().apply(cursor, facts)
 
 class Short(Good):
