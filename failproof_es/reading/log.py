@@ -26,6 +26,9 @@ from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.store.reading.reader import Connection, find
 
+_MOST = 2**63 - 1
+"""The database counts no further."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogFeeder:
@@ -72,7 +75,7 @@ class LogFeeder:
             "SELECT run_id, run_number FROM failproof.run_list "
             "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
             "ORDER BY run_number DESC LIMIT %(limit)s",
-            {"before": before, "limit": limit},
+            {"before": before, "limit": None if limit is None else min(limit, _MOST)},
         ).fetchall()
         return (self.listed(run_id, number) for run_id, number in listed)
 

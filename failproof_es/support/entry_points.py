@@ -28,7 +28,7 @@ class _Offer:
     point: EntryPoint
 
     def __str__(self) -> str:
-        return f"{self.package} {self.version}"
+        return f"{self.package} {self.version}".rstrip()
 
 
 class EntryPoints(Generic[T]):
@@ -98,8 +98,9 @@ class EntryPoints(Generic[T]):
         if self._offers is None:
             self._offers = {}
             for point in _of_group(self.group):
-                package = (point.value, "") if point.dist is None else _package(point.dist)
-                self._offers.setdefault(point.name, []).append(_Offer(*package, point))
+                said = None if point.dist is None else _package(point.dist)
+                offer = _Offer(*(said or (point.value, "")), point)
+                self._offers.setdefault(point.name, []).append(offer)
         return self._offers
 
     def _load(self, name: str) -> T:
@@ -154,10 +155,17 @@ def _installed(_path: tuple[str, ...]) -> Any:
 
 
 @cache
-def _package(dist: Distribution) -> tuple[str, str]:
-    """Name and version of a package: what says so is read once, not for all that it offers."""
-    said = dist.metadata
-    return said["Name"], said["Version"]
+def _package(dist: Distribution) -> tuple[str, str] | None:
+    """Name and version of a package: what says so is read once, not for all that it offers.
+
+    `None` where it cannot be read, or says neither.
+    """
+    try:
+        said = dist.metadata
+        name, version = said["Name"], said["Version"]
+    except Exception:  # whatever a damaged file leads to
+        return None
+    return (str(name), str(version or "")) if name else None
 
 
 def _is_ours(offers: list[_Offer]) -> bool:

@@ -18,8 +18,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
@@ -33,16 +35,18 @@ from failproof_es.dialects import dialect_named
 from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
 from failproof_es.problems import Problems
 from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import encode
 from failproof_es.store.schema.installation import install
 from failproof_es.support.plugins import instance
 from failproof_es.testing.evaluations import stages
 from projections.installed import MEMBERS, OFFERED
-from projections.protocol import Fact, Projection
+from projections.protocol import Cursor, Fact, Projection
 from projections.relations import create_schemas
 
 RUN = UUID(int=1)
 Rows = dict[str, list[str]]
+_FIRST = 2**40
 _KINDS = {"r": "TABLE", "v": "VIEW"}
 
 
@@ -91,16 +95,12 @@ class ProjectionContract:
 
     def test_it_makes_the_relations_that_it_names_and_no_others(self) -> None:
         with self._empty() as connection:
-            made = connection.execute(
-                "SELECT relkind, relname, nspname FROM pg_class "
-                "JOIN pg_namespace AS n ON n.oid = relnamespace "
-                "WHERE relkind IN ('r', 'v', 'm', 'S', 'f') AND pg_class.xmin = "
-                "pg_current_xact_id()::xid"
-            ).fetchall()
-            named = {(each.kind, each.name) for each in self.made().relations}
-            where = {(_KINDS.get(kind, kind), name) for kind, name, schema in made}
-            assert where == named, f"named {sorted(named)}, made {sorted(where)}"
-            assert {schema for _, _, schema in made} == {"contract"}, "name no schema in the DDL"
+            self._made_as_named(connection)
+
+    def test_it_makes_no_relations_while_it_takes_events_in(self) -> None:
+        with self._empty() as connection, connection.cursor() as cursor:
+            self._apply(cursor, _facts(self.events()), 3)
+            self._made_as_named(connection)
 
     def test_events_come_to_the_rows_that_are_said_of_them(self) -> None:
         found = self._taken_in(len(self.events()))
@@ -128,6 +128,18 @@ class ProjectionContract:
             strangers.append(event.model_copy(update=changed))
         self._taken_in(3, strangers)
 
+    def test_damaged_events_do_not_break_one_that_takes_them(self) -> None:
+        """They come without an event and without a payload; no other projection gets them."""
+        if not getattr(self.made(), "takes_damaged", False):
+            return
+        facts = _facts(self.events())
+        for place in range(0, len(facts), 2):
+            whole = facts[place]
+            damage = UnreadableState("damaged by the contract")
+            facts[place] = replace(whole, told={}, event=None, damage=damage)
+        with self._empty() as connection, connection.cursor() as cursor:
+            self._apply(cursor, facts, 3)
+
     def made(self) -> Projection:
         """The projection as it is installed."""
         found: Projection = instance(OFFERED.load(self.projection))
@@ -135,12 +147,9 @@ class ProjectionContract:
 
     def _taken_in(self, size: int, events: Sequence[Event] | None = None) -> Rows:
         """What stands in each relation after these events, so many at a time."""
-        mine, facts = self.made(), _facts(self.events() if events is None else events)
+        facts = _facts(self.events() if events is None else events)
         with self._empty() as connection, connection.cursor() as cursor:
-            for begin in range(0, len(facts), size):
-                batch = facts[begin : begin + size]
-                if wanted := [fact for fact in batch if fact.topic in mine.topics]:
-                    mine.apply(cursor, wanted)
+            self._apply(cursor, facts, size)
             return {
                 each.name: [
                     row
@@ -150,14 +159,36 @@ class ProjectionContract:
                         )
                     )
                 ]
-                for each in mine.relations
+                for each in self.made().relations
             }
+
+    def _apply(self, cursor: Cursor, facts: Sequence[Fact], size: int) -> None:
+        """Have the events taken in, each batch by another process, as it were."""
+        for begin in range(0, len(facts), size):
+            mine = self.made()
+            batch = facts[begin : begin + size]
+            if wanted := [fact for fact in batch if fact.topic in mine.topics]:
+                mine.apply(cursor, wanted)
+
+    def _made_as_named(self, connection: psycopg.Connection[Any]) -> None:
+        made = connection.execute(
+            "SELECT relkind, relname, nspname FROM pg_class "
+            "JOIN pg_namespace AS n ON n.oid = relnamespace "
+            "WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND nspname <> 'pg_toast' "
+            "AND pg_class.xmin = pg_current_xact_id()::xid"
+        ).fetchall()
+        named = {(each.kind, each.name) for each in self.made().relations}
+        where = {(_KINDS.get(kind, kind), name) for kind, name, schema in made}
+        assert where == named, f"named {sorted(named)}, made {sorted(where)}"
+        assert {schema for _, _, schema in made} == {"contract"}, "name no schema in the DDL"
 
     @contextmanager
     def _empty(self) -> Iterator[psycopg.Connection[Any]]:
         """Its relations, empty, in a schema that nobody keeps."""
         with psycopg.connect(self.database()) as connection:
             connection.execute("CREATE SCHEMA contract")
+            connection.execute("GRANT ALL ON SCHEMA contract TO failproof_projector")
+            connection.execute("SET LOCAL ROLE failproof_projector")  # with its rights, no more
             connection.execute("SET LOCAL search_path = contract")
             connection.execute(self.made().ddl())
             yield connection
@@ -196,7 +227,7 @@ def _stored(case: Case) -> PromptStored:
 
 
 def _facts(events: Sequence[Event]) -> list[Fact]:
-    """The events as a projection gets them, at positions from 1 on."""
+    """The events as a projection gets them: with gaps, at positions of a log that is long."""
     return [
         Fact(
             position,
@@ -207,7 +238,7 @@ def _facts(events: Sequence[Event]) -> list[Fact]:
             event.originator_version,
             event,
         )
-        for position, event in enumerate(events, 1)
+        for position, event in zip(count(_FIRST, 3), events, strict=False)
     ]
 
 

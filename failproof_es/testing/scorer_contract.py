@@ -9,6 +9,10 @@ The scorer has to be installed: it is found under its name, as in a run.
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -82,6 +86,21 @@ class ScorerContract:
             again = self._graded(mine, transcript), self._graded(self.made(), transcript)
             assert again == (score, score), f"{transcript.replies[-1].text[:40]!r}: {again}"
 
+    def test_another_process_gives_the_same_numbers(self) -> None:
+        """A replay is one: no memory, no order of a set and no clock may show in a number."""
+        said = [self._said(text) for text in TEXTS] + [self._said("4", *each) for each in ENDINGS]
+        here = [self._numbers(self._graded(self.made(), each)) for each in said]
+        (there,) = self._elsewhere(said[::-1], self.options)
+        for transcript, one, other in zip(said, here, there[::-1], strict=True):
+            text = transcript.replies[-1].text
+            assert one == other, f"{text[:40]!r}: {one} here, {other} there"
+
+    def test_options_of_one_run_do_not_show_in_another(self) -> None:
+        said = [self._said(answered.text) for answered in self.answers]
+        (alone,) = self._elsewhere(said, {})
+        _, after = self._elsewhere(said, self.options, {})
+        assert alone == after, f"without options {alone}, after others gave {self.options} {after}"
+
     def test_it_changes_nothing_of_what_it_is_given(self) -> None:
         case, transcript = self.case(), self._said("4")
         classified = deepcopy(_CLASSIFIED)
@@ -109,9 +128,70 @@ class ScorerContract:
         dialect = cast("Dialect", _Passing())
         return grade(dialect, [scorer], self.case(), transcript, _CLASSIFIED, None)
 
+    def _elsewhere(
+        self, said: Sequence[Transcript], *options: Mapping[str, Any]
+    ) -> list[list[Any]]:
+        """Its numbers for all of these with each of the options, one after the other."""
+        return _in_another_process(
+            {
+                "path": sys.path,
+                "scorers": [{"name": self.scorer, "options": dict(each)} for each in options],
+                "case": self.case().model_dump(mode="json"),
+                "transcripts": [
+                    [(r.text, r.finish_reason, r.refusal) for r in t.replies] for t in said
+                ],
+            }
+        )
+
+    @staticmethod
+    def _numbers(score: Score | Failure) -> list[Any]:
+        if isinstance(score, Failure):
+            return [score.kind, score.message]
+        return [dict(score.scores), dict(score.graders)]
+
     @staticmethod
     def _said(text: str, ended: str | None = "stop", refusal: str | None = None) -> Transcript:
         return Transcript((Reply(0, text, ended, refusal),))
+
+
+def _in_another_process(asked: Mapping[str, Any]) -> list[Any]:
+    """What `_answer_there` says, in a process where sets have another order."""
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    done = subprocess.run(
+        [sys.executable, "-c", _THERE],
+        input=json.dumps(asked),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _answer_there(asked: Mapping[str, Any]) -> None:
+    case = Case.model_validate(asked["case"])
+    dialect = cast("Dialect", _Passing())
+    found = []
+    for named in asked["scorers"]:
+        (scorer,) = scorers_of({"grading": {"scorers": [named]}})
+        numbers = []
+        for replies in asked["transcripts"]:
+            said = Transcript(tuple(Reply(turn, *reply) for turn, reply in enumerate(replies)))
+            score = grade(dialect, [scorer], case, said, _CLASSIFIED, None)
+            numbers.append(ScorerContract._numbers(score))
+        found.append(numbers)
+    sys.stdout.write(json.dumps(found))
+
+
+_THERE = f"""
+import json, sys
+asked = json.load(sys.stdin)
+sys.path[:] = asked["path"]
+from {__name__} import _answer_there
+_answer_there(asked)
+"""
 
 
 class _Passing:

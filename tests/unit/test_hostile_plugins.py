@@ -69,6 +69,26 @@ def test_what_is_offered_and_is_none_is_an_error_that_names_the_package(
     assert raised.value.problems[0].remedy
 
 
+@pytest.mark.parametrize("metadata", [None, b"", b"Name: bad\n", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("group", GROUPS, ids=lambda each: each.group.rpartition(".")[2])
+def test_a_package_whose_metadata_is_damaged_hides_nothing_and_is_named_by_what_it_offers(
+    group: EntryPoints[Any], metadata: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = group.names()
+    install(monkeypatch, tmp_path, "bad", {group.group: {"damaged": "json:loads"}})
+    (stated,) = tmp_path.glob("*.dist-info/METADATA")
+    stated.unlink()
+    if metadata is not None:
+        stated.write_bytes(metadata)
+    look_again()
+    PROVIDERS.forget()
+    assert set(group.names()) == {*before, "damaged"}
+    named = ("bad", "") if metadata == b"Name: bad\n" else ("json:loads", "")
+    assert group.package_of("damaged") == named
+    with pytest.raises(InvalidInput, match=f"of the package {named[0]} [a-z]"):
+        group.load("damaged")
+
+
 @pytest.mark.parametrize("group", GROUPS, ids=lambda each: each.group.rpartition(".")[2])
 def test_a_name_that_two_packages_offer_is_nobodys(
     group: EntryPoints[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

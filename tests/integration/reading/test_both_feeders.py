@@ -144,6 +144,9 @@ def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_run
         assert list(feeder.summaries()) == log
         assert list(feeder.summaries(limit=3)) == log[:3]
         assert list(feeder.summaries(before=3)) == list(LogFeeder(connection).summaries(before=3))
+        for limit in (2**63 - 1, 2**63, 10**30):
+            assert list(feeder.summaries(limit=limit)) == log
+            assert list(LogFeeder(connection).summaries(limit=limit)) == log
         few = counted(connection, lambda: list(feeder.summaries(limit=2)))
         assert counted(connection, lambda: list(feeder.summaries())) <= few + 1  # older prices
 

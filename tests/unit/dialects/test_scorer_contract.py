@@ -57,27 +57,54 @@ class Careless(Good):
 class Nameless(Good):
     name = "nameless"
     version = " "
+
+class Memorising(Good):
+    name = "memorising"
+    seen = {}
+    def score(self, case, transcript, classification):
+        text = transcript.replies[-1].text
+        number = self.seen.setdefault(text, len(self.seen))
+        return {"words": len(text.split()) + (number > 20)}
+
+class Shuffling(Good):
+    name = "shuffling"
+    def score(self, case, transcript, classification):
+        text = transcript.replies[-1].text
+        return {"words": len(text.split()) + hash(text) % 1000 * (text == "yes")}
+
+class Shared(Good):
+    name = "shared"
+    def with_options(self, options):
+        self.times = super().with_options(options).times
+        return self
+shared = Shared(times=2)
 """
 NUMBERS = "test_an_answer_gets_the_numbers_that_are_said_of_it"
 ANY = "test_whatever_is_answered_it_gives_finite_numbers_and_the_same_each_time"
 CHANGED = "test_it_changes_nothing_of_what_it_is_given"
 OPTIONS = "test_options_that_it_does_not_take_are_refused_before_anything_is_sent"
 FOUND = "test_it_is_found_under_its_name_and_says_its_version"
-PROMISES = (NUMBERS, ANY, CHANGED, OPTIONS, FOUND)
+ELSEWHERE = "test_another_process_gives_the_same_numbers"
+OTHERS = "test_options_of_one_run_do_not_show_in_another"
+PROMISES = (NUMBERS, ANY, ELSEWHERE, OTHERS, CHANGED, OPTIONS, FOUND)
 BROKEN = {
     "good": (),
     "raising": (NUMBERS, ANY),
-    "random": (NUMBERS, ANY),
+    "random": (NUMBERS, ANY, ELSEWHERE, OTHERS),
     "infinite": (ANY,),
     "changing": (CHANGED,),
     "careless": (OPTIONS,),
     "nameless": (FOUND,),
+    "memorising": (ELSEWHERE,),
+    "shuffling": (ELSEWHERE,),
+    "shared": (OTHERS,),
 }
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     points = {name: f"contract_scorers:{name.capitalize()}" for name in BROKEN}
+    points["shared"] = "contract_scorers:shared"
     offered = {"failproof_es.scorers": points}
     install(monkeypatch, tmp_path, "contract-scorers", offered, {"contract_scorers": SCORERS})
     yield
