@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
+
+from pydantic import AfterValidator
 
 from failproof_es.events.base import Event, Record, RunStatus, Stream
 
@@ -99,6 +101,24 @@ class RunStarted(Event):
     branched_from: Branch | None = None
 
 
+_MOST_PLACES = 50
+"""A price has no more digits than this before its point, and after it."""
+
+
+def _payable(price: Decimal) -> Decimal:
+    """Sums of such prices are exact (`exact_numbers.UNROUNDED`). Raises `ValueError` of others."""
+    _, digits, exponent = price.as_tuple()
+    if not isinstance(exponent, int) or not (
+        exponent >= -_MOST_PLACES and len(digits) + exponent <= _MOST_PLACES
+    ):
+        raise ValueError(f"must have at most {_MOST_PLACES} digits before its point and after it")
+    return price
+
+
+Price = Annotated[Decimal, AfterValidator(_payable)]
+"""US dollars."""
+
+
 class Rate(Record):
     """What tokens cost: US dollars per million, `None` where that is not known.
 
@@ -111,15 +131,15 @@ class Rate(Record):
     daily_from: time | None = None
     daily_until: time | None = None
     over_input_tokens: int | None = None
-    input: Decimal | None = None
+    input: Price | None = None
     """Tokens that were read, but for those of the next three."""
-    cached_input: Decimal | None = None
-    cache_write: Decimal | None = None
+    cached_input: Price | None = None
+    cache_write: Price | None = None
     """Tokens that were written to a cache, but for those of the next one."""
-    cache_write_1h: Decimal | None = None
+    cache_write_1h: Price | None = None
     """Tokens that were written to a cache that keeps them for an hour."""
-    output: Decimal | None = None
-    request: Decimal = Decimal(0)
+    output: Price | None = None
+    request: Price = Decimal(0)
     """US dollars for the request itself, however many tokens it has."""
 
 

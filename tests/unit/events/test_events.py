@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
 from failproof_es.events import EVENTS, Event, Scored
+from failproof_es.events.runs import Rate
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
 from tests.unit.event_samples import CASE, GOLDEN, OF_EVALUATION, SAMPLES, STREAM, golden_file
@@ -109,3 +111,16 @@ def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:
     assert other.digest() != CASE.digest()
     assert prompt_id(CASE.digest()) != prompt_id(other.digest())
     assert digest_uuid(bytes(16)).version == 8
+
+
+@pytest.mark.parametrize(
+    "price", ["1e-51", "1e51", "1e-3000", "1e3000", "1" * 51, "NaN", "Infinity"]
+)
+def test_a_price_that_no_sum_could_hold_exactly_is_no_price(price: str) -> None:
+    with pytest.raises(ValidationError):
+        Rate.model_validate_json(f'{{"input": "{price}"}}')
+
+
+@pytest.mark.parametrize("price", ["1e-50", "9" * 50, "0", "0.00000015", "0e-50"])
+def test_a_price_of_up_to_fifty_digits_is_read(price: str) -> None:
+    assert Rate.model_validate_json(f'{{"input": "{price}"}}').input == Decimal(price)
