@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +107,10 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
     problems = Problems()
     path = shipped.configuration(path)
     if not path.exists():
-        names = ", ".join(shipped.configuration_names())
-        remedy = f"check the path, or name one that ships: {names}"
+        names = shipped.configuration_names()
+        close = get_close_matches(path.name, names, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
         raise InvalidInput([Problem("does not exist", path=path, remedy=remedy)])
     tree = read_yaml(path, problems)
     if tree is None:

@@ -122,12 +122,12 @@ def parse_yaml(
     return tree
 
 
-def _remedy(text: str, line: int | None) -> str | None:
-    """What to do about a text that is not YAML, where that shows; it repeats nothing of it."""
+def _remedy(text: str, line: int | None) -> str:
+    """What to do about a text that is not YAML; it repeats nothing of it."""
     at_fault = text.splitlines()[line - 1 : line] if line else []
     if any("\t" in each[: len(each) - len(each.lstrip())] for each in at_fault):
         return "a tab indents this line: indent with spaces"
-    return None
+    return "check the indentation, quotes and brackets here and in the line above"
 
 
 def _yaml() -> YAML:

@@ -121,7 +121,7 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
             remedy="save the file as UTF-8",
         ) from None
     try:
-        document = _DECODER.decode(text)
+        document = _DECODER.decode(text.rstrip(" \t\r\n"))  # so that a column is of the last line
     except json.JSONDecodeError as error:
         raise Defect(
             f"bad JSON at column {error.colno}: {error.msg}", remedy=remedy, line=error.lineno

@@ -60,7 +60,7 @@ def without(name: str) -> bytes:
 
 
 SUITES = {
-    "bad JSON": (b'{"case_id": "a-1",', ["suite.jsonl:1", "bad JSON at column", "JSON object"]),
+    "bad JSON": (b'{"case_id": "a-1",', ["suite.jsonl:1", "bad JSON at column 19", "JSON object"]),
     "not an object": (b'["a-1"]', ["suite.jsonl:1", "not a JSON object"]),
     "bad JSON on the third line": (case() + b"\n\n{", ["suite.jsonl:3"]),
     "two objects on a line": (case() + case(), ["suite.jsonl:1", "bad JSON"]),
@@ -178,7 +178,9 @@ URL = "http://127.0.0.1:9/v1"
 MODELS = CONFIGURATION[CONFIGURATION.index("models:") : CONFIGURATION.index("prompts:")]
 CONFIGURATIONS = {
     "empty": spoiled(CONFIGURATION, "", "run.yaml: is empty", "configs/quickstart.yaml"),
-    "not YAML": spoiled("test_run:", "test_run: [", "run.yaml:", "is not YAML"),
+    "not YAML": spoiled(
+        "test_run:", "test_run: [", "run.yaml:", "is not YAML", "check the indentation"
+    ),
     "a list": spoiled(CONFIGURATION, "- a", "is not a configuration", "a mapping is expected"),
     "not UTF-8": spoiled("spoiled", "sp\udcffiled", "run.yaml:2: is not UTF-8"),
     "too large": spoiled(CONFIGURATION, "#" * 1_000_001, "is larger than 1000000 bytes"),
@@ -391,6 +393,7 @@ def test_a_key_that_cannot_be_used_is_told_without_it(
 
 COMMANDS = {
     "unknown command": (["strat"], ["No such command 'strat'"]),
+    "a misspelt shipped configuration": (["start", "quickstrat"], ["did you mean 'quickstart'?"]),
     "no argument": (["start"], ["Missing argument 'CONFIG'"]),
     "unknown option": (["runs", "--lmit", "3"], ["No such option", "--limit"]),
     "unknown run number": (["show", "99"], ["no run '99': runs 1 to 1 exist", "failproof-es runs"]),
