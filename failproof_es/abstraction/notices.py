@@ -1,4 +1,4 @@
-"""What callbacks are given: one `Notice` for everything that specification 003 calls an event.
+"""`Notice`: the argument of every callback, for each event of specification 003.
 
 The specification leaves the payload open (`Callable[[any], None]`); this is ours.
 """

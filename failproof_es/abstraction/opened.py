@@ -1,4 +1,4 @@
-"""A `BenchmarkApi` put together: a configuration, a log, the models, the report."""
+"""Builds a `BenchmarkApi` from a configuration, a log, the models and the report."""
 
 from __future__ import annotations
 

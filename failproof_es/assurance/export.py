@@ -1,4 +1,4 @@
-"""Taking one run out of the log, with everything that proves it, as of a checkpoint."""
+"""Exports one run from the log as evidence, with everything that proves it, as of a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trees that a log had: which repair replaced which, and whose keys vouch for them."""
+"""The history of a log's trees: which repair replaced which, and which keys sign for them."""
 
 from __future__ import annotations
 

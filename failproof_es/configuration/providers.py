@@ -1,7 +1,7 @@
-"""What a configuration asks of a provider: which settings its entries of `models:` may have.
+"""The registry of providers, and the settings that each allows in its entries of `models:`.
 
-The registry of providers stands here, because a configuration is checked before anything else.
-What else a provider is, `failproof_es.models.provider_type` says.
+The registry is here because a configuration is checked before anything else.
+`failproof_es.models.provider_type` defines the rest of a provider.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The run configuration: specification 001 § 4.1 plus our additions, as frozen models.
 
-Secrets never stand here: `api_key_env` names an environment variable.
+It never holds secrets: `api_key_env` names an environment variable.
 """
 
 from __future__ import annotations

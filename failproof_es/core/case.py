@@ -1,4 +1,4 @@
-"""`Case` and `Turn`: what the engine runs, whatever file it came from."""
+"""`Case` and `Turn`: the unit that the engine runs, whatever file it came from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an answer cost, by the prices that its run recorded. Pure.
+"""Computes the cost of an answer from the prices that its run recorded. Pure.
 
-This and the function `failproof.cost_usd` in the database say the same of every answer. What is
-not known is `None`, never 0: no price, no count of tokens, counts that cannot be true.
+This and the function `failproof.cost_usd` in the database give the same cost for every answer.
+An unknown cost is `None`, never 0: no price, no count of tokens, impossible counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pure core: what has happened to one evaluation, and what is to be done next.
+"""The state machine of one evaluation: what has happened, and the next action. Pure.
 
     state  = fold(evolve, events of this evaluation)
     action = next_action(state, ...)

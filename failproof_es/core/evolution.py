@@ -1,8 +1,8 @@
-"""What has happened to one evaluation: its events, folded. Pure.
+"""Folds the events of one evaluation into its state. Pure.
 
-Each event is held to what it follows: `evolve` refuses one that cannot come in this state,
-or that answers, classifies or scores something else. It is the same function that runs
-while an evaluation is carried out, when its record is read, and when a run is checked.
+Each event is checked against the events before it: `evolve` refuses an event that cannot come in
+this state, or that answers, classifies or scores something else. The same function runs while an
+evaluation is carried out, when its record is read, and when a run is validated.
 """
 
 from __future__ import annotations

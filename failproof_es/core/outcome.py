@@ -1,4 +1,4 @@
-"""What became of one evaluation: every number and word about it that is shown anywhere. Pure.
+"""The outcome of one evaluation: every figure and word about it that is shown anywhere. Pure.
 
 `EvaluationOutcome` is defined here once. The projections store it, the log is folded into it,
 and whatever prints, compares or judges an evaluation reads it.

@@ -1,8 +1,8 @@
-"""Which evaluations of two runs, or of two models, asked the same: the one definition. Pure.
+"""Pairs the evaluations of two runs, or of two models, that asked the same. Pure.
 
 Two are a pair when what was sent and what decides how the answer is graded are alike
-(`experiment.graded_digest`), for the same repetition. What a case is called decides nothing, but
-which of several alike is paired with which. Whatever has no partner is counted with its reason.
+(`experiment.graded_digest`), for the same repetition. The id of a case decides only
+which of several equal ones are paired. Evaluations without a partner are counted by reason.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The run: what its stream says of it, which evaluations it plans. Pure."""
+"""The state of a run, folded from its stream, and the evaluations that it plans. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What stands beside a run and its evaluations: what is done about it, what people say. Pure.
+"""The state of side streams: operations on a run, and people's reviews. Pure.
 
-Such a stream has many writers, so little must come in order. What must is checked here.
+Such a stream has many writers, so few of its events must be in order. Those are checked here.
 """
 
 from __future__ import annotations

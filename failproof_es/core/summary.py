@@ -1,4 +1,4 @@
-"""How a run stands: every count, sum and share that is shown of it anywhere. Pure.
+"""The summary of a run: every count, sum and rate of it that is shown anywhere. Pure.
 
 `RunSummary` is defined here once. The projections keep its counts, the log is folded into them,
 and whatever prints, compares or judges a run reads it.

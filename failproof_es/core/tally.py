@@ -1,4 +1,4 @@
-"""How evaluations stand that have something in common: a model, a suite, a run. Pure."""
+"""Counts evaluations by a shared property: a model, a suite, a run. Pure."""
 
 from __future__ import annotations
 

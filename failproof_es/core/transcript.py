@@ -1,6 +1,6 @@
-"""What was said in an evaluation, and what people or programs made of it. Pure values.
+"""The transcript of an evaluation, and the verdicts on it. Pure values.
 
-Used by their names in `failproof_es.core.evaluation`.
+They are imported from `failproof_es.core.evaluation`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the engine asks of a dialect, and nothing more.
+"""The interface of a dialect: all that the engine asks of one.
 
 A dialect is one specification's file format, grading and result shape. All but `load`
 is pure: the same input gives the same output, in this process or in one ten years on.
@@ -115,7 +115,7 @@ def people_can_judge(dialect: Dialect) -> bool:
 
 @runtime_checkable
 class HasJudgeSchema(Protocol):
-    """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
+    """A dialect with a JSON Schema for a judge's reply, for servers that can enforce one."""
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
         """The JSON Schema of a good reply. What comes is read as strictly without it."""

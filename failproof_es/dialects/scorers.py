@@ -1,8 +1,8 @@
 """Scorers: numbers that an installed package adds to those of a dialect.
 
 A package names its scorer under the entry-point group `failproof_es.scorers`, a configuration
-names it in `grading.scorers`. A scorer decides nothing: whether a result is a pass stays the
-dialect's word.
+names it in `grading.scorers`. A scorer decides nothing: the dialect alone decides whether a
+result passes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Scorer(Protocol):
     """Numbers about a case and what was answered. Pure: the same input gives the same numbers.
 
     It is asked about every evaluation that its dialect scores, and about no other one. It may
-    have `with_options` as a dialect may (`protocol.Configurable`), for `options` that stand beside
+    have `with_options` as a dialect may (`protocol.Configurable`), for `options` given beside
     its name in a configuration. One whose `score` computes for long, or waits for another program,
     has `score_waits = True`: it is then called in a thread.
     """

@@ -1,4 +1,4 @@
-"""What the log holds of a run: its own stream, its plan, its evaluations with their cases."""
+"""Reads a run from the log: its own stream, its plan, its evaluations with their cases."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exceptio
 
 
 def with_prices(connection: Connection, run: Run) -> Run:
-    """The run with its prices, where it is older than `PricesRecorded`: they stand beside."""
+    """The run with its prices, if it is older than `PricesRecorded`: those are kept beside it."""
     if run.prices is not None:
         return run
     rows = connection.execute(

@@ -1,6 +1,7 @@
-"""The models room: providers behind one seam, and what all of them share.
+"""Model providers behind one interface, and the code that they share.
 
-A provider is a folder here or a module of an installed package; `provider_type` says what it is.
+A provider is a folder here or a module of an installed package; `provider_type`
+defines the interface.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the engine asks of a model provider, and what a provider answers.
+"""The interface of a model provider, with its requests, answers and errors.
 
 A provider never retries, never substitutes and never hides: one call of `send` is one
 attempt, and it ends in one `Answer` or one `ModelError`.
@@ -32,7 +32,7 @@ class ResponseOptions:
     tools: tuple[str, ...] = ()
     """The names of tools to offer, each with a definition that takes any arguments."""
     schema: dict[str, Any] | None = None
-    """The JSON Schema to hold the answer to."""
+    """The JSON Schema that the server shall enforce on the answer."""
 
 
 DEFAULT_RESPONSE_OPTIONS = ResponseOptions()

@@ -1,4 +1,4 @@
-"""The seam of providers: all that this program asks of one, and a base to write one on.
+"""The provider interface: all that this program needs of one, and a base class for new ones.
 
 A provider is an instance of a class of this shape, offered under its name in the group of entry
 points `failproof_es.providers`. It is imported when a configuration or a record names it, and not
@@ -6,8 +6,8 @@ before; what it needs to ask (an HTTP client, a library) it imports in `create`.
 provider knows a field of its protocol. `failproof_es.testing.provider_contract` tests one;
 `docs/how-to/providers.md` is the tutorial.
 
-`ProviderType` is what there is one of for each provider, `Provider` (in `protocol`) what there is
-one of for each entry of `models:` in a run.
+There is one `ProviderType` for each provider, and one `Provider` (in `protocol`) for each entry of
+`models:` in a run.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class BaseProviderType:
         return {} if package is None else dict([package])
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. That is for whoever configures it to know."""
+        """See `ProviderType`. Only the user's configuration can say."""
         return False
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:

@@ -1,4 +1,4 @@
-"""Where summaries and outcomes come from."""
+"""The source of summaries and outcomes: projections or log."""
 
 from __future__ import annotations
 

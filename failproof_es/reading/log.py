@@ -1,4 +1,4 @@
-"""Summaries and outcomes by a fold over the log: as of any position, by who may only read."""
+"""Summaries and outcomes folded from the log: as of any position, with read rights only."""
 
 from __future__ import annotations
 

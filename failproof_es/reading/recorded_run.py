@@ -1,4 +1,4 @@
-"""A run as it is read: its summary, its outcomes in the order of its plan, its documents."""
+"""`RecordedRun`: a run's summary, its outcomes in plan order, its documents."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def begin_tree(connection: Connection, repair_stream: UUID, repair_version: int)
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
-    """Record tiles, from the leaves up. One that stands already stays as it is.
+    """Record tiles, from the leaves up. One that already exists stays as it is.
 
     Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one that is not what the
     log gives.

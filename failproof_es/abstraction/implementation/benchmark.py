@@ -1,6 +1,6 @@
 """`BenchmarkApi`: the flow of specification 003 § 1, over the other interfaces.
 
-`open_benchmark` in `opened.py` puts it together for a configuration and a log.
+`open_benchmark` in `opened.py` builds one from a configuration and a log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A benchmark run as the log has it: its tasks, its evaluations, its results."""
+"""A benchmark run read from the log: its tasks, its evaluations, its results."""
 
 from __future__ import annotations
 

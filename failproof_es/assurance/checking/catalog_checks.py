@@ -1,4 +1,4 @@
-"""What stands beside the events and is in no leaf: the runs' numbers."""
+"""Checks the data beside the events that no leaf covers: the runs' numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cosigning: what a log sends to a second party, and when that party signs.
+"""Witness cosigning: the request that a log sends to a witness, and when the witness signs.
 
 The request has the form of C2SP tlog-witness: the size of the tree that the witness saw
 last, the proof that the new one continues it, an empty line, and the log's checkpoint. A

@@ -1,4 +1,4 @@
-"""`results`: one object, or one line, per evaluation."""
+"""`results`: one row per evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`review`: what people say of the evaluations of a run."""
+"""`review`: people's verdicts on the evaluations of a run."""
 
 from __future__ import annotations
 

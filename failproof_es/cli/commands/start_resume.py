@@ -1,4 +1,4 @@
-"""`start` and `resume`: drive a run, show how it goes, print what came of it."""
+"""`start` and `resume`: drive a run, show its progress, print its summary."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _carry_out(
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
-            "`failproof-es projections rebuild` builds them anew."
+            "`failproof-es projections rebuild` rebuilds them."
         )
     report_signing_error(keeper)
     exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED

@@ -1,8 +1,8 @@
-"""Checkpoint files: what has finished, in parts of N evaluations, while a run is going.
+"""Partial results files: one file for every N finished evaluations while a run is going.
 
 The k-th file holds the evaluations that finished as number (k-1)N+1 to kN in the order of
-the log. It is a projection: whoever writes it, whenever, it says the same, so a run that
-was killed and resumed has every one of them, and in them every evaluation once.
+the log. It is a projection: its content never depends on who writes it or when. So a run that
+was killed and resumed has all of these files, and every evaluation is in them once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results in the shape that a run's own dialect gives them."""
+"""Results in the JSON shape of the run's dialect."""
 
 from __future__ import annotations
 

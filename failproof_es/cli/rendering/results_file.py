@@ -1,6 +1,6 @@
-"""The results file of a configuration's `output.file`: complete, or not there at all.
+"""The results file of a configuration's `output.file`: written whole or not at all.
 
-A projection of the log like every other: written anew after a crash it says the same.
+It is a projection of the log: written again after a crash it has the same content.
 """
 
 from __future__ import annotations

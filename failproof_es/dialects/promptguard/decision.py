@@ -1,4 +1,4 @@
-"""From T, I and F to a label: an ordered list of rules, the first that holds decides."""
+"""Derives a label from T, I and F: an ordered list of rules, the first match decides."""
 
 from __future__ import annotations
 

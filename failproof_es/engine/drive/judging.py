@@ -1,4 +1,4 @@
-"""Reading what a judge answered, for a run that goes on and for one that is replayed."""
+"""Parses a judge's reply, for a running run and for a replayed one."""
 
 from __future__ import annotations
 

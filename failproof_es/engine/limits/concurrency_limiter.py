@@ -1,9 +1,9 @@
-"""The gate that every request to one server passes, whichever worker and model it is of.
+"""The concurrency limiter of one server: every request to that server passes it.
 
 It is open until the server complains. A `Retry-After` then holds back every request to that
-server until it is over, and a 429 makes fewer go at once (`limit_policy`). What changes is
-handed on to be recorded. A server that turns everything away for longer than the run waits
-makes the run pause: `wait_exceeded` says so.
+server, and a 429 lowers the number of concurrent requests (`limit_policy`). Each change is passed
+on to be recorded. A server that refuses everything for longer than the run waits makes the run
+pause: `wait_exceeded` says so.
 """
 
 from __future__ import annotations

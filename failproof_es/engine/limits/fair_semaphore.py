@@ -1,4 +1,4 @@
-"""How many requests a run may have in flight at once, shared fairly by its servers."""
+"""A fair semaphore: a run's limit of requests in flight, shared fairly by its servers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How many requests a server may have at once, until when it wants none, and for how long
-it has turned everything away. Pure.
+"""The policy of a concurrency limiter: its limit, `Retry-After`, and the time of refusal. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves what is allowed, every whole round of
 answers gives a step back. Times are seconds of one monotonic clock.

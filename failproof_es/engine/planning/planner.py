@@ -1,4 +1,4 @@
-"""From case files to a run on record: every prompt stored, the whole plan in one commit.
+"""Records a planned run: stores every prompt, and the whole plan in one commit.
 
 A run either exists with its complete plan or not at all, and never depends on a file again.
 """

@@ -1,4 +1,4 @@
-"""Whom the embedded server runs as: PostgreSQL refuses to run as root."""
+"""The account of the embedded server: PostgreSQL refuses to run as root."""
 
 from __future__ import annotations
 

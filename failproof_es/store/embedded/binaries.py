@@ -1,4 +1,4 @@
-"""Where the server's programs are: in the wheel, or in a copy that its account can reach."""
+"""Finds the server's programs: in the wheel, or in a copy that its account can read."""
 
 from __future__ import annotations
 

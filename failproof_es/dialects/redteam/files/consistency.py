@@ -1,6 +1,6 @@
-"""What a case contradicts, or leaves without effect: beyond its types.
+"""Checks a case for contradictions and for fields without effect.
 
-A defect is what nobody can run. What somebody may have meant is a remark: it runs as it stands.
+A case that cannot run has a defect. A case that may be intended gets a remark, and runs.
 """
 
 from __future__ import annotations
