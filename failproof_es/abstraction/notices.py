@@ -23,7 +23,7 @@ class Notice:
     task_id: str = ""
     model_name: str = ""
     attempt: int = 0
-    """STREAMING_RESULT: which attempt the text belongs to. A new one begins the answer anew."""
+    """STREAMING_RESULT: which attempt the text belongs to. A new one begins the answer again."""
     text: str = ""
     """STREAMING_RESULT: the next piece of the answer."""
     progress: BenchmarkProgress | None = None

@@ -227,7 +227,7 @@ class FileOutput(Section):
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
     """Where; the name has to hold {timestamp}."""
     checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
-    """So many finished evaluations go into one checkpoint file; null writes none."""
+    """The number of finished evaluations in each partial results file; null writes none."""
 
 
 class DatabaseOutput(Section):

@@ -173,7 +173,7 @@ class BaseProviderType:
 
     name: str
     capabilities: Capabilities
-    seam = PROVIDER_API_VERSION
+    api_version = PROVIDER_API_VERSION
     takes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     reserved = RESERVED

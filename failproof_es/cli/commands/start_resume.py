@@ -199,12 +199,12 @@ def _carry_out(
     with (
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as checkpoints,
+        PartialResultsWriter(store) as partial_results,
     ):
 
         def observe(event: Event) -> None:
             state.observe(event)
-            checkpoints.observe(event)
+            partial_results.observe(event)
             if isinstance(event, RunStarted) and not quiet:
                 for recorded in _prices(store, event):
                     state.observe(recorded)

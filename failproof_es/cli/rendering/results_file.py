@@ -64,7 +64,7 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
 
 
 def partial_results_path(path: Path, number: int) -> Path:
-    """Where the checkpoint file of that number stands beside the results file."""
+    """The path of the partial results file of that number, beside the results file."""
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 
