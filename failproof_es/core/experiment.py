@@ -155,11 +155,11 @@ class RunQuestions:
 
 
 class Overlapping(NamedTuple):
-    """A run that is no attempt and shares a model and much of the cases."""
+    """A run that is not an attempt, but shares a model and many of the cases."""
 
     run: RunQuestions
     shared: int
-    """How many of the cases."""
+    """The number of shared cases."""
 
 
 class RelatedRuns(NamedTuple):

@@ -30,7 +30,7 @@ _IN_ORDER = (ALTERED, REGRADED, FEWER, ALONE, NOT_SCORED)
 
 
 class Question(NamedTuple):
-    """What one evaluation asked, for the n-th time."""
+    """The question of one evaluation, with its repetition."""
 
     graded: str
     """`experiment.graded_digest`: what is sent, and what decides how the answer is graded."""
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unpaired:
-    """How many evaluations of either side have nothing to be compared with, and why."""
+    """The number of evaluations without a partner on each side, by reason."""
 
     why: Why
     first: int

@@ -31,7 +31,7 @@ _OPERATIONS = (
 
 
 class Operations(NamedTuple):
-    """What is done about one run, folded."""
+    """The operations on one run, folded."""
 
     version: int = 0
     resolving: bool = False
@@ -41,7 +41,7 @@ class Operations(NamedTuple):
 
 
 def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:
-    """What is done about the run after one more event. Raises `ImpossibleHistory`."""
+    """The operations on the run after one more event. Raises `ImpossibleHistory`."""
     _require_next(state.version, event, run_id)
     require(type(event) in _OPERATIONS, event, "it is nothing that is done about a run")
     require(event.originator_id == operations_id(run_id), event, "the run has another such stream")

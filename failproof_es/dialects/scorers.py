@@ -216,7 +216,7 @@ def _written(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
         name, options = scorer.get("name"), scorer.get("options")
     options = {} if options is None else options
     if not isinstance(name, str) or not isinstance(options, Mapping):
-        raise _no_scorer(field, "it is no scorer: a name, or a name with its options")
+        raise _no_scorer(field, "it is not a scorer: write a name, or a name with its options")
     return name, options
 
 

@@ -122,8 +122,8 @@ async def branch(
             started = await asyncio.to_thread(begin, asked)
             observe(started)
             say(
-                f"run {started.run_number} goes on from run {source.started.run_number} as it "
-                f"stood at position {position}{left}"
+                f"run {started.run_number} branched from run {source.started.run_number} "
+                f"at position {position}{left}"
             )
             driver = Driver(
                 store, lease, configuration, targets,
@@ -199,7 +199,7 @@ async def _check(
 
 def _nothing_to_ask_again(source: Run) -> InvalidInput:
     number = source.started.run_number
-    carry_on = f"`failproof-es resume {number}` asks what is left of it"
+    carry_on = f"`failproof-es resume {number}` sends its remaining requests"
     return InvalidInput.because(
         f"run {number} has no abandoned evaluation that could be asked again",
         remedy=f"`failproof-es show {number}` counts them" if source.ended else carry_on,

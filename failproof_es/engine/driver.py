@@ -72,7 +72,7 @@ class Driver:
         """Of each evaluation that is left unfinished while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
-        """Carry every planned evaluation to its end, or to where a stop was asked for.
+        """Run every planned evaluation to its end, or until a stop is requested.
 
         Raises a `JournalError` or `LogUnavailable` when the log could not be written: whatever
         is on record stays, and the run can be resumed.

@@ -111,7 +111,7 @@ def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, .
     row = read_event(connection, run_id, chunk + 2)
     event = row.event() if row else None
     if not isinstance(event, CasesPlanned) or event.chunk != chunk:
-        raise ImpossibleHistory(f"run {run_id}: chunk {chunk} of its plan is not where it belongs")
+        raise ImpossibleHistory(f"run {run_id}: chunk {chunk} of its plan is out of order")
     return event.digests
 
 
@@ -243,7 +243,7 @@ def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -
     """The case that a prompt's stream holds, and nothing else. Raises `ImpossibleHistory`."""
     rows = streams.get(prompt)
     if not rows:
-        raise ImpossibleHistory(f"prompt {prompt} is planned, and not in the log")
+        raise ImpossibleHistory(f"prompt {prompt} is planned but not in the log")
     event = rows[0].event()
     if not isinstance(event, PromptStored):
         raise ImpossibleHistory(f"stream {event.originator_id} does not begin with PromptStored")

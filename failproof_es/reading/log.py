@@ -29,7 +29,7 @@ from failproof_es.store.reading.reader import Connection, find
 
 @dataclass(frozen=True, slots=True)
 class LogFeeder:
-    """Reads events, and nothing that is made of them."""
+    """Reads events only, no projections."""
 
     connection: Connection
     up_to: int | None = None

@@ -84,7 +84,7 @@ class RowFeeder:
 
     @property
     def up_to(self) -> None:
-        """Everything: the past is told by the log."""
+        """Always everything: the past is read from the log."""
         return None
 
     def run(self, run_id: UUID) -> Run:

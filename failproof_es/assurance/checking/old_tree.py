@@ -131,7 +131,7 @@ class _Check:
         while place >= 0:
             position = self._log.position(place)
             message = (
-                f"the event at position {position} is in no signed part of the old tree, "
+                f"the event at position {position} is not in the signed part of the old tree, "
                 "which goes on behind it"
             )
             self._say(message, None, position)

@@ -147,7 +147,7 @@ def _vouched_for(
     """Whether the old key names the new one; and the new one must be the one we know."""
     known = keys.get(repair.new_origin)
     if known is not None and str(known) != repair.new_key:
-        message = f"the repair of {repair.old_origin} names another key of {known.name} than this"
+        message = f"the repair of {repair.old_origin} names a different key of {known.name}"
         result.add(Finding(HISTORY_FORKED, message))
     if repair.handover is None:
         remarks.append("its key did not sign for the new tree")

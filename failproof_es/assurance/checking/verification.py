@@ -283,7 +283,7 @@ class _Columns:
         if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
             self._result.add(_finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
         if row.recorded_at_us in _AT_NO_TIME:
-            message = "recorded_at is infinite: no clock says so"
+            message = "recorded_at is infinite: no clock gives such a time"
             self._result.add(_finding(CLOCK, row, message, index))
             return
         if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:

@@ -199,13 +199,13 @@ def _read(place: str, key: PublicKey) -> KeptCheckpoint:
     except (UnicodeDecodeError, NoteError) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be used: {error}",
-            remedy="if nobody changed it, the log's key is another one now; ask why",
+            remedy="if nobody changed it, the log has a new key; ask why",
         ) from None
     except OSError as error:
         why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be read: {why}",
-            remedy="name a file, a folder or an URL that can be",
+            remedy="name a file, a folder or a URL that can be",
         ) from None
 
 

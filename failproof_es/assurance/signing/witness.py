@@ -45,7 +45,7 @@ def parse_request(data: bytes) -> Request:
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a checkpoint that can be cosigned: {error}",
-            remedy="take what `ledger checkpoint --since SIZE` printed",
+            remedy="use the output of `ledger checkpoint --since SIZE`",
         ) from None
 
 

@@ -134,9 +134,7 @@ class PartialResultsWriter:
             return
         try:
             with self._store.connect() as connection:
-                partial = PartialResults(
-                    self._store, RecordedRun.read(connection, self._run_id)
-                )
+                partial = PartialResults(self._store, RecordedRun.read(connection, self._run_id))
                 while partial.every is not None and self._woken():
                     partial.write_due()
                     self._stop.wait(_BREATH_S)

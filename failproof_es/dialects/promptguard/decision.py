@@ -73,7 +73,7 @@ def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
     if not rules:
         return [("", "must hold at least one rule")]
     found = [
-        (f"[{index}].label", f"{rule.label!r} is what a reply without a verdict is called")
+        (f"[{index}].label", f"{rule.label!r} is the class of a reply without a verdict")
         for index, rule in enumerate(rules)
         if rule.label in RESERVED
     ]

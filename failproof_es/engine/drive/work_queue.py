@@ -16,7 +16,7 @@ from failproof_es.engine.history import RecordedEvaluation
 
 
 class WorkQueue:
-    """One stream of evaluations that many workers take from."""
+    """The queue of one server's evaluations; many workers take from it."""
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows

@@ -186,7 +186,7 @@ class Validation:
             self._find(
                 "streams_differ",
                 f"{plural(self._streams, 'evaluation')} planned; no more than {known} are "
-                "different: others stand twice in the plan",
+                "different: the plan lists others twice",
             )
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
@@ -230,7 +230,7 @@ class Validation:
         elif messages is None or not provider_type(model.provider).request_is_complete(
             body, messages
         ):
-            message = f"the request of turn {request.turn} does not hold what was to be asked"
+            message = f"the request of turn {request.turn} is not the planned one"
             self._find("not_sent_whole", message, recorded)
 
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:

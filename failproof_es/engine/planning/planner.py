@@ -84,7 +84,7 @@ def check_files(
     if len(of_it) < len(files):  # nobody means to leave out a whole file
         problems.raise_errors()
     if not cases and not problems.errors:
-        problems.error("the suites hold no case", remedy="add at least one")
+        problems.error("the suites have no cases", remedy="add at least one")
     if cases and skip_invalid:
         return tuple(problems)
     problems.raise_errors()
