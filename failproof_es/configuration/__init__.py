@@ -1,0 +1,1 @@
+"""Configuration files: read, checked with file and line, and recorded with the run."""

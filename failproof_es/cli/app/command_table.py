@@ -23,11 +23,18 @@ class CommandEntry(NamedTuple):
     sentence: str
 
 
+FIRST_DAY = (
+    ("start quickstart", "Evaluate the embedded model on 15 cases. No key is needed."),
+    ("start CONFIG", "Evaluate your own models on your own cases."),
+    ("resume RUN", "Go on with a run that was interrupted."),
+    ("results RUN", "Print the result of every evaluation."),
+    ("report RUN", "Write the report as a page."),
+    ("verify RUN", "Prove that nothing in the record was changed."),
+)
+"""What the program says when it is called without a command."""
+
+
 COMMANDS = {
-    "validate": CommandEntry(
-        "failproof_es.cli.commands.validate:validate",
-        "Check the configuration CONFIG, its suites, its models and the database.",
-    ),
     "start": CommandEntry(
         "failproof_es.cli.commands.start_resume:start",
         "Start a run of the configuration CONFIG, a file or the name of a shipped one.",
@@ -35,10 +42,6 @@ COMMANDS = {
     "resume": CommandEntry(
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
-    ),
-    "replay": CommandEntry(
-        "failproof_es.cli.commands.replay:replay",
-        "Score the recorded answers of RUN again, and compare with the record.",
     ),
     "runs": CommandEntry(
         "failproof_es.cli.commands.runs:runs",
@@ -48,10 +51,6 @@ COMMANDS = {
         "failproof_es.cli.commands.show:show",
         "Show the facts of RUN: who, when, what was asked, and the results.",
     ),
-    "diff": CommandEntry(
-        "failproof_es.cli.commands.diff:diff",
-        "Show what differs between two runs: configuration, models, cases, results.",
-    ),
     "results": CommandEntry(
         "failproof_es.cli.commands.results:results",
         "Print the results of RUN, in plan order.",
@@ -60,21 +59,25 @@ COMMANDS = {
         "failproof_es.cli.commands.report:report",
         "Write a report of RUN, or of several runs and how they compare.",
     ),
-    "review": CommandEntry(
-        "failproof_es.cli.commands.review:review",
-        "Review evaluations by hand: `failproof-es review RUN`.",
-    ),
-    "export": CommandEntry(
-        "failproof_es.cli.commands.export:export",
-        "Export all data of each RUN into FOLDER, for another system.",
+    "diff": CommandEntry(
+        "failproof_es.cli.commands.diff:diff",
+        "Show what differs between two runs: configuration, models, cases, results.",
     ),
     "log": CommandEntry(
         "failproof_es.cli.commands.log:log",
         "Print the events of the log, or of RUN, in commit order.",
     ),
-    "audit": CommandEntry(
-        "failproof_es.cli.commands.audit:audit",
-        "Print the audit trail of RUN, or of a validation that failed.",
+    "validate": CommandEntry(
+        "failproof_es.cli.commands.validate:validate",
+        "Check the configuration CONFIG, its suites, its models and the database.",
+    ),
+    "replay": CommandEntry(
+        "failproof_es.cli.commands.replay:replay",
+        "Score the recorded answers of RUN again, and compare with the record.",
+    ),
+    "review": CommandEntry(
+        "failproof_es.cli.commands.review:review",
+        "Review evaluations by hand: `failproof-es review RUN`.",
     ),
     "verify": CommandEntry(
         "failproof_es.cli.commands.prove.verify:verify",
@@ -88,9 +91,9 @@ COMMANDS = {
         "failproof_es.cli.commands.prove.ledger:ledger",
         "Sign the log, have it cosigned, and check it against checkpoints kept elsewhere.",
     ),
-    "projections": CommandEntry(
-        "failproof_es.cli.commands.manage.projections:projections",
-        "Show the status of the projections, or rebuild them from the log.",
+    "audit": CommandEntry(
+        "failproof_es.cli.commands.audit:audit",
+        "Print the audit trail of RUN, or of a validation that failed.",
     ),
     "suites": CommandEntry(
         "failproof_es.cli.commands.manage.suites:suites",
@@ -104,11 +107,29 @@ COMMANDS = {
         "failproof_es.cli.commands.manage.models:models",
         "List the models that can be installed, or install one.",
     ),
+    "projections": CommandEntry(
+        "failproof_es.cli.commands.manage.projections:projections",
+        "Show the status of the projections, or rebuild them from the log.",
+    ),
+    "export": CommandEntry(
+        "failproof_es.cli.commands.export:export",
+        "Export all data of each RUN into FOLDER, for another system.",
+    ),
     "db": CommandEntry(
         "failproof_es.cli.commands.manage.database:db",
         "Start, stop and inspect the database that holds the log.",
     ),
 }
+
+GROUPS = {
+    "Run": ("start", "resume"),
+    "Look": ("runs", "show", "results", "report", "diff", "log"),
+    "Check": ("validate", "replay"),
+    "Judge": ("review",),
+    "Prove": ("verify", "evidence", "ledger", "audit"),
+    "Manage": ("suites", "prompts", "models", "projections", "export", "db"),
+}
+"""The commands by what they are for, the everyday ones first."""
 
 
 class Commands(Program):
@@ -123,8 +144,29 @@ class Commands(Program):
         return super().__call__(*arguments, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, in alphabetical order."""
-        return sorted(COMMANDS)
+        """The names of all commands, in the order of the groups."""
+        return [name for names in GROUPS.values() for name in names]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands in groups, each with its whole sentence."""
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                column = max(map(len, COMMANDS)) + 2
+                rows = [(name.ljust(column - 2), COMMANDS[name].sentence) for name in names]
+                formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without anything: show the commands of a first day."""
+        if not args and not ctx.resilient_parsing:
+            formatter = ctx.make_formatter()
+            formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...")
+            with formatter.section("First steps"):
+                formatter.write_dl(FIRST_DAY)
+            formatter.write_paragraph()
+            formatter.write_text("All commands: failproof-es --help")
+            click.echo(formatter.getvalue().rstrip("\n"))
+            ctx.exit()
+        return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, loaded now if it was not before."""

@@ -22,7 +22,7 @@ connections_option = click.option(
     "settings",
     multiple=True,
     metavar="KEY.PATH=VALUE",
-    help="Override a value of the configuration in the new run, of those that say how models are "
+    help="Override in the new run a value of the configuration that says how models are "
     "reached (base_url, api_key_env, time-outs, workers, retries). May be repeated.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")

@@ -79,7 +79,8 @@ again_option = click.option(
 unblind_option = click.option(
     "--unblind",
     is_flag=True,
-    help="Show the engine's result. This is recorded with each verdict. So does --only failures.",
+    help="Show the engine's result. Each verdict then records that the reviewer was not blind. "
+    "--only failures does the same.",
 )
 
 

@@ -68,7 +68,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     """List the runs, newest first.
 
     \b
-    attempt      which attempt at the same experiment this is: the same cases and models
+    attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs asked much of the same; `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
     passed       the share that passed, of those that passed or failed, for each model

@@ -79,9 +79,9 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
     """Show the facts of RUN: who, when, what was asked, and the results.
 
     A finished evaluation was scored or abandoned. Its dialect says whether a score passes or
-    fails. An abandoned evaluation ended without a score. It is lost if no usable answer came, or
-    it awaits review by people. Failed attempts are requests without a usable reply. Most of them
-    are sent again.
+    fails. An abandoned evaluation ended without a score. Some of these are lost, because no
+    usable answer came, and some await review by people. Failed attempts are requests without a
+    usable reply. Most of them are sent again.
 
     All runs that asked the same cases, or many of them, are counted. The newest 20 are named
     here, and all of them in a report.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from failproof_es.cli import main
+from failproof_es.cli.app.command_table import COMMANDS, FIRST_DAY, GROUPS
 from tests.acceptance.cli.conftest import Program
 from tools.command_reference import reference
 
@@ -45,12 +47,32 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
     assert done.output.startswith("Usage: failproof-es")
     assert "--database-url" in done.output
     assert "\x1b" not in done.output
-    assert "..." not in done.output.partition("\nCommands:")[2], "no sentence is cut off"
+    _, *listed = re.split(r"\n(?:Commands|Run):", done.output)
+    assert "..." not in "".join(listed), "no sentence is cut off"
+
+
+def test_help_lists_every_command_once_in_a_group() -> None:
+    said = CliRunner().invoke(main, ["--help"], prog_name="failproof-es").output
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    places = [said.index(f"\n{group}:\n") for group in GROUPS]
+    assert places == sorted(places)
+    for group, names in GROUPS.items():
+        listed = said.partition(f"\n{group}:\n")[2].partition("\n\n")[0]
+        assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == list(names)
+
+
+def test_without_a_command_it_shows_the_six_of_a_first_day(program: Program) -> None:
+    done = program()
+    assert done.returncode == 0
+    assert len(FIRST_DAY) == 6
+    assert all(f"  {command} " in done.stdout for command, _ in FIRST_DAY)
+    assert {command.split()[0] for command, _ in FIRST_DAY} <= set(COMMANDS)
+    assert "failproof-es --help" in done.stdout
 
 
 def test_the_reference_in_the_docs_is_that_of_the_commands() -> None:
     assert REFERENCE.read_text() == reference(), (
-        "write it anew: python -m tools.command_reference > docs/reference/command-line.md"
+        "write it again: python -m tools.command_reference > docs/reference/command-line.md"
     )
 
 

@@ -63,7 +63,7 @@ ledger.add_command(repair)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Also write it to this file.")
 @format_option()
 def key(output: Path | None, output_format: Format) -> None:
-    """Print the log's public key. Give it to those who verify your evidence."""
+    """Print the log's public key. Give it directly to those who verify your evidence."""
     with session().open_store() as store, store.connect() as connection:
         public = own_key(connection).public
     origin = public.name
