@@ -1,1 +1,1 @@
-"""An event-sourced, audit-first evaluation engine for language models."""
+"""FailProof-ES: an event-sourced, audit-first evaluation engine for language models."""

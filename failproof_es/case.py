@@ -1,4 +1,4 @@
-"""For plugins: what `failproof_es.core.case` offers, under the name that stays."""
+"""The stable import path for plugins of `failproof_es.core.case`."""
 
 from failproof_es.core.case import (
     FAMILY,

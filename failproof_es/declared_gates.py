@@ -1,7 +1,7 @@
-"""Gates that a dialect declares for itself, beside those that every run can have.
+"""Gates that a dialect declares, in addition to those that every run can have.
 
 A package names one under the entry-point group `failproof_es.gates`. A configuration then takes
-its name under `gates`, and the run is held to it like to any other.
+its name under `gates`, and the run is checked against it as against any other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Gates: what a configuration wants to hold of a complete run, and whether it does. Pure.
+"""Gates: the limits that a configuration sets for a complete run, and whether it meets them. Pure.
 
-Each model is held to each limit by itself, so that a good one hides no bad one; only the cost is
-that of the whole run. What was not measured is not met. Each gate says its limit, what was
-measured, of how many, of which model, whether it is met, and why not where that is not plain.
+Each model is checked against each limit by itself, so that a good one hides no bad one; only the
+cost is that of the whole run. A figure that was not measured meets no gate. Each gate says its
+limit, the measured value, the counts, the model, whether it is met, and why not where that is not
+plain.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _unique(name: str, taken: Mapping[str, Gate]) -> str:
 
 
 def _of_model(limits: Gates, model: str, tally: ModelTally) -> Named:
-    """What one model is held to, by itself."""
+    """The gates of one model by itself."""
     yield from _accuracies(limits, tally)
     yield from _losses(limits, model, tally)
     if limits.max_error_rate is not None:

@@ -1,4 +1,4 @@
-"""What is wrong with something a person wrote: where it stands, what it is, what to do next.
+"""Problems in a user's input: where each one is, what it is, and what to do.
 
 Case files and configurations are untrusted input. Whoever reads them collects every
 problem of a whole batch in a `Problems` and raises `InvalidInput` once, at the end.

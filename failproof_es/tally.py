@@ -1,4 +1,4 @@
-"""For plugins: what `failproof_es.core.tally` offers, under the name that stays."""
+"""The stable import path for plugins of `failproof_es.core.tally`."""
 
 from failproof_es.core.tally import (
     Group,

@@ -1,4 +1,4 @@
-"""Read models computed from the log. They can all be thrown away and rebuilt."""
+"""Projections: read models computed from the log. All can be deleted and rebuilt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PROJECTIONS", "Projection"]
 
 
 def __getattr__(name: str) -> Any:
-    """Looked up when somebody asks: one of ours stands beside its dialect, and imports this."""
+    """Loaded on first use: one built-in projection is beside its dialect, and imports this."""
     if name != "PROJECTIONS":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from projections.installed import ours

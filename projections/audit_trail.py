@@ -1,4 +1,4 @@
-"""`audit_trail`: what was done, when, in which run, why (specification 001 § 8.2).
+"""`audit_trail`: what happened, when, in which run, and why (specification 001 § 8.2).
 
 The life of runs, what was done about them beside driving them, what people and programs said of
 their evaluations, and everything that did not go as planned: retries, errors, limits, lost

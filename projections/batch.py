@@ -1,4 +1,4 @@
-"""The log as projections read it: so many events at once, each parsed once."""
+"""Reads the log in batches for projections, and parses each event once."""
 
 from __future__ import annotations
 

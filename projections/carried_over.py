@@ -1,4 +1,4 @@
-"""What branched runs carried over: a reference in the log, which projections follow here."""
+"""Follows the references of branched runs to the evaluations that they carried over."""
 
 from __future__ import annotations
 

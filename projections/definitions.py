@@ -1,4 +1,4 @@
-"""Whether the read models in a database are those that this version makes.
+"""Checks whether a database's read models are those of this version.
 
 The engine's login may take on the projector's role, and so put code where others read: a view
 that calls a function runs it as whoever reads the view. What is expected is in

@@ -1,4 +1,4 @@
-"""Following the log while a run goes, in a process of its own.
+"""Follows the log while a run goes, in a process of its own.
 
 A process, because a run keeps one core busy and the projections should not slow it down. A run
 that is over within two seconds is not worth one: what it wrote is taken in when it has ended.

@@ -1,4 +1,4 @@
-"""Which projections there are: those that packages offer, ours registered like any other.
+"""The registry of projections: all that installed packages offer, the built-in ones included.
 
 Ours are what `db init` and the digest of definitions are about. Another package's is followed
 beside them, in transactions of its own: whatever becomes of it, ours go on.

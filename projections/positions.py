@@ -1,4 +1,4 @@
-"""How far each projection is: `projections.positions`."""
+"""The position of each projection: `projections.positions`."""
 
 from __future__ import annotations
 

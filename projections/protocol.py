@@ -1,4 +1,4 @@
-"""What a projection is: tables that are computed from events and can be thrown away."""
+"""The interface of a projection: tables computed from events, which can be rebuilt."""
 
 from __future__ import annotations
 

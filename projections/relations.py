@@ -1,4 +1,4 @@
-"""The tables and views of projections: made, looked for, and put in place of the live ones."""
+"""Creates, finds and swaps the tables and views of projections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_whole(connection: Connection, projection: Projection) -> bool:
 
 
 def create(connection: Connection, projection: Projection) -> None:
-    """Make the live relations anew, empty. Raises `InvalidInput` as `replace` does."""
+    """Create the live relations again, empty. Raises `InvalidInput` as `replace` does."""
     refuse_dependents(connection, [projection])
     _drop(connection, projection)
     enter(connection, LIVE)

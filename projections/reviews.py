@@ -1,4 +1,4 @@
-"""`reviews`: what people said of evaluations; the last word of each, and everything before it."""
+"""`reviews`: people's reviews of evaluations; each reviewer's last one, and all earlier ones."""
 
 from __future__ import annotations
 

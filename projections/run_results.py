@@ -1,4 +1,4 @@
-"""`run_results`: every evaluation, every run, and what adds up over a run's evaluations.
+"""`run_results`: every evaluation, every run, and the counts of each run.
 
 What a row says is computed by `failproof_es.core.outcome` and `failproof_es.core.summary`: this
 module brings events to them and keeps what comes out. `sql/run_results.sql` has the columns;

@@ -1,7 +1,7 @@
-"""Catching up with the log, and rebuilding from it.
+"""Catches up with the log, and rebuilds projections from it.
 
-A projection's position moves in the transaction that writes its rows: whatever dies, the
-two agree. Several processes may follow at once; a lock makes them take turns.
+A projection's position moves in the transaction that writes its rows, so the two agree even
+after a crash. Several processes may follow at once; a lock makes them take turns.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def rebuild(
     progress: Callable[[int, int], None] | None = None,
     projections: Sequence[Projection] = PROJECTIONS,
 ) -> int:
-    """Build the named projections (all, if none is named) anew beside the live ones, and swap.
+    """Rebuild the named projections (all, if none is named) beside the live ones, and swap.
 
     Readers see the old rows until one transaction replaces them by the new, under the same
     grants. Interrupted, it leaves the live ones as they were and can be repeated. `progress`

@@ -1,4 +1,4 @@
-"""`DataManagerApi` (specification 003 § 4.2): runs, tasks and results on record."""
+"""`DataManagerApi` (specification 003 § 4.2): recorded runs, tasks and results."""
 
 from typing import Protocol
 

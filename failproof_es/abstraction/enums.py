@@ -13,7 +13,7 @@ class TaskStatus(Enum):
 
 
 class BenchmarkEvent(Enum):
-    """What a subscriber is told of."""
+    """The events that a subscriber can receive."""
 
     STARTED = "started"
     PROGRESS_CHANGED = "progress_changed"

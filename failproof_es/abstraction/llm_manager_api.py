@@ -1,4 +1,4 @@
-"""`LLMManagerApi` (specification 003 § 4.4): the models there are."""
+"""`LLMManagerApi` (specification 003 § 4.4): the available models."""
 
 from collections.abc import Callable
 from typing import Protocol

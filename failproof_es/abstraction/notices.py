@@ -1,4 +1,4 @@
-"""What callbacks are given: one `Notice` for everything that specification 003 calls an event.
+"""`Notice`: the argument of every callback, for each event of specification 003.
 
 The specification leaves the payload open (`Callable[[any], None]`); this is ours.
 """
@@ -23,7 +23,7 @@ class Notice:
     task_id: str = ""
     model_name: str = ""
     attempt: int = 0
-    """STREAMING_RESULT: which attempt the text belongs to. A new one begins the answer anew."""
+    """STREAMING_RESULT: which attempt the text belongs to. A new one begins the answer again."""
     text: str = ""
     """STREAMING_RESULT: the next piece of the answer."""
     progress: BenchmarkProgress | None = None

@@ -1,4 +1,4 @@
-"""A `BenchmarkApi` put together: a configuration, a log, the models, the report."""
+"""Builds a `BenchmarkApi` from a configuration, a log, the models and the report."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def open_benchmark(
 @contextlib.contextmanager
 def _kept(store: Store) -> Iterator[None]:
     """The log signed and followed, and said where that did not go well."""
-    with CheckpointSigner(store) as keeper, Follower(store.projections_url) as follower:
+    with CheckpointSigner(store) as signer, Follower(store.projections_url) as follower:
         yield
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
-    if keeper.changed is not None:
-        raise keeper.changed
-    if keeper.trouble is not None:
-        logger.warning("the log could not be signed: %s", keeper.trouble)
+    if signer.changed is not None:
+        raise signer.changed
+    if signer.trouble is not None:
+        logger.warning("the log could not be signed: %s", signer.trouble)
 
 
 @contextlib.contextmanager

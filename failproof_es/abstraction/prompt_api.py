@@ -1,4 +1,4 @@
-"""`PromptApi` (specification 003 § 4.5): what models are asked."""
+"""`PromptApi` (specification 003 § 4.5): the prompts for models and judges."""
 
 from typing import Protocol
 

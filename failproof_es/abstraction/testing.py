@@ -1,4 +1,4 @@
-"""A `TaskManagerApi` without models: whoever tests a user interface says what happens.
+"""A stub `TaskManagerApi` without models: the test of a user interface decides what happens.
 
     tasks = StubTaskManager()
     submission = tasks.submit_task(1, task, "model")
@@ -6,7 +6,7 @@
     tasks.emit(submission, BenchmarkEvent.STREAMING_RESULT, text="Once ")
     tasks.emit(submission, BenchmarkEvent.COMPLETED)
 
-Under the shipped `Benchmark` it judges as it is told, too:
+Under the shipped `Benchmark` the test also decides how it judges:
 
     benchmark = Benchmark(models, data, loader, tasks, dataset_path=..., report=...,
                           dispatcher=InlineDispatcher(), flow=InlineDispatcher())

@@ -1,4 +1,4 @@
-"""Taking one run out of the log, with everything that proves it, as of a checkpoint."""
+"""Exports one run from the log as evidence, with everything that proves it, as of a checkpoint."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None
     of_run = [row for row in own if row.stream_id == run_id.bytes]
     sealed = max((row.position for row in of_run if row.topic == b"RunSealed"), default=None)
     if sealed is None:
-        raise NotProvenYet(Missing.SEAL, "the log holds no seal of the run")
+        raise NotProvenYet(Missing.SEAL, "the log has no seal of the run")
     later = [
         row
         for row in own

@@ -1,4 +1,4 @@
-"""How well a run is protected so far: sealed, signed, anchored outside."""
+"""The protection status of a run: sealed, signed, anchored outside."""
 
 from __future__ import annotations
 

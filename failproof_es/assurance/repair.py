@@ -1,9 +1,10 @@
-"""A new tree for a log whose tree was hurt: recorded, and with the old tree kept.
+"""Repairs a damaged tree: builds a new one, records that, and keeps the old one.
 
-The new tree is made of the log's rows, each held to the leaf that its writer recorded: an event
-that was changed stops it. It has an origin and a key of its own, so that no checkpoint of the old
-tree is contradicted and no witness sees a fork. `LedgerRepaired` says why and from where; what was
-signed over the old tree is held against the log by every verification from then on.
+The new tree is built from the log's rows. Each row is compared with the leaf that its writer
+recorded: a changed event stops the repair. The new tree has an origin and a key of its own, so
+that no checkpoint of the old tree is contradicted and no witness sees a fork. `LedgerRepaired`
+records why, and from which position. What was
+signed over the old tree is compared with the log by every verification from then on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tree as the database's tiles hold it."""
+"""The Merkle tree, read from the tiles in the database."""
 
 from __future__ import annotations
 

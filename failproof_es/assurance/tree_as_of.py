@@ -1,4 +1,4 @@
-"""Which tree an answer about the past rests on."""
+"""Finds the tree that was in use at a past position."""
 
 from __future__ import annotations
 

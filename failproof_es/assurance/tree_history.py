@@ -1,4 +1,4 @@
-"""The trees that a log had: which repair replaced which, and whose keys vouch for them."""
+"""The history of a log's trees: which repair replaced which, and which keys sign for them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_trees(connection: Connection) -> Trees:
         problems.append("the trees of the log are not numbered one after the other")
     for place, new in enumerate(trees[1:]):
         if place >= len(repairs) or not _fits(repairs[place], trees[place], new):
-            problems.append(f"the tree {new.origin} was begun, and no repair on record says so")
+            problems.append(f"the tree {new.origin} was begun without a recorded repair")
     problems += [
         f"a repair on record begins the tree {repair.new_origin}, and it is not there"
         for repair in repairs[len(trees) - 1 :]

@@ -1,6 +1,4 @@
-"""What a branch may change of a run's configuration: how its models are reached, never what
-they are asked.
-"""
+"""The settings that a branch may change: how models are reached, never what they are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with values that a schema refuses, in plain words, each with its place."""
+"""Explains schema errors in plain words, each with its place."""
 
 from __future__ import annotations
 

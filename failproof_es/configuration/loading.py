@@ -1,4 +1,4 @@
-"""From a YAML file to a checked configuration, or to every reason why not."""
+"""Loads a YAML file as a checked configuration, or reports every problem in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the fields of a model mean: the text that stands under each in its source.
+"""Descriptions of configuration fields: the docstring under each field in the source.
 
-Read when a JSON Schema is made of the model, and not when it is imported: a run needs none of it,
+They are read when a JSON Schema is generated, not at import: a run needs none of them,
 and reading sources takes longer than reading a configuration.
 """
 

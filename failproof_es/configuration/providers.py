@@ -1,6 +1,6 @@
 """The registry of providers, and which settings an entry of `models:` may have for each.
 
-It stands here because a configuration is checked before anything else. To add a provider, change
+The registry is here because a configuration is checked before anything else. To add a provider, change
 nothing here: name it in `pyproject.toml`, in the group of entry points `failproof_es.providers`.
 What else a provider is, `failproof_es.models.provider_type` says.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from failproof_es.configuration.schema import Model
 
 PROVIDER_API_VERSION = 1
-"""The version of the seam. It grows when a provider written for an older one would not work."""
+"""The version of the provider API. It grows when a provider for an older one would not work."""
 GROUP = "failproof_es.providers"
 """The group of entry points. The name of one is what `provider:` says in a configuration; what it
 points to is an instance of a provider type."""
@@ -59,10 +59,10 @@ class EntryRules(Protocol):
 
     @property
     def name(self) -> str:
-        """The word for it in a configuration: the name of its entry point."""
+        """Its name in a configuration: the name of its entry point."""
 
     @property
-    def seam(self) -> int:
+    def api_version(self) -> int:
         """The `PROVIDER_API_VERSION` that it was written for."""
 
     @property
@@ -93,22 +93,22 @@ class EntryRules(Protocol):
 
 
 MEMBERS = (
-    *("name", "seam", "capabilities", "takes", "needs", "reserved", "default_key_variable"),
+    *("name", "api_version", "capabilities", "takes", "needs", "reserved", "default_key_variable"),
     *("problems", "base_url", "server", "max_concurrency", "secret_variables", "destination"),
     *("describe_check", "snapshot", "packages", "too_weak_to_judge", "price_source", "create"),
     *("fetch_model", "reparse", "request_is_complete"),
 )
-"""What a provider type has to have."""
+"""The members that every provider type must have."""
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    """Why what an entry point offers is no provider type of this seam."""
+    """Why an entry point's object is not a provider type for this API version."""
     if isinstance(offered, type):
         return "is a class: the entry point has to name an instance of it"
-    seam = getattr(offered, "seam", None)
-    if seam != PROVIDER_API_VERSION:
+    api_version = getattr(offered, "api_version", None)
+    if api_version != PROVIDER_API_VERSION:
         return (
-            f"was written for version {seam} of the provider API; "
+            f"was written for version {api_version} of the provider API; "
             f"this program has version {PROVIDER_API_VERSION}"
         )
     if missing := [member for member in MEMBERS if not hasattr(offered, member)]:

@@ -1,9 +1,8 @@
-"""The configuration that a run recorded, read through its types, whichever version wrote it.
+"""Reads the configuration that a run recorded, whichever version wrote it.
 
-`RunStarted` holds it as the JSON that it was. What is needed of it is read section by section: a
-section that nobody asks for is not looked at, so a run can be shown without what it was driven
-with. To take a run up again, `failproof_es.configuration.loading` holds all of it to the rules of
-today.
+`RunStarted` holds it as JSON, unchanged. It is read section by section, and only the sections that
+are needed, so a run can be shown without the plugins that it was driven with. To resume a run,
+`failproof_es.configuration.loading` checks all of it against the present rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The run configuration: specification 001 § 4.1 plus our additions, as frozen models.
 
-Secrets never stand here: `api_key_env` names an environment variable.
+It never holds secrets: `api_key_env` names an environment variable.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class FileOutput(Section):
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
     """Where; the name has to hold {timestamp}."""
     checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
-    """So many finished evaluations go into one checkpoint file; null writes none."""
+    """The number of finished evaluations in each partial results file; null writes none."""
 
 
 class DatabaseOutput(Section):

@@ -1,1 +1,1 @@
-"""The pure core: cases, evaluations, runs, what they cost and come to. No I/O."""
+"""The pure core: cases, evaluations, runs, costs and outcomes. No I/O."""

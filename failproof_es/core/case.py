@@ -1,4 +1,4 @@
-"""`Case` and `Turn`: what the engine runs, whatever file it came from."""
+"""`Case` and `Turn`: the unit that the engine runs, whatever file it came from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAMILY = "paraphrase:"
 
 
 class Turn(BaseModel):
-    """One message of a scripted conversation, exactly as it is to be sent."""
+    """One message of a scripted conversation, exactly as it is sent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +49,7 @@ class Case(BaseModel):
 
     @property
     def family(self) -> tuple[str, str]:
-        """What its outcome is not independent of: its suite, and its family or itself there."""
+        """Its cluster for statistics: its suite, and there its family or itself."""
         named = next((tag for tag in self.tags if tag.startswith(FAMILY)), None)
         return self.suite_id, named or self.case_id
 
@@ -66,7 +66,7 @@ def prompt_id(digest: str) -> UUID:
 
 
 def run_id(named: str) -> UUID:
-    """The stream of a run that is called so: the UUID itself, or one made of the text.
+    """The stream of a run with this name: the UUID itself, or one made of the text.
 
     The same for the same text on every machine. A text that no file can hold is no run's.
     """
@@ -83,17 +83,17 @@ def collection_id(name: str) -> UUID:
 
 
 def operations_id(run_id: UUID) -> UUID:
-    """The stream of what is done about a run beside driving it."""
+    """The stream of operations on a run."""
     return digest_uuid(hashlib.sha256(f"operations\n{run_id}".encode()).digest())
 
 
 def review_id(evaluation_id: UUID) -> UUID:
-    """The stream of what people said of an evaluation."""
+    """The stream of people's reviews of an evaluation."""
     return digest_uuid(hashlib.sha256(f"review\n{evaluation_id}".encode()).digest())
 
 
 def ledger_id() -> UUID:
-    """The stream of what is done about the log's ledger: each log has one."""
+    """The stream of operations on the log's ledger: each log has one."""
     return digest_uuid(hashlib.sha256(b"ledger\n").digest())
 
 

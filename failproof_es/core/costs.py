@@ -1,7 +1,7 @@
-"""What an answer cost, by the prices that its run recorded. Pure.
+"""Computes the cost of an answer from the prices that its run recorded. Pure.
 
-This and the function `failproof.cost_usd` in the database say the same of every answer. What is
-not known is `None`, never 0: no price, no count of tokens, counts that cannot be true.
+This and the function `failproof.cost_usd` in the database give the same cost for every answer.
+An unknown cost is `None`, never 0: no price, no count of tokens, impossible counts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) ->
 
 
 def total(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """All of it; `None` where one is not known: a part is not the whole."""
+    """The total; `None` if one cost is unknown: a part is not the total."""
     added = Decimal(0)
     for cost in costs:
         if cost is None:
@@ -80,35 +80,35 @@ def describe_tokens(known: int | None, unknown: int) -> str:
 
 @dataclass(slots=True)
 class Tokens:
-    """How many tokens answers took, as far as they told."""
+    """Tokens of answers, as far as their servers reported them."""
 
     total: int = 0
-    """Of the answers that told."""
+    """Of the answers that reported them."""
     told: int = 0
-    """How many answers those are."""
+    """The number of answers that reported tokens."""
     unknown: int = 0
-    """How many answers did not tell: their tokens are not in `total`."""
+    """The number of answers that did not: their tokens are not in `total`."""
 
     @classmethod
     def of(cls, tokens: int | None) -> Self:
-        """Those of one answer; `None` where it did not tell."""
+        """Those of one answer; `None` where it reported none."""
         return cls(0, 0, 1) if tokens is None else cls(tokens, 1)
 
     def include(self, other: Tokens, times: int = 1) -> None:
-        """Count all of another one's answers in; with -1 out."""
+        """Add all answers of another one; with -1 subtract them."""
         self.total += times * other.total
         self.told += times * other.told
         self.unknown += times * other.unknown
 
     @property
     def known(self) -> int | None:
-        """The sum of those that told; `None` where none did."""
+        """The sum of those reported; `None` where none were."""
         return self.total if self.told else None
 
 
 @dataclass(slots=True)
 class Spent:
-    """What answers of one model or judge took. Sums are of what is known."""
+    """The usage of one model or judge. Sums are of what is known."""
 
     answers: int = 0
     input: Tokens = field(default_factory=Tokens)
@@ -122,11 +122,11 @@ class Spent:
     known_usd: Decimal = Decimal(0)
     """US dollars, of the answers of which that is known."""
     unpriced: int = 0
-    """Answers of which it is not known what they cost."""
+    """Answers with an unknown cost."""
 
     @classmethod
     def of(cls, usage: Usage, cost: Decimal | None) -> Self:
-        """What one answer took, and what it cost."""
+        """The usage and the cost of one answer."""
         return cls(
             1,
             Tokens.of(usage.input_tokens),
@@ -139,11 +139,11 @@ class Spent:
         )
 
     def add(self, usage: Usage, cost: Decimal | None) -> None:
-        """Count one more answer in, and what it cost."""
+        """Add one more answer, and its cost."""
         self.include(Spent.of(usage, cost))
 
     def include(self, other: Spent, times: int = 1) -> None:
-        """Count all of another one's answers in; with -1 out."""
+        """Add all answers of another one; with -1 subtract them."""
         self.answers += times * other.answers
         self.input.include(other.input, times)
         self.output.include(other.output, times)
@@ -157,7 +157,7 @@ class Spent:
 
     @property
     def cost_usd(self) -> Decimal | None:
-        """What all of them cost; `None` where that of one is not known: a part is not the whole."""
+        """The cost of all of them; `None` if one cost is unknown: a part is not the total."""
         return None if self.unpriced else self.known_usd
 
 

@@ -1,4 +1,4 @@
-"""The pure core: what has happened to one evaluation, and what is to be done next.
+"""The state machine of one evaluation: what has happened, and the next action. Pure.
 
     state  = fold(evolve, events of this evaluation)
     action = next_action(state, ...)
@@ -41,7 +41,7 @@ def awaits_review(evaluation: Evaluation) -> bool:
 
 
 def left_to_people(ended: EvaluationAbandoned) -> bool:
-    """Whether that is how it ended: no error, and no judge model to decide it."""
+    """Whether it ended without an error, and without a judge model to decide it."""
     return ended.kind == AWAITING_REVIEW
 
 
@@ -67,14 +67,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Defer:
-    """Leave the evaluation where it stands: its server turned this question away for too long."""
+    """Leave the evaluation pending: its server refused this question for too long."""
 
     error: ErrorRecorded
 
 
 @dataclass(frozen=True, slots=True)
 class DeclareLost:
-    """Record that a request on record has no outcome and will not get one."""
+    """Record that a recorded request has no outcome and will not get one."""
 
     request: RequestSent
 
@@ -88,7 +88,7 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class ReadJudgement:
-    """Read what this judge answered. After the `last` one it is asked no more."""
+    """Parse this judge's reply. After the `last` one it is not asked again."""
 
     judge: str
     transcript: Transcript
@@ -121,7 +121,7 @@ Action = Send | Defer | DeclareLost | Classify | ReadJudgement | ScoreReply | Ab
 
 @dataclass(frozen=True, slots=True)
 class WaitBudget:
-    """How long one question may be turned away, counted from `since` at the earliest."""
+    """How long one question may be refused, counted from `since` at the earliest."""
 
     seconds: float
     since: datetime

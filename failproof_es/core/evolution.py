@@ -1,8 +1,8 @@
-"""What has happened to one evaluation: its events, folded. Pure.
+"""Folds the events of one evaluation into its state. Pure.
 
-Each event is held to what it follows: `evolve` refuses one that cannot come in this state,
-or that answers, classifies or scores something else. It is the same function that runs
-while an evaluation is carried out, when its record is read, and when a run is checked.
+Each event is checked against the events before it: `evolve` refuses an event that cannot come in
+this state, or that answers, classifies or scores something else. The same function runs while an
+evaluation is carried out, when its record is read, and when a run is validated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _UNCOUNTED = Usage()
 
 
 class Evaluation(NamedTuple):
-    """Everything that an evaluation's events say, folded. A tuple, because it is copied often."""
+    """The state of an evaluation, folded from its events. A tuple, because it is copied often."""
 
     version: int = 0
     run_id: UUID | None = None
@@ -79,7 +79,7 @@ class Evaluation(NamedTuple):
     failures: int = 0
     """Transient errors of the current question: these use up the retry bound."""
     deferrals: int = 0
-    """How often the server turned the current question away for now."""
+    """How often the server refused the current question for now."""
     deferred_since: datetime | None = None
     """When it did so first."""
     last_error: ErrorRecorded | None = None

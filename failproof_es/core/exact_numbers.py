@@ -1,4 +1,4 @@
-"""Recorded numbers are reckoned with as they are written: 0.1 is a tenth. Pure.
+"""Exact decimal arithmetic on recorded numbers: 0.1 is a tenth. Pure.
 
 A binary float is only near it, so that the mean of 0, 0 and 0.3 would be less than 0.1, and a limit
 of 0.1 not met.

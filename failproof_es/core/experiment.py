@@ -1,25 +1,25 @@
-"""What a run asked, and which other runs asked the same: the one definition. Pure.
+"""Defines the experiment of a run, and which runs are attempts of the same one. Pure.
 
 **The experiment** is cases x models x judges. Two runs are attempts of one experiment when all of
 this is alike:
 
 - the cases, as a set: what is sent, and what decides how the answer is graded (`graded_digest`).
   Their order, ids, tags, files and notes are not part of it. What a dialect's options change
-  stands in the cases;
+  is part of the cases;
 - the models, as a set: provider, model, version and parameters. A local model is its weights, a
   class of one's own is that class, whatever either is called;
-- the judges: the same, with the form that their replies are held to, and, where there are
-  several, the rule that makes one verdict of theirs.
+- the judges: the same, with the response format that they are sent, and, where there are several,
+  the rule that combines their verdicts.
 
-Everything else makes no other experiment: the name, gates, prices, output, execution
+Nothing else changes the experiment: the name, gates, prices, output, execution
 (retries, time-outs, workers), file paths, and where a model is reached (`base_url`, the
 key's variable): it is the same question to the same model. Nor do repetitions and the seed: more
-of them, or other ones, are further draws from what one draw came from, and whoever draws until
-it passes must be counted. A run that was branched from another asks the same again.
+of them, or other ones, are further draws from the same distribution, and drawing until a run
+passes must show in the count. A branched run asks the same again.
 
-**Overlapping** runs are no attempts and yet something a reader must know of: at least one model
-is the same (provider and model), and they share at least half of the cases of the one that has
-fewer. Here a case is what is sent, however it is graded (`question_digest`).
+**Overlapping** runs are not attempts, but a reader must know about them: at least one model is the
+same (provider and model), and they share at least half of the cases of the run that has fewer.
+Here a case is what is sent, however it is graded (`question_digest`).
 
 Runs of older versions recorded neither digest. They are compared by the digests of their cases
 instead, which is stricter: a case whose notes were changed counts as another one.
@@ -155,11 +155,11 @@ class RunQuestions:
 
 
 class Overlapping(NamedTuple):
-    """A run that is no attempt and shares a model and much of the cases."""
+    """A run that is not an attempt, but shares a model and many of the cases."""
 
     run: RunQuestions
     shared: int
-    """How many of the cases."""
+    """The number of shared cases."""
 
 
 class RelatedRuns(NamedTuple):

@@ -1,4 +1,4 @@
-"""What is wrong with a recorded history: which event cannot stand where it stands, and why."""
+"""Errors about a recorded history: which event cannot be where it is, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of one evaluation: every number and word about it that is shown anywhere. Pure.
+"""The outcome of one evaluation: every figure and word about it that is shown anywhere. Pure.
 
 `EvaluationOutcome` is defined here once. The log is folded into it (`outcome_of`), the projections
 store it, and whatever prints, compares or judges an evaluation reads it. A new field is named
@@ -88,7 +88,7 @@ class EvaluationOutcome(NamedTuple):
     errors: tuple[ErrorSeen, ...] = ()
     """Every attempt that failed, in order."""
     error_kind: str | None = None
-    """Of the last error that no later answer made good, or of what it was abandoned for."""
+    """Of the last error without a later good answer, or of the reason why it was abandoned."""
     error_message: str | None = None
 
     # -- the answer of the model under test --
@@ -105,10 +105,10 @@ class EvaluationOutcome(NamedTuple):
     tokens_per_second: float | None = None
     """Of the turns that were streamed: tokens after the first by the time after it."""
     input_tokens: int | None = None
-    """Of the turns that told; `None` where none did."""
+    """Of the turns that reported them; `None` where none did."""
     output_tokens: int | None = None
     turns_without_usage: int = 0
-    """Turns that did not tell both: their tokens are missing above."""
+    """Turns that did not report both: their tokens are missing above."""
     cost_usd: Decimal | None = None
     """Of all turns, at the prices of this run. `None` where the cost of one is not known."""
 
@@ -157,7 +157,7 @@ class EvaluationOutcome(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Whether its score is no pass, as its dialect says. Without a pass mark nothing fails."""
+        """Whether its dialect says that it did not pass. Without a pass mark nothing fails."""
         return self.passed is False
 
     @property
@@ -298,7 +298,7 @@ def spending_of(
 
 
 def speed_of(streamed: Iterable[ResponseReceived]) -> float | None:
-    """Tokens per second of the turns that told their tokens, each by its own time."""
+    """Tokens per second of the turns that reported their tokens, each by its own time."""
     tokens, ms = 0, 0.0
     for each in streamed:
         written, first = each.usage.output_tokens, each.first_token_ms

@@ -1,8 +1,8 @@
-"""Which evaluations of two runs, or of two models, asked the same: the one definition. Pure.
+"""Pairs the evaluations of two runs, or of two models, that asked the same. Pure.
 
 Two are a pair when what was sent and what decides how the answer is graded are alike
-(`experiment.graded_digest`), for the same repetition. What a case is called decides nothing, but
-which of several alike is paired with which. Whatever has no partner is counted with its reason.
+(`experiment.graded_digest`), for the same repetition. The id of a case decides only
+which of several equal ones are paired. Evaluations without a partner are counted by reason.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IN_ORDER = (ALTERED, REGRADED, FEWER, ALONE, NOT_SCORED)
 
 
 class Question(NamedTuple):
-    """What one evaluation asked, for the n-th time."""
+    """The question of one evaluation, with its repetition."""
 
     graded: str
     """`experiment.graded_digest`: what is sent, and what decides how the answer is graded."""
@@ -43,7 +43,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unpaired:
-    """How many evaluations of either side have nothing to be compared with, and why."""
+    """The number of evaluations without a partner on each side, by reason."""
 
     why: Why
     first: int

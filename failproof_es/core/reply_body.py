@@ -1,4 +1,4 @@
-"""The body of a reply as events hold it: which encoding, how much, and the way back. Pure.
+"""Encodes and decodes the body of a reply for events. Pure.
 
 Every event that holds a body is written and read through this module.
 """

@@ -1,4 +1,4 @@
-"""The run: what its stream says of it, which evaluations it plans. Pure."""
+"""The state of a run, folded from its stream, and the evaluations that it plans. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHUNK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Everything that a run's own stream says, folded. The planned digests stay in the log."""
+    """The state of a run, folded from its own stream. The planned digests stay in the log."""
 
     version: int = 0
     manifest: RunStarted | None = None

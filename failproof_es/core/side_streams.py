@@ -1,6 +1,6 @@
-"""What stands beside a run and its evaluations: what is done about it, what people say. Pure.
+"""The state of side streams: operations on a run, and people's reviews. Pure.
 
-Such a stream has many writers, so little must come in order. What must is checked here.
+Such a stream has many writers, so few of its events must be in order. Those are checked here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from failproof_es.events import (
 
 
 class Operations(NamedTuple):
-    """What is done about one run, folded."""
+    """The operations on one run, folded."""
 
     version: int = 0
     resolving: bool = False
@@ -31,7 +31,7 @@ class Operations(NamedTuple):
 
 
 def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:
-    """What is done about the run after one more event. Raises `ImpossibleHistory`."""
+    """The operations on the run after one more event. Raises `ImpossibleHistory`."""
     _require_next(state.version, event, run_id)
     require(event.stream == "operations", event, "it is nothing that is done about a run")
     require(event.originator_id == operations_id(run_id), event, "the run has another such stream")

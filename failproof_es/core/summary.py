@@ -1,4 +1,4 @@
-"""How a run stands: every count, sum and share that is shown of it anywhere. Pure.
+"""The summary of a run: every count, sum and rate of it that is shown anywhere. Pure.
 
 `RunSummary` is defined here once. The projections keep its counts, the log is folded into them,
 and whatever prints, compares or judges a run reads it.
@@ -100,7 +100,7 @@ class RequestStats:
         self.in_flight += times * outcome.in_flight
 
     def include(self, other: RequestStats, times: int = 1) -> None:
-        """Count all of another one in; with -1 out."""
+        """Add all of another one; with -1 subtract it."""
         self.requests += times * other.requests
         self.answers += times * other.answers
         self.errors += times * other.errors
@@ -139,7 +139,7 @@ class RunCounts:
     def add_without_spending(
         self, outcome: EvaluationOutcome, case: Grouped, times: int = 1
     ) -> None:
-        """As `add`, for who counts answers by more than who gave them."""
+        """As `add`, for callers that group usage by more than the model."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":
             return
@@ -165,7 +165,7 @@ class RunCounts:
                 self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
 
     def include(self, other: RunCounts, times: int = 1) -> None:
-        """Count all of another one in; with -1 out."""
+        """Add all of another one; with -1 subtract it."""
         for key, group in other.groups.items():
             self.groups.setdefault(key, Group()).include(group, times)
         for model, asking in other.asking.items():
@@ -183,7 +183,7 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """How one run stands, at the position of the log that it was read at."""
+    """The summary of one run, at the position of the log at which it was read."""
 
     run: Run
     """What its own stream says: manifest, status, gates, validation, prices, limits."""
@@ -192,7 +192,7 @@ class RunSummary:
     """Evaluations that were left to people, by how they stand: `awaiting` nobody's word, `pass`,
     `fail` or `unclear` by everybody's last word, `disputed`."""
     as_of: int | None = None
-    """The position of the log that it is told up to; `None` for all that there is."""
+    """The position of the log up to which it was read; `None` for all of it."""
 
     @property
     def run_id(self) -> UUID:

@@ -1,4 +1,4 @@
-"""How evaluations stand that have something in common: a model, a suite, a run. Pure."""
+"""Counts evaluations by a shared property: a model, a suite, a run. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from failproof_es.events import Counts
 
 @dataclass(slots=True)
 class Group:
-    """Finished evaluations that have something in common. All of it can be added up."""
+    """Counts of finished evaluations with a shared property. All of them can be added."""
 
     finished: int = 0
     """`scored` and `abandoned` together."""
@@ -34,7 +34,7 @@ class Group:
     """How many are of which class."""
 
     def include(self, other: Group, times: int = 1) -> None:
-        """Count all of another group in; with -1 out."""
+        """Add all of another group; with -1 subtract it."""
         self.finished += times * other.finished
         self.scored += times * other.scored
         self.abandoned += times * other.abandoned
@@ -67,7 +67,7 @@ class Group:
 
 @dataclass(slots=True)
 class ModelTally:
-    """How the planned evaluations of one model stand, as gates judge it."""
+    """The counts of one model's planned evaluations, for its gates."""
 
     planned: int
     everything: Group = field(default_factory=Group)

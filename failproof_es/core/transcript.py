@@ -1,6 +1,6 @@
-"""What was said in an evaluation, and what people or programs made of it. Pure values.
+"""The transcript of an evaluation, and the verdicts on it. Pure values.
 
-Used by their names in `failproof_es.core.evaluation`.
+They are imported from `failproof_es.core.evaluation`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """What one judge came to: its verdict, or the problem why there is none."""
+    """The result of one judge: its verdict, or the problem why there is none."""
 
     judge: str
     verdict: dict[str, Any] | None
@@ -65,7 +65,7 @@ class JudgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the judges came to, in the order of the configuration, and the rule that joins them."""
+    """The judges' results, in the order of the configuration, and the rule that combines them."""
 
     rule: Rule
     verdicts: tuple[JudgeVerdict, ...]
@@ -85,7 +85,7 @@ NO_JUDGES = Judging()
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """A reply's primary class, what decided it, and who says so."""
+    """A reply's primary class, the rule that decided it, and the classifier's version."""
 
     primary: str
     details: dict[str, Any]
@@ -95,7 +95,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Named numbers, whether that is a pass, why, and who says so."""
+    """Named numbers, whether the case passed, why, and the scorer's version."""
 
     scores: dict[str, float]
     reason: str

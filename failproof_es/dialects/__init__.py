@@ -1,4 +1,4 @@
-"""Dialects: one specification's case files, grading and result shape each.
+"""Dialects: each defines the case files, grading and results of one specification.
 
 A new one is a folder here, or an installed package that names its class under the entry
 point group `failproof_es.dialects`. Ours are named there, too, in `pyproject.toml`, and in

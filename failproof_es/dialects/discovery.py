@@ -1,4 +1,4 @@
-"""From what a configuration or a command line names to the case files meant by it."""
+"""Finds the case files that a configuration or a command line names."""
 
 from __future__ import annotations
 

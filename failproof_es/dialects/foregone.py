@@ -1,4 +1,4 @@
-"""Cases whose result no answer decides: any answer passes, or none can.
+"""Finds foregone cases: those that every answer passes, or none can.
 
 They are counted beside every accuracy, because they raise or lower it whatever a model says.
 """

@@ -1,4 +1,4 @@
-"""What a new suite of a dialect begins with: a valid file that says how to go on.
+"""Templates for new suites: a valid case file with comments on how to continue.
 
 A dialect offers one by files in its package: `new_suite.yaml`, `.jsonl`, `.toml`, whatever
 it reads. What a format without comments can't say stands in `new_suite.txt` beside them.

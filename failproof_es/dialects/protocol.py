@@ -1,4 +1,4 @@
-"""What the engine asks of a dialect, and nothing more.
+"""The interface of a dialect: all that the engine asks of one.
 
 A dialect is one specification's file format, grading and result shape. All but `load`
 is pure: the same input gives the same output, in this process or in one ten years on.
@@ -30,7 +30,7 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """The word for it in a configuration, and in every stored case."""
+        """Its name in a configuration, and in every stored case."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ def people_can_judge(dialect: Dialect) -> bool:
 
 @runtime_checkable
 class HasJudgeSchema(Protocol):
-    """A dialect that knows the form of a judge's reply, for servers that can hold a model to it."""
+    """A dialect with a JSON Schema for a judge's reply, for servers that can enforce one."""
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
         """The JSON Schema of a good reply. What comes is read as strictly without it."""
@@ -134,7 +134,7 @@ TakesADialect = Literal["prompts import", "suites new"]
 
 
 class TakenByDefault(Protocol):
-    """A dialect that a command takes where it is told none; of several ours come first.
+    """A dialect that a command takes by default; of several, built-in ones come first.
 
     Asked by `taken_by_default`: `isinstance` sees no value.
     """
@@ -148,7 +148,7 @@ def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
 
 
 class BlockingClassifier(Protocol):
-    """A dialect whose `classify` waits for other programs, or computes for long.
+    """A dialect whose `classify` blocks: it runs other programs, or computes for long.
 
     The engine calls it in a thread, so that no latency is measured longer than it was. Asked by
     `classify_waits`: `isinstance` sees no value.
@@ -185,7 +185,7 @@ class HasRunShapes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Runs as files of JSON lines that another system takes in, one for each collection.
+    """Runs as JSON Lines files that another system can import, one for each collection.
 
     `collections` holds for each, by name, the SELECT that gives its documents: the `_key` of each
     as JSON, and the document as a JSON object. It is given `runs`, their ids, and `prompts`, the
@@ -214,4 +214,4 @@ class HasFixedOutcomes(Protocol):
     """A dialect whose cases may be decided before they are asked."""
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """Whether any answer that is one passes, or none can; `None` where the answer decides."""
+        """Whether every answer passes, or none can; `None` where the answer decides."""

@@ -1,4 +1,4 @@
-"""Which dialects there are: those that installed packages offer, ours registered like any other."""
+"""The registry of dialects: all that installed packages offer, the built-in ones included."""
 
 from __future__ import annotations
 

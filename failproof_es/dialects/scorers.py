@@ -1,8 +1,8 @@
 """Scorers: numbers that an installed package adds to those of a dialect.
 
 A package names its scorer under the entry-point group `failproof_es.scorers`, a configuration
-names it in `grading.scorers`. A scorer decides nothing: whether a result is a pass stays the
-dialect's word.
+names it in `grading.scorers`. A scorer decides nothing: the dialect alone decides whether a
+result passes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Scorer(Protocol):
     """Numbers about a case and what was answered. Pure: the same input gives the same numbers.
 
     It is asked about every evaluation that its dialect scores, and about no other one. It may
-    have `with_options` as a dialect may (`protocol.Configurable`), for `options` that stand beside
+    have `with_options` as a dialect may (`protocol.Configurable`), for `options` given beside
     its name in a configuration. One whose `score` computes for long, or waits for another program,
     has `score_waits = True`: it is then called in a thread.
     """
@@ -216,7 +216,7 @@ def _written(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
         name, options = scorer.get("name"), scorer.get("options")
     options = {} if options is None else options
     if not isinstance(name, str) or not isinstance(options, Mapping):
-        raise _no_scorer(field, "it is no scorer: a name, or a name with its options")
+        raise _no_scorer(field, "it is not a scorer: write a name, or a name with its options")
     return name, options
 
 

@@ -1,6 +1,6 @@
 """The engine: starts, resumes and replays runs.
 
-What drives a run is loaded when it is asked for: most commands only read.
+The code that drives runs is loaded on first use: most commands only read.
 """
 
 from importlib import import_module

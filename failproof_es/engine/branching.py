@@ -1,9 +1,9 @@
-"""A new run from any point of another one (specification 001 § 9).
+"""Branches a run: starts a new run from any point of another one (specification 001 § 9).
 
-The new run has the other's plan and its configuration, but for how its models are reached.
-What was finished at that point is carried over by reference to its events (`carried_over`),
-unless it is asked again; everything else is evaluated anew, also what had begun. To the run
-that it is branched from nothing is written.
+The new run has the other's plan and its configuration, except for how its models are reached.
+Evaluations that were finished at that point are carried over by reference to their events
+(`carried_over`), unless they are asked again. All others are evaluated again, also those that had
+begun. Nothing is written to the run that it is branched from.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ async def branch(
 
     The other one may be going, paused or over; without a position it is taken as it stands
     now. `again` says which of its finished evaluations are not carried over, `settings` what
-    is other in how the models are reached, `on_carried_over` is told of each that is.
+    differs in how the models are reached, `on_carried_over` is called with each carried one.
 
     Raises `InvalidInput` when the position lies outside of the other run, when nothing had
     ended that is to be asked again, when a setting changes what is asked, or when something
@@ -122,8 +122,8 @@ async def branch(
             started = await asyncio.to_thread(begin, asked)
             observe(started)
             say(
-                f"run {started.run_number} goes on from run {source.started.run_number} as it "
-                f"stood at position {position}{left}"
+                f"run {started.run_number} branched from run {source.started.run_number} "
+                f"at position {position}{left}"
             )
             driver = Driver(
                 store, lease, configuration, targets,
@@ -178,7 +178,7 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
 async def _check(
     store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
 ) -> PreflightResult[tuple[PlannedCases, str]]:
-    """Check what a configuration that was good once needs anew: its models, its gates.
+    """Check what an accepted configuration needs again: its models, its gates.
 
     What is found is what the whole plan asks, and what is to be said of what is asked again.
     """
@@ -199,7 +199,7 @@ async def _check(
 
 def _nothing_to_ask_again(source: Run) -> InvalidInput:
     number = source.started.run_number
-    carry_on = f"`failproof-es resume {number}` asks what is left of it"
+    carry_on = f"`failproof-es resume {number}` sends its remaining requests"
     return InvalidInput.because(
         f"run {number} has no abandoned evaluation that could be asked again",
         remedy=f"`failproof-es show {number}` counts them" if source.ended else carry_on,

@@ -1,4 +1,4 @@
-"""What a drive of a run came to."""
+"""The outcome of a drive."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Driver:
         """Of each evaluation that is left unfinished while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
-        """Carry every planned evaluation to its end, or to where a stop was asked for.
+        """Run every planned evaluation to its end, or until a stop is requested.
 
         Raises a `JournalError` or `LogUnavailable` when the log could not be written: whatever
         is on record stays, and the run can be resumed.
@@ -138,14 +138,14 @@ class Driver:
             run, self._reader, journal, self._observe, tally, self._on_carried_over
         )
         interpreter = self._interpreter(journal, run, phase)
-        lanes = [
+        queues = [
             WorkQueue(unfinished.windows(phase, models, self._stop))
             for models in self._targets.by_server
         ]
         workers = [
-            asyncio.create_task(self._work(interpreter, lane, phase, tally), name=f"worker-{n}")
+            asyncio.create_task(self._work(interpreter, queue, phase, tally), name=f"worker-{n}")
             for n in range(self._configuration.execution.parallel_workers)
-            for lane in lanes
+            for queue in queues
         ]
         watchers = [
             asyncio.create_task(self._watch_for_stop(workers), name="stop"),
@@ -157,8 +157,8 @@ class Driver:
             for task in (*watchers, *workers):
                 task.cancel()
             await asyncio.gather(*watchers, *workers, return_exceptions=True)
-            for lane in lanes:
-                await lane.close()
+            for queue in queues:
+                await queue.close()
         return tally
 
     def _interpreter(self, journal: Journal, run: Run, phase: Phase) -> Interpreter:
@@ -181,10 +181,10 @@ class Driver:
         )
 
     async def _work(
-        self, interpreter: Interpreter, lane: WorkQueue, phase: Phase, tally: Tally
+        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
     ) -> None:
         try:
-            while not self._stop.is_set() and (job := await lane.next()) is not None:
+            while not self._stop.is_set() and (job := await queue.next()) is not None:
                 try:
                     evaluation = await interpreter.evaluate(job.key, job.case, job.history)
                 except DeferredTooLong as error:

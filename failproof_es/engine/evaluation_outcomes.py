@@ -1,4 +1,4 @@
-"""What became of a run's evaluations, by a fold over what the log holds of them."""
+"""The outcomes of a run's evaluations, folded from the log."""
 
 from __future__ import annotations
 

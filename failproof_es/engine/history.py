@@ -1,4 +1,4 @@
-"""What the log holds of a run: its own stream, its plan, its evaluations with their cases."""
+"""Reads a run from the log: its own stream, its plan, its evaluations with their cases."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exceptio
 
 
 def with_prices(connection: Connection, run: Run) -> Run:
-    """The run with its prices, where it is older than `PricesRecorded`: they stand beside."""
+    """The run with its prices, if it is older than `PricesRecorded`: those are kept beside it."""
     if run.prices is not None:
         return run
     rows = connection.execute(
@@ -111,7 +111,7 @@ def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, .
     row = read_event(connection, run_id, chunk + 2)
     event = row.event() if row else None
     if not isinstance(event, CasesPlanned) or event.chunk != chunk:
-        raise ImpossibleHistory(f"run {run_id}: chunk {chunk} of its plan is not where it belongs")
+        raise ImpossibleHistory(f"run {run_id}: chunk {chunk} of its plan is out of order")
     return event.digests
 
 
@@ -243,7 +243,7 @@ def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -
     """The case that a prompt's stream holds, and nothing else. Raises `ImpossibleHistory`."""
     rows = streams.get(prompt)
     if not rows:
-        raise ImpossibleHistory(f"prompt {prompt} is planned, and not in the log")
+        raise ImpossibleHistory(f"prompt {prompt} is planned but not in the log")
     event = rows[0].event()
     if not isinstance(event, PromptStored):
         raise ImpossibleHistory(f"stream {event.originator_id} does not begin with PromptStored")

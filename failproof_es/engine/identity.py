@@ -1,4 +1,4 @@
-"""Who runs what code where: recorded with every start and resume."""
+"""The user, code version and host: recorded with every start and resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting a run and resuming one."""
+"""Starts and resumes runs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def resume(
     phases: Sequence[Phase] | None = None,
     leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
-    """Take a run up where its events end. A run that has ended is left as it is.
+    """Resume a run. A run that has ended is left as it is.
 
     `phases` are those that its configuration asks for, unless others are given. `leased` gets
     the epoch of the lease under which it is driven, `on_carried_over` each evaluation that a branch

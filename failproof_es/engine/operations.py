@@ -1,7 +1,7 @@
-"""What is done about a run beside driving it: on a stream of its own, numbered as it comes.
+"""Operations on a run, recorded on a stream of their own.
 
-A run's own stream is sealed when it ends, and has one writer. Checks happen before it begins,
-files are written while it goes and after: they are told of here.
+A run's own stream has one writer and is sealed when the run ends. Checks happen before a run
+begins, and files are written during and after it: these are recorded here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a recorded run needs of other packages: which of it is not here, or is another version."""
+"""Finds the plugins that a recorded run needs, and those that are missing or of another version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect of a recorded run, where this installation can judge by it."""
+"""Finds the dialect of a recorded run, if this installation can grade with it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The vocabulary: everything that can happen, as immutable events.
+"""The event types: everything that can happen, as immutable events.
 
-An event is written before its consequence. Its topic is the class name below, for ever:
+An event is written before anything is derived from it. Its topic is the class name below, forever:
 topics are resolved through `EVENTS`, never by importing what a database row names.
 A change of a released event's fields raises its `schema_version` and adds an upcaster
 to `failproof_es.store.mapper`; `tests/golden/` holds one file for each version released.

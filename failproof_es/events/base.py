@@ -1,4 +1,4 @@
-"""What every event is, and what it is to others."""
+"""The base class of all events, and how events refer to each other."""
 
 from __future__ import annotations
 

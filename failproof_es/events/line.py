@@ -1,4 +1,4 @@
-"""What an event says in one line, by the format that stands with it."""
+"""Formats an event as one line, by the format of its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of prompts, and of the collections that they are put into."""
+"""Events of prompts, and of prompt collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of a run's own stream: its life, and nothing of a single evaluation."""
+"""Events of a run's own stream: its life cycle, nothing about single evaluations."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class RunPaused(Event):
 
 
 class RunResumed(Event):
-    """A process took the run up again."""
+    """A process resumed the run."""
 
     stream: ClassVar[Stream] = "run"
     run_status: ClassVar[RunStatus | None] = "running"
@@ -324,7 +324,7 @@ class RunValidated(Event):
     """What checking the ended run found (specification 001 § 10.2).
 
     `checked` counts what was looked at, `more` the findings of a kind beyond those named.
-    `usage` is counted anew by model and judge; `cost_usd` is a decimal number, `None` where a
+    `usage` is counted again by model and judge; `cost_usd` is a decimal number, `None` where a
     price or a token count is unknown.
     """
 

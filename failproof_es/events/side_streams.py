@@ -1,4 +1,4 @@
-"""Events beside the runs: of the ledger, of what is done about runs, of what people say."""
+"""Events of side streams: the ledger, operations on runs, people's reviews."""
 
 from __future__ import annotations
 

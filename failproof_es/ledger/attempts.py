@@ -1,4 +1,4 @@
-"""Which attempt of its experiment a run was, by the runs that a bundle holds beside it.
+"""Numbers the attempts of an experiment, from the runs in an evidence bundle.
 
 A run that recorded its experiment is counted by what was asked (`failproof_es.core.experiment`);
 one of an older version by its configuration's digest, as it numbered itself.
@@ -116,7 +116,7 @@ def _by_experiment(
 
 
 def _check_own(own: RunQuestions, stream: Sequence[Told], case_of: Callable[[str], Any]) -> None:
-    """The run asked what it says: its digests are made anew from the cases themselves."""
+    """Check a run's recorded digests: they are computed again from the cases themselves."""
     questions, graded = [], []
     for payload in _of_topic(stream, "CasesPlanned"):
         cases = [case_of(digest) for digest in payload["digests"]]

@@ -1,4 +1,4 @@
-"""The evidence bundle: one run as one file, for somebody without the database or the network.
+"""The evidence bundle: one run as one file that anyone can verify offline.
 
 `docs/reference/evidence-format.md` describes the file completely; another program wrote from
 that page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is JSON

@@ -22,7 +22,7 @@ _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A tree as a note's text tells of it."""
+    """A tree as described by a note's text."""
 
     origin: str
     size: int

@@ -1,4 +1,4 @@
-"""What the events of a bundle say, and whether they are a whole run and nothing else.
+"""The contents of an evidence bundle, and whether they are exactly one whole run.
 
 Whole means: the run's own stream from its first event to its seal; every stream that the seal
 counts, with every event; every case that was planned; what a branched run carried over, where
@@ -74,7 +74,7 @@ class Proven(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """One run, as its events tell of it."""
+    """One run, as described by its events."""
 
     run_id: UUID
     run_number: int

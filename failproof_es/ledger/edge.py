@@ -1,4 +1,4 @@
-"""Where a tree of tiles ends, and how it grows from there.
+"""The right edge of a tiled tree, and how the tree grows there.
 
 Everything about the edge follows from the last tile of leaves: it says how many leaves there
 are, and so which tiles are full on every level above it. No level is asked whether it has

@@ -1,4 +1,4 @@
-"""How one key of a log vouches for the next: a signed note in which the old one names the new one.
+"""Key handover: a signed note in which a log's old key names its new one.
 
 failproof-es/handover/1
 <old origin: the name of the key that signs this>

@@ -1,4 +1,4 @@
-"""What a leaf of the tree commits to: one event, exactly as its row holds it.
+"""The hash of a leaf: it commits to one event, exactly as its row holds it.
 
     0x00 || "failproof-es/event/1\\n" || stream id (16) || version (8)
          || length of the topic (2) || topic in UTF-8
@@ -6,8 +6,8 @@
 
 Integers are unsigned and big-endian. Computed by the writer before the insert and computed
 again from the row by whoever reads it; never over JSON that was parsed and written again. The
-database computes it too (`store/functions/leaf_of.sql`), but only to refuse a wrong one: what it
-says a leaf is proves nothing. `recorded_at` and the position are not in it: the database gives
+database computes it too (`store/functions/leaf_of.sql`), but only to refuse a wrong one: its
+result proves nothing. `recorded_at` and the position are not in it: the database gives
 them after the writer let go of the event.
 """
 

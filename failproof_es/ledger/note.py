@@ -122,8 +122,8 @@ class SigningKey:
         if (at is not None) != (self.kind == COSIGNATURE):
             raise NoteError("a cosignature says when it was made, a plain signature does not")
         payload = self.secret.sign(_message(text, at))
-        stamp = b"" if at is None else _TIME.pack(at)
-        return Signature(self.name, self.public.key_id, stamp + payload)
+        packed_time = b"" if at is None else _TIME.pack(at)
+        return Signature(self.name, self.public.key_id, packed_time + payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class Note:
             raise NoteError(f"not signed by {key.name}+{key.key_id.hex()}")
         at: int | None = None
         for signature in of_key:
-            stamp, payload = _parts(signature.payload, key.kind)
-            at = None if stamp is None else _TIME.unpack(stamp)[0]
+            packed_time, payload = _parts(signature.payload, key.kind)
+            at = None if packed_time is None else _TIME.unpack(packed_time)[0]
             try:
                 Ed25519PublicKey.from_public_bytes(key.public).verify(
                     payload, _message(self.text, at)
@@ -202,16 +202,16 @@ def known(keys: Sequence[str]) -> tuple[PublicKey, ...]:
 
 def _message(text: str, at: int | None) -> bytes:
     """What is signed: the text, or the text under a cosigner's time."""
-    stamp = "" if at is None else f"cosignature/v1\ntime {at}\n"
-    return (stamp + text).encode()
+    header = "" if at is None else f"cosignature/v1\ntime {at}\n"
+    return (header + text).encode()
 
 
 def _parts(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
-    """A payload's time stamp, where its kind has one, and its signature."""
-    stamp_bytes = _TIME.size if kind == COSIGNATURE else 0
-    if len(payload) != stamp_bytes + _SIGNATURE_BYTES:
+    """A payload's timestamp, where its kind has one, and its signature."""
+    time_bytes = _TIME.size if kind == COSIGNATURE else 0
+    if len(payload) != time_bytes + _SIGNATURE_BYTES:
         raise NoteError("a signature has the wrong length")
-    return payload[:stamp_bytes] or None, payload[stamp_bytes:]
+    return payload[:time_bytes] or None, payload[time_bytes:]
 
 
 def _signature(line: str) -> Signature:

@@ -1,4 +1,4 @@
-"""Reading an event's state so that every reader of it reads the same.
+"""Parses an event's state strictly, so that every reader gets the same result.
 
 JSON as RFC 8259 has it, in UTF-8, and stricter where programs differ: one object, no name
 twice in an object, bounds for nesting and for the digits of an integer.

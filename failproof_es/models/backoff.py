@@ -1,4 +1,4 @@
-"""How long to wait before asking again."""
+"""Computes the backoff: the wait before a retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The adapters as specification 000 § 3 constructs them: from a key and a model's name.
+"""The client classes of specification 000 § 3: constructed from a key and a model's name.
 
 Each is a `ModelClient` that asks as a run does, one attempt a call. A program may use them, and
 a configuration may name one as the class of a `python` model. A run's own adapters are made by

@@ -1,4 +1,4 @@
-"""`get_completion` of specification 000 § 3 for what is asked asynchronously otherwise."""
+"""`get_completion` of specification 000 § 3: a synchronous call of an asynchronous provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a model over HTTP: one request, sent as prepared, and everything that comes of it."""
+"""Sends one prepared request to a model over HTTP, and returns the complete result."""
 
 from __future__ import annotations
 

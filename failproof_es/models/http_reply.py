@@ -1,4 +1,4 @@
-"""What an HTTP reply of any provider says before its document is read. Pure.
+"""Checks an HTTP reply of any provider before its document is parsed. Pure.
 
 A 200 is not yet an answer, and an error says whether asking again makes sense.
 """

@@ -1,4 +1,4 @@
-"""What all provider types have in common whose models are asked over HTTP."""
+"""The base class of provider types that use HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trouble of this machine that looks like trouble of a model's server. Pure."""
+"""Recognises faults of this machine that look like faults of a model's server. Pure."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """What an answer may be, beside text. A provider that takes neither leaves both out."""
+    """Response options besides text. A provider that supports neither leaves both out."""
 
     tools: tuple[str, ...] = ()
     """The names of tools to offer, each with a definition that takes any arguments."""
     schema: dict[str, Any] | None = None
-    """The JSON Schema to hold the answer to."""
+    """The JSON Schema that the server shall enforce on the answer."""
 
 
 DEFAULT_RESPONSE_OPTIONS = ResponseOptions()
@@ -103,7 +103,7 @@ class ModelError(Exception):
 
 
 def require_short(answer: Answer) -> Answer:
-    """The answer. Raises `ModelError` where it says more than any answer does."""
+    """The answer. Raises `ModelError` where it is longer than any real answer."""
     said = [answer.text, answer.refusal or ""]
     said += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
     if sum(map(_utf8_length, said)) > LONGEST_TEXT_BYTES:
@@ -130,7 +130,7 @@ class Provider(Protocol):
         """Start what must be started (the embedded model's server). Idempotent."""
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Look, without asking for a completion, whether the model can be reached.
+        """Check, without asking for a completion, whether the model can be reached.
 
         Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
         used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
@@ -140,7 +140,7 @@ class Provider(Protocol):
         """
 
     async def available_models(self) -> list[str]:
-        """The names of the models that there are beside this one; empty where nobody says so."""
+        """The names of the server's other models; empty where it does not list them."""
 
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS

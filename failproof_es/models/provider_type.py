@@ -6,8 +6,8 @@ before; what it needs to ask (an HTTP client, a library) it imports in `create`.
 provider knows a field of its protocol. `failproof_es.testing.provider_contract` tests one;
 `docs/how-to/providers.md` is the tutorial.
 
-`ProviderType` is what there is one of for each provider, `Provider` (in `protocol`) what there is
-one of for each entry of `models:` in a run.
+There is one `ProviderType` for each provider, and one `Provider` (in `protocol`) for each entry of
+`models:` in a run.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class BaseProviderType:
 
     name: str
     capabilities: Capabilities
-    seam = PROVIDER_API_VERSION
+    api_version = PROVIDER_API_VERSION
     takes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
     reserved = RESERVED
@@ -225,7 +225,7 @@ class BaseProviderType:
         return {} if package is None else dict([package])
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. That is for whoever configures it to know."""
+        """See `ProviderType`. Only the user's configuration can say."""
         return False
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:

@@ -1,4 +1,4 @@
-"""One attempt of any provider, whatever its code does: one `Answer`, or one `ModelError`."""
+"""Runs one attempt of any provider: one `Answer` or one `ModelError`, whatever its code does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedReq
 async def send_once(
     provider: Provider, request: PreparedRequest, on_text: OnText | None, longest_s: float
 ) -> Answer:
-    """What `send` returns or raises, held to what it promises. `stuck_after_s` may be infinite.
+    """Call `send` and enforce its contract. `stuck_after_s` may be infinite.
 
     A provider ends an attempt itself. One that has not by then has broken its promise, and so has
     one that raises anything but `ModelError`; neither holds up the run or ends it.

@@ -1,4 +1,4 @@
-"""Bringing the rows that are read up to the head of the log, where one may and can."""
+"""Brings the projections up to the head of the log, where the user may."""
 
 from __future__ import annotations
 

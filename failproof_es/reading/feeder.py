@@ -1,4 +1,4 @@
-"""Where summaries and outcomes come from."""
+"""The source of summaries and outcomes: projections or log."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ class Feeder(Protocol):
 
     @property
     def up_to(self) -> int | None:
-        """The position of the log that everything is told up to; `None` for all there is."""
+        """The position of the log up to which everything is read; `None` for all of it."""
 
     @property
     def warning(self) -> str | None:
-        """Why something slower is read than was wanted: to be told to whoever asked."""
+        """Why a slower source is read than was wanted: a warning for the user."""
 
     def run(self, run_id: UUID) -> Run:
         """What the run's own stream says. Raises `InvalidInput` where it has not begun."""
 
     def summary(self, run: Run) -> RunSummary:
-        """How the run stands."""
+        """The summary of the run."""
 
     def summaries(
         self, *, limit: int | None = None, before: int | None = None
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """How every run stands, newest first, `limit` at most; a damaged one hides no other.
+        """The summaries of all runs, newest first, `limit` at most; a damaged one hides no other.
 
         With `before`, only runs whose number is smaller.
         """
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
-        """What became of these evaluations of the run, in the order given."""
+        """The outcomes of these evaluations of the run, in the order given."""
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
         """Those evaluations, in plan order, whose record cannot be true or be read; so many."""

@@ -1,4 +1,4 @@
-"""Summaries and outcomes by a fold over the log: as of any position, by who may only read."""
+"""Summaries and outcomes folded from the log: as of any position, with read rights only."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogFeeder:
-    """Reads events, and nothing that is made of them."""
+    """Reads events only, no projections."""
 
     connection: Connection
     up_to: int | None = None

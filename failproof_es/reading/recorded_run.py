@@ -1,4 +1,4 @@
-"""A run as it is read: its summary, its outcomes in the order of its plan, its documents."""
+"""`RecordedRun`: a run's summary, its outcomes in plan order, its documents."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RecordedRun:
 
     @property
     def started(self) -> RunStarted:
-        """What the run set out with."""
+        """The `RunStarted` event of the run."""
         return self.run.started
 
     @property
@@ -65,12 +65,12 @@ class RecordedRun:
 
     @property
     def up_to(self) -> int | None:
-        """The position of the log that it is told up to; `None` for all there is."""
+        """The position of the log up to which it is read; `None` for all of it."""
         return self.feeder.up_to
 
     @cached_property
     def summary(self) -> RunSummary:
-        """How the run stands."""
+        """The summary of the run."""
         return self.feeder.summary(self.run)
 
     def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
@@ -110,7 +110,7 @@ class RecordedRun:
             yield from iterate_evaluations(self.connection, window, up_to=self.up_to)
 
     def places_by_prompt(self) -> dict[UUID, int]:
-        """How many cases stand before each planned prompt in the plan."""
+        """The number of cases before each planned prompt in the plan."""
         digests = (
             digest
             for chunk in range(self.run.chunks)

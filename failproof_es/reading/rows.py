@@ -1,7 +1,7 @@
-"""Summaries and outcomes from the rows of the projections: what they cost depends on what is asked.
+"""Summaries and outcomes from the rows of the projections: fetches only the rows that it needs.
 
-A run that the rows cannot tell of, because something in the log is not as the engine writes it, is
-read from the log.
+If the rows do not cover a run, because something in the log is not as the engine writes it, the
+run is read from the log.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RowFeeder:
 
     @property
     def up_to(self) -> None:
-        """Everything: the past is told by the log."""
+        """Always everything: the past is read from the log."""
         return None
 
     def run(self, run_id: UUID) -> Run:
@@ -159,7 +159,7 @@ class RowFeeder:
     def _page(
         self, rows: Sequence[tuple[UUID, int, str | None]]
     ) -> list[RunSummary | UnreadableRun]:
-        """What is told of these runs: each its id, its number and its own row, if it has one."""
+        """The rows of these runs: for each its id, its number and its own row, if it has one."""
         read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
         runs = self._with_prices([each for each in read.values() if isinstance(each, Run)])
         by_id = {run.started.originator_id: run for run in runs}
@@ -180,7 +180,7 @@ class RowFeeder:
             return UnreadableRun(run_id, number, str(error))
 
     def _with_prices(self, runs: Sequence[Run]) -> list[Run]:
-        """These runs, with their prices: those of older ones stand beside the log."""
+        """These runs, with their prices: those of older ones are stored beside the log."""
         older = [run.started.originator_id for run in runs if run.prices is None]
         prices: dict[UUID, dict[str, ModelPrices]] = {each: {} for each in older}
         for run_id, key, said in self.connection.execute(_PRICES, (older,)) if older else ():
@@ -193,7 +193,7 @@ class RowFeeder:
         ]
 
     def _summaries(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
-        """By run, of those that the rows tell of."""
+        """By run, of those that the rows cover."""
         ids = [run.started.originator_id for run in runs]
         counts: dict[UUID, RunCounts] = {}
         for kind, run_id, row in self.connection.execute(sql_file("counts_of_runs"), {"runs": ids}):
@@ -232,7 +232,7 @@ def _one_moment(connection: Connection) -> Iterator[None]:
 
 
 def _nothing(key: EvaluationKey) -> EvaluationOutcome:
-    """What is told of an evaluation that has not begun."""
+    """The row of an evaluation that has not begun."""
     return EvaluationOutcome(
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,

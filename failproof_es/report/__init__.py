@@ -1,10 +1,10 @@
-"""Documents for people and machines, made of what the log holds.
+"""Reports for people and machines, made from the log.
 
     the log -> observations -> analysis, comparison, judge_agreement, conclusions
-            -> content.Report (put together by making)
+            -> content.Report (put together by builder)
             -> json_csv, or page (its sections: page_*, its pictures: charts_*)
             -> page_html, page_markdown
 
-`formats.documents` is where the commands enter. Only `observations`, `builder`, `transcripts` and
+The commands call `formats.documents`. Only `observations`, `builder`, `transcripts` and
 `judge_agreement` read the log; the rest is pure.
 """

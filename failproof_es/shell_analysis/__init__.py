@@ -1,4 +1,4 @@
-"""What can be said of a shell command by reading it. **Nothing here runs a command.**
+"""Static analysis of shell commands. **Nothing here runs a command.**
 
 A library of its own: it imports nothing else of this package and can be used by itself
 (docs/how-to/shell-analysis.md).

@@ -1,4 +1,4 @@
-"""What this library raises."""
+"""The errors of this library."""
 
 from __future__ import annotations
 

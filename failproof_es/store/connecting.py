@@ -1,4 +1,4 @@
-"""The one place that opens connections to a database."""
+"""Opens connections to a database: the only place that does."""
 
 from __future__ import annotations
 

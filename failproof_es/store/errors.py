@@ -1,4 +1,4 @@
-"""What the store raises, in our own types: nobody outside needs to know what it is made of."""
+"""The errors of the store: callers need not know its database driver."""
 
 from __future__ import annotations
 

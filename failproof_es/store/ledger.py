@@ -83,13 +83,13 @@ def origin(connection: Connection) -> str:
 
 def _log_tree(number: int, origin: bytes | None) -> LogTree:
     if not origin:
-        why = "the database does not say which log it holds: its origin was taken away"
+        why = "the database does not say which log it holds: its origin is missing"
         return LogTree(number, "", why)
     named = origin.decode(errors="backslashreplace")
     if named.encode() == origin and named.isprintable() and len(origin) <= _LONGEST_ORIGIN:
         return LogTree(number, named)
     shown = shortened(named, _LONGEST_ORIGIN)
-    why = f"the database says that its log is {shown!r}: no log has such a name"
+    why = f"the database says that its log is {shown!r}: that is not a log's name"
     return LogTree(number, "", why)
 
 
@@ -101,7 +101,7 @@ def _checked(tile: Tile) -> Tile:
 
 
 def _no_tile(tile: Tile, why: str) -> str:
-    return f"tile {tile.tile} of level {tile.level} is no tile: {why}"
+    return f"tile {tile.tile} of level {tile.level} is not a tile: {why}"
 
 
 def _why_none(tile: Tile) -> str | None:
@@ -231,7 +231,7 @@ def begin_tree(connection: Connection, repair_stream: UUID, repair_version: int)
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
-    """Record tiles, from the leaves up. One that stands already stays as it is.
+    """Record tiles, from the leaves up. One that already exists stays as it is.
 
     Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one that is not what the
     log gives.

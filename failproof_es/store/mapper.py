@@ -1,4 +1,4 @@
-"""Between events and the exact bytes that are stored.
+"""Maps events to the exact bytes that are stored, and back.
 
 State is the event's JSON, in UTF-8, without what has a column of its own (stream id and
 version), with its `schema_version`. Reading goes through the allow-list of topics and

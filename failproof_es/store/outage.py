@@ -1,4 +1,4 @@
-"""Waiting for a database server that is away."""
+"""Waits for a database server that is unreachable."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Recognises a connection pooler that shares one server session among its clients.
 
-Session locks, prepared statements and settings stand for as long as a session. A pooler in
+Session locks, prepared statements and settings last as long as a session. A pooler in
 transaction or statement mode (PgBouncer) gives a session to another client after every
 transaction: a lock is then left behind on a session that nobody knows, and a prepared
 statement meets one of the same name.

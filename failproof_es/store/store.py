@@ -1,4 +1,4 @@
-"""One database with everything this package keeps in it."""
+"""`Store`: one database, and access to everything this package keeps in it."""
 
 from __future__ import annotations
 

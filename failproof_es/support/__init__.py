@@ -1,1 +1,1 @@
-"""What any floor may use, without knowing of evaluations: files, text, statistics, plugins."""
+"""General helpers for every package: files, text, statistics, plugins."""

@@ -1,9 +1,9 @@
-"""Writing a file so that it holds all of it or what it held before. Survives a power cut, too.
+"""Atomic file writes: a file has its new content or its old one, even after a power cut.
 
 What is written goes to a temporary file beside it, which then takes its name. The temporary
 file's name is drawn at random, so that neither another writer nor a planted link has it. Its
-writer holds a lock on it for as long as it is at work: one of this host that nobody holds is
-a dead writer's, and is removed by the next one.
+writer locks it while it works: one of this host that nobody locks is a dead writer's, and the
+next writer removes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What installed packages offer under a name: found without being imported, loaded when named.
+"""Finds entry points of installed packages without importing them, and loads them by name.
 
 One group of entry points holds one kind of thing. This program registers its own as any other
-package does, so a name stands for the same whoever offers it.
+package does, so a name means the same whoever offers it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is installed beside the base, by the extra's name: `pip install 'failproof-es[report]'`.
+"""Checks whether an optional extra is installed: `pip install 'failproof-es[report]'`.
 
 A host that only drives runs needs none of it. Whoever needs an extra asks for it here, before
 anything is sent or written, so that each says in the same words what is missing.

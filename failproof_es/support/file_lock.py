@@ -1,4 +1,4 @@
-"""One at a time: among the threads and processes of a machine that want the same thing.
+"""File locks between the threads and processes of a machine.
 
 `flock` belongs to what was opened, so it holds between threads, too; the locks that most
 libraries take (`fcntl`) belong to the process.

@@ -1,4 +1,4 @@
-"""What is common to everything that is offered as an object with a name: dialects, scorers, gates.
+"""Loads plugins that are named objects: dialects, scorers, gates.
 
 An entry point of theirs points to an instance, or to a class that takes no argument; its name is
 the `name` of what it points to.

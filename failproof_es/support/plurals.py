@@ -1,4 +1,4 @@
-"""Counts in sentences."""
+"""Writes counts in sentences, with singular and plural."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening files that somebody else may have put there: regular files only, and without waiting.
+"""Opens files that somebody else may have placed: regular files only, without waiting.
 
 A pipe without a writer, a terminal or a device is an error at once.
 """

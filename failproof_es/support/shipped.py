@@ -1,4 +1,4 @@
-"""Where the suites and configurations that ship with the package are."""
+"""Finds the suites and configurations that ship with the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text in the cells of a spreadsheet: what it would take for a formula stands behind a quote."""
+"""Escapes text for spreadsheet cells: a quote before what would be a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals and tests for what an evaluation counts, by scipy. Pure; every chance is seeded.
+"""Confidence intervals and significance tests, by scipy. Pure; every random draw is seeded.
 
 Evaluations of one case, and cases of one family, are not independent: they form a cluster, and
 where there are clusters the error of a rate is that of the clusters (E. Miller, "Adding error

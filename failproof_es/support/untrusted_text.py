@@ -1,4 +1,4 @@
-"""Show untrusted text as it is: what hides, reorders or commands becomes an escape.
+"""Makes untrusted text visible: hidden, reordering and control characters become escapes.
 
 Model output, case files and database rows may hold escape sequences that repaint a
 terminal, bidirectional controls that reorder what is read, and characters that nobody

@@ -1,4 +1,4 @@
-"""What every dialect promises, as tests that any dialect can be put through.
+"""The contract of dialects, as tests for any dialect.
 
     class TestMine(DialectContract):
         dialect = "mine"

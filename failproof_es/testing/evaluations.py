@@ -1,4 +1,4 @@
-"""An evaluation that is carried to its end without a server: every state that it goes through."""
+"""Carries an evaluation to its end without a server, and collects every state on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of a contract share."""
+"""Shared helpers of the contract tests."""
 
 from __future__ import annotations
 

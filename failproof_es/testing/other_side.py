@@ -1,4 +1,4 @@
-"""The other side of a provider under test: a server, or whatever it asks, told what to say."""
+"""Fake servers for providers under test: the test sets their replies."""
 
 from __future__ import annotations
 

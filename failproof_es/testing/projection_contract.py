@@ -1,4 +1,4 @@
-"""What every projection promises, as tests that any projection can be put through.
+"""The contract of projections, as tests for any projection.
 
     class TestMine(ProjectionContract):
         projection = "my_answers"

@@ -1,4 +1,4 @@
-"""What every provider promises, as tests that any provider can be put through.
+"""The contract of providers, as tests for any provider.
 
     class TestMine(ProviderContract):
         provider = "mine"

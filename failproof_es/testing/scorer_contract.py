@@ -1,4 +1,4 @@
-"""What every scorer promises, as tests that any scorer can be put through.
+"""The contract of scorers, as tests for any scorer.
 
     class TestMine(ScorerContract):
         scorer = "mine"
@@ -195,7 +195,7 @@ _answer_there(asked)
 
 
 class _Passing:
-    """Scores everything: what stands beside it is the scorer's."""
+    """Scores everything, so that all other numbers are the scorer's."""
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None

@@ -1,1 +1,1 @@
-"""Asking over HTTP, and reading what a server sends within bounds of size, memory and time."""
+"""HTTP requests, and reading replies within bounds of size, memory and time."""

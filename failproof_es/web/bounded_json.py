@@ -1,4 +1,4 @@
-"""Reading JSON that anybody may have sent: what it would take in memory is reckoned first. Pure.
+"""Parses untrusted JSON: estimates its memory first. Pure.
 
 Text takes what it is long. Structure takes up to thirty times that: eight megabytes of
 `{"":0},` would be a quarter of a gigabyte of objects.

@@ -1,4 +1,4 @@
-"""Asking a server over HTTP: nothing that it answers takes more than was meant to be given.
+"""The HTTP client: bounds the size, memory and time of every reply.
 
 Connections keep no cookies, follow no redirect and take nothing from the environment: what
 is sent is what the caller sends. A reply is unpacked here, a step at a time, and every step
@@ -126,7 +126,7 @@ async def fetch(
 
 
 def fetch_now(url: str, *, limit: int, timeout_s: float) -> Fetched:
-    """The same for whoever runs no event loop. Raises as `fetch` does."""
+    """The same for programs without an event loop. Raises as `fetch` does."""
 
     async def get() -> Fetched:
         async with open_client(timeout_s) as client:

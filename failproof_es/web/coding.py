@@ -1,4 +1,4 @@
-"""Unpacking a compressed body in bounded steps. Pure.
+"""Unpacks a compressed body in bounded steps. Pure.
 
 A few kilobytes can unpack to gigabytes. So nothing is unpacked at once: whoever reads takes
 one step of at most `STEP_BYTES` after the other, and stops when it is enough.

@@ -1,4 +1,4 @@
-"""The runs of a batch: their own streams folded, and what the rows of evaluations need of them."""
+"""The runs of a batch: folds their streams, for the rows of their evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One batch of events, as the tables of `run_results` take it in.
+"""Applies one batch of events to the tables of `run_results`.
 
 Whether something counts depends on where events stand in the log, never on where a batch ends.
 A run of which these tables cannot tell what the log tells is marked: `told` is false.

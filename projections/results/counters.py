@@ -1,4 +1,4 @@
-"""What adds up over the evaluations of a run, kept by difference in small tables.
+"""Counters over a run's evaluations, updated by difference in small tables.
 
 An evaluation that changed is taken out as it stood and counted in as it stands, by
 `RunCounts` itself: how events are cut into batches does not show.

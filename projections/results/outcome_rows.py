@@ -1,4 +1,4 @@
-"""An `EvaluationOutcome` as a row of `evaluations`, and back: nothing is lost on the way."""
+"""Converts an `EvaluationOutcome` to a row of `evaluations` and back, without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as one JSON document: everything that its own stream says but the planned cases."""
+"""Converts a run to one JSON document: all of its own stream except the planned cases."""
 
 from __future__ import annotations
 

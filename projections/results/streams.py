@@ -1,4 +1,4 @@
-"""What is on record of an evaluation up to a position: what the projection folds."""
+"""Reads the streams of evaluations up to a position, for the projection to fold."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The interfaces of specification 003 on the engine."""
+"""The interfaces of specification 003, implemented on the engine."""

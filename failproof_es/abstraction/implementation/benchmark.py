@@ -1,6 +1,6 @@
 """`BenchmarkApi`: the flow of specification 003 § 1, over the other interfaces.
 
-`open_benchmark` in `opened.py` puts it together for a configuration and a log.
+`open_benchmark` in `opened.py` builds one from a configuration and a log.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Benchmark:
         return run_id
 
     def resume_benchmark(self, run_id: int) -> None:
-        """Take a run up in the background where its record ends.
+        """Resume a run in the background.
 
         What is answered on record is not asked again, what is judged is not judged again.
         Raises `InvalidInput` when it has ended, or another run is going.

@@ -1,9 +1,9 @@
-"""`DataManagerApi` on the event log: what is saved is appended or on record already.
+"""`DataManagerApi` on the event log: saving appends events, or confirms recorded ones.
 
 A run exists with its whole plan or not at all, so `create_run` plans the configured dataset
-at once and `save_tasks` holds the tasks against the plan. Answers are put on record by the
-engine that got them: `save_result` confirms them. `update_result` appends a judgement to an
-answer that waits for one. What contradicts the record is refused, whatever it is.
+at once and `save_tasks` compares the tasks with the plan. The engine records each answer when it
+arrives: `save_result` confirms it. `update_result` appends a judgement to an answer that waits
+for one. Whatever contradicts the record is refused.
 """
 
 from __future__ import annotations

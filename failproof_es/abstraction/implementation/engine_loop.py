@@ -1,4 +1,4 @@
-"""One event loop in one thread, for an engine that is asked from programs without one."""
+"""An event loop in a thread of its own, for programs that have no event loop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`LLMManagerApi`: the models of a configuration, and what their servers have beside them.
+"""`LLMManagerApi`: the models of a configuration, and the other models of their servers.
 
-What is asked here is asked outside of any run and is not on record: it is for looking at a
-model, not for measuring it. A run asks its models through the engine.
+Requests made here belong to no run and are not recorded: they are for trying a model, not for
+measuring it. A run asks its models through the engine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A benchmark run as the log has it: its tasks, its evaluations, its results."""
+"""A benchmark run read from the log: its tasks, its evaluations, its results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedBenchmark:
-    """What was set out with: it never changes. How it stands is read anew each time."""
+    """The run as it was started: this never changes. Its status is read again each time."""
 
     store: Store
     run: Run

@@ -1,4 +1,4 @@
-"""Who wants to hear what, and what the last word on each subject was."""
+"""The subscribers, and the latest notice on each subject."""
 
 from __future__ import annotations
 

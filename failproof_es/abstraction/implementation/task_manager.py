@@ -1,8 +1,8 @@
-"""`TaskManagerApi` on the engine: submissions of one run are driven together.
+"""`TaskManagerApi` on the engine: all submissions of one run share one drive.
 
-Each submission is one evaluation of the run's plan. What callbacks hear follows from the
-evaluation's events, after they are durable; only the text of a streamed answer is passed on
-before.
+Each submission is one evaluation of the run's plan. Callbacks are called for
+the evaluation's events once these are durable; only the text of a streamed answer is passed on
+earlier.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Verifying the log, and what that can find."""
+"""Verifies the log: the checks and their findings."""

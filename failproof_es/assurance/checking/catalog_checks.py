@@ -1,4 +1,4 @@
-"""What stands beside the events and is in no leaf: the runs' numbers."""
+"""Checks the data beside the events that no leaf covers: the runs' numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunNumbers:
         for run_id, number in self._started.items():
             if listed.get(run_id) != number:
                 there = listed.get(run_id, "not listed")
-                yield run_id, f"run {run_id} was started as number {number} and is {there} now"
+                yield run_id, f"run {run_id} was started as number {number} and now is {there}"
         if whole:
             for run_id in self._before.keys() - self._started.keys():
                 yield (

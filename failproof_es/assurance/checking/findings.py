@@ -1,4 +1,4 @@
-"""What verifying the log can find, and what it came to."""
+"""The findings of a verification, and its result."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Verdict(StrEnum):
 
     GENUINE = "genuine"
     UNSIGNED = "unsigned"
-    """Nothing was found, and no signature stands for it: another log would look the same."""
+    """Nothing was found, but no signature proves it: another log would look the same."""
     CHANGED = "changed"
 
 
@@ -142,7 +142,7 @@ class Verification:
 
     @property
     def genuine(self) -> bool:
-        """Whether nothing was found, and the log's key stands for it."""
+        """Whether nothing was found, and a signature of the log's key proves it."""
         return self.verdict is Verdict.GENUINE
 
     def add(self, finding: Finding) -> None:

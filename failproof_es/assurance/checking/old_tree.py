@@ -1,10 +1,10 @@
-"""Whether a tree that was replaced still proves what was signed over it.
+"""Checks whether a replaced tree still proves what was signed over it.
 
 A signature over the old tree covers its leaves. The tree is built again from the tiles that are
-kept; where it has the root that was signed, each of those leaves must stand in the log, at its
-position and unchanged, and no event may stand between them that it does not hold. A tree that held
-the log twice passes: it proves the same events, some of them twice. What was never signed proves
-nothing, and nothing is held to it.
+kept. Where it has the root that was signed, each of those leaves must be in the log, at its
+position and unchanged, and no other event may be between them. A tree that held
+the log twice passes: it proves the same events, some of them twice. A tree that was never
+signed proves nothing, and nothing is compared with it.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class Checked:
 def check_tree(
     tiles: Iterable[Tile], signed: Sequence[Signed], log: Leaves, found: Callable[[Finding], None]
 ) -> Checked:
-    """Hold the log to what was signed over the old tree; tell `found` what does not agree.
+    """Compare the log with what was signed over the old tree; pass each mismatch to `found`.
 
     `tiles` are all of its tiles of leaves by number and width, each of them one that a tree can
     have: where somebody added a wrong one,
-    the right one may stand beside it. They are read to their end.
+    the right one may be next to it. They are read to their end.
     """
     return _Check(signed, log, found).of(tiles)
 
@@ -131,7 +131,7 @@ class _Check:
         while place >= 0:
             position = self._log.position(place)
             message = (
-                f"the event at position {position} is in no signed part of the old tree, "
+                f"the event at position {position} is not in the signed part of the old tree, "
                 "which goes on behind it"
             )
             self._say(message, None, position)

@@ -1,4 +1,4 @@
-"""What verifying says of the trees that a repair replaced."""
+"""Verifies the trees that a repair replaced."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def verify_replaced(
     trusted: Sequence[Checkpoint],
     result: Verification,
 ) -> None:
-    """Hold the log to what was signed over each tree before its own.
+    """Compare the log with what was signed over each tree before its own.
 
-    The rows were compared with the log's own tree already; here its leaves stand for them.
+    The rows were already compared with the log's own tree; here its leaves represent them.
     """
     if not trees.replaced:
         return
@@ -112,7 +112,7 @@ def signed_in_database(
 def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
     log = Leaves()
     last = 0
-    # Where the tree has no tile any more, which was found already, the rows stand for the leaves.
+    # Where the tree has no tile any more, which is already a finding, the rows give the leaves.
     with contextlib.suppress(LedgerBroken):
         for tile in ledger.tiles(connection, 0):
             for position, leaf in zip(tile.positions or (), split(tile.hashes), strict=False):
@@ -147,7 +147,7 @@ def _vouched_for(
     """Whether the old key names the new one; and the new one must be the one we know."""
     known = keys.get(repair.new_origin)
     if known is not None and str(known) != repair.new_key:
-        message = f"the repair of {repair.old_origin} names another key of {known.name} than this"
+        message = f"the repair of {repair.old_origin} names a different key of {known.name}"
         result.add(Finding(HISTORY_FORKED, message))
     if repair.handover is None:
         remarks.append("its key did not sign for the new tree")

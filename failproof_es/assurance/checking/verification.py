@@ -1,8 +1,8 @@
-"""Verifying the log: every row against the tree, the tree against what was signed and kept.
+"""Verifies the log: every row against the tree, the tree against signed and kept checkpoints.
 
-Reads through the auditor's views alone and writes nothing. The order of belief is: a
-checkpoint kept outside the database, then a checkpoint with a good signature, then the
-tree's tiles, then the rows. What disagrees is named by the weakest of the two.
+Reads through the auditor's views alone and writes nothing. From most to least
+trusted: a checkpoint kept outside the database, a checkpoint with a good signature, the tree's
+tiles, the rows. When two disagree, the finding names the less trusted one.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class _Walk:
             self._good = expected.size
 
     def _good_size(self) -> int:
-        """The first index that no checkpoint vouches for."""
+        """The first index that no checkpoint covers."""
         return max(self._good, self._result.anchored_size)
 
     def _not_next(self, position: int, last: int) -> None:
@@ -283,7 +283,7 @@ class _Columns:
         if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
             self._result.add(_finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
         if row.recorded_at_us in _AT_NO_TIME:
-            message = "recorded_at is infinite: no clock says so"
+            message = "recorded_at is infinite: no clock gives such a time"
             self._result.add(_finding(CLOCK, row, message, index))
             return
         if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:
@@ -366,7 +366,7 @@ def _checkpoints(
                 Finding(
                     HISTORY_FORKED,
                     f"the checkpoint kept outside is of {each.origin}, this log says it is "
-                    f"{result.origin}: another database, or one made anew",
+                    f"{result.origin}: another database, or a new one",
                 )
             )
     return expected

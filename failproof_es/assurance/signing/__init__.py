@@ -1,1 +1,1 @@
-"""Growing the tree, signing it, and keeping what was signed outside the database."""
+"""Grows the tree, signs it, and keeps signed checkpoints outside the database."""

@@ -1,8 +1,8 @@
-"""Keeps the tree current while a run goes: integrates, signs and keeps a checkpoint.
+"""The checkpoint signer: integrates new events, signs and keeps a checkpoint, during a run.
 
-In a thread of its own, every few seconds and once more at the end. It never disturbs the
-run: what it could not sign now it signs later, and `trouble` says what stood in the way.
-A log that was changed is not signed, and `changed` says so when the run has ended.
+It works in a thread of its own, every few seconds and once more at the end. It never disturbs
+the run: events that it could not sign now it signs later, and `trouble` gives the reason.
+A changed log is not signed, and `changed` says so when the run has ended.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class CheckpointSigner:
                 with self._store.connect() as connection:
                     sign_and_keep_checkpoint(connection)
                 self.trouble = None
-            except Exception as error:  # whatever it is, the run goes on and is told of it
+            except Exception as error:  # the run goes on whatever it is, and reports it
                 self.trouble = error
                 if isinstance(error, LedgerBroken | Forked):
                     self.changed = self.changed or error
 
 
 def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
-    """Hold the log to the checkpoint kept by this user, sign it as it stands, and keep that.
+    """Compare the log with this user's kept checkpoint, sign its present state, and keep that.
 
     Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
     unless it is the keeping that failed.

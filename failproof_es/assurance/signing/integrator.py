@@ -1,8 +1,8 @@
 """Puts committed events into the tree, and signs the tree.
 
 Events are committed first and integrated afterwards, so that appending waits for no tree.
-Each leaf is computed from the row as it stands and compared with what the event's writer
-computed: an event that was changed in between stops the integrator.
+Each leaf is computed from the row and compared with the leaf that the event's writer computed:
+an event that was changed in between stops the integrator.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def integrate(connection: Connection) -> int:
 def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None) -> Note:
     """Integrate what is committed and sign the tree; a tree that is signed is not signed again.
 
-    Before anything is signed the tree is held to the newest checkpoint in the database and to
+    Before anything is signed the tree is compared with the newest checkpoint in the database and to
     the one kept in the place `kept_in`, in one transaction. Raises `LedgerBroken` or `Forked`
     when it does not continue them, `NoteError` when the key is not this log's, and
     `InvalidInput` when what is kept cannot be used.

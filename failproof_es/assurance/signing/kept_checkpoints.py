@@ -1,8 +1,8 @@
-"""Checkpoints kept outside the database: what the log is held to when nobody is trusted.
+"""Checkpoints kept outside the database, to check the log against without trusting its server.
 
-A place is a file, a folder (which keeps every checkpoint it ever saw) or an URL (which
-somebody else keeps, and is only read). What is kept never goes back: to keep means to hold
-the place alone, to compare with what stands there, and to put a later one in its place.
+A place is a file, a folder (which keeps every checkpoint it ever saw) or a URL (which somebody
+else keeps, and which is only read). A kept checkpoint never goes back: keeping locks the place,
+compares with the checkpoint there, and replaces it by a later one.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def locked_place(place: str, key: PublicKey) -> Iterator[KeptCheckpoint]:
 def check_and_keep(
     connection: Connection, place: str, key: PublicKey
 ) -> tuple[Checkpoint, int | None]:
-    """Hold the log to what is kept in a place, and keep its newest checkpoint there.
+    """Compare the log with what is kept in a place, and keep its newest checkpoint there.
 
     Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
     """
@@ -199,13 +199,13 @@ def _read(place: str, key: PublicKey) -> KeptCheckpoint:
     except (UnicodeDecodeError, NoteError) as error:
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be used: {error}",
-            remedy="if nobody changed it, the log's key is another one now; ask why",
+            remedy="if nobody changed it, the log has a new key; ask why",
         ) from None
     except OSError as error:
         why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
             f"the checkpoint kept in {place} cannot be read: {why}",
-            remedy="name a file, a folder or an URL that can be",
+            remedy="name a file, a folder or a URL that can be",
         ) from None
 
 

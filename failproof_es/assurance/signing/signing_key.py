@@ -1,7 +1,7 @@
 """The log's signing key: a file outside the database that only its owner can read.
 
-`FAILPROOF_ES_LEDGER_KEY` names the file; otherwise it stands in the user's configuration
-folder, named after the log, and is made when the log is signed for the first time.
+`FAILPROOF_ES_LEDGER_KEY` names the file; otherwise it is in the user's configuration
+folder, named after the log. It is made when the log is signed for the first time.
 """
 
 from __future__ import annotations

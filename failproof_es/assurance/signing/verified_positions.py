@@ -1,4 +1,4 @@
-"""How far this user verified a log, kept beside the keys: outside the database."""
+"""The position up to which this user verified each log, kept outside the database."""
 
 from __future__ import annotations
 

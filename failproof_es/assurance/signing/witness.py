@@ -1,4 +1,4 @@
-"""Cosigning: what a log sends to a second party, and when that party signs.
+"""Witness cosigning: the request that a log sends to a witness, and when the witness signs.
 
 The request has the form of C2SP tlog-witness: the size of the tree that the witness saw
 last, the proof that the new one continues it, an empty line, and the log's checkpoint. A
@@ -45,7 +45,7 @@ def parse_request(data: bytes) -> Request:
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a checkpoint that can be cosigned: {error}",
-            remedy="take what `ledger checkpoint --since SIZE` printed",
+            remedy="use the output of `ledger checkpoint --since SIZE`",
         ) from None
 
 

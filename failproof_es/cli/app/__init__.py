@@ -1,1 +1,1 @@
-"""The program's frame: its list of commands, what they share, how errors end."""
+"""The command line's framework: the list of commands, shared options, error handling."""

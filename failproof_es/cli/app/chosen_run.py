@@ -1,4 +1,4 @@
-"""The run that a command is about, as it is read: by its number or id, now or in the past."""
+"""Finds the run that a command is about: by number or id, now or in the past."""
 
 from __future__ import annotations
 

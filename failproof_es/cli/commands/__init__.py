@@ -1,1 +1,1 @@
-"""One module for each command that is about runs."""
+"""The commands about runs, one module each."""

@@ -1,4 +1,4 @@
-"""`audit`: what was done about a run, when, by whom, why (specification 001 § 8.2)."""
+"""`audit`: who did what to a run, when and why (specification 001 § 8.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`diff`: what differs between two runs."""
+"""`diff`: the differences between two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`export`: runs as files that another system takes in."""
+"""`export`: runs as files that another system can import."""
 
 from __future__ import annotations
 

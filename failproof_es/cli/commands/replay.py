@@ -1,4 +1,4 @@
-"""`replay`: derive every recorded decision again, or show a run as it once stood."""
+"""`replay`: derive every recorded decision again, or show a run at a past position."""
 
 from __future__ import annotations
 

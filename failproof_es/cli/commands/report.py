@@ -1,4 +1,4 @@
-"""`report`: a document of one or several runs, to be read and handed on."""
+"""`report`: a document about one or several runs, to read and to share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`review`: what people say of the evaluations of a run."""
+"""`review`: people's verdicts on the evaluations of a run."""
 
 from __future__ import annotations
 
@@ -236,11 +236,11 @@ def _keeping_up(store: Store) -> Iterator[None]:
 
     Who stops early has ended, too. Exits 1 then when the log was changed.
     """
-    keeper = CheckpointSigner(store)
+    signer = CheckpointSigner(store)
     try:
-        with suppress(Stopped), keeper, Follower(store.projections_url):
+        with suppress(Stopped), signer, Follower(store.projections_url):
             yield
     finally:
-        report_signing_error(keeper)
-    if keeper.changed is not None:
+        report_signing_error(signer)
+    if signer.changed is not None:
         click.get_current_context().exit(ExitCode.FAILED)

@@ -1,4 +1,4 @@
-"""`runs`: every run on record, newest first."""
+"""`runs`: all recorded runs, newest first."""
 
 from __future__ import annotations
 

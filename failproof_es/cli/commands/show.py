@@ -1,4 +1,4 @@
-"""`show`: one run's facts, as its summary has them."""
+"""`show`: the summary of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`start` and `resume`: drive a run, show how it goes, print what came of it."""
+"""`start` and `resume`: drive a run, show its progress, print its summary."""
 
 from __future__ import annotations
 
@@ -199,12 +199,12 @@ def _carry_out(
     with (
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as checkpoints,
+        PartialResultsWriter(store) as partial_results,
     ):
 
         def observe(event: Event) -> None:
             state.observe(event)
-            checkpoints.observe(event)
+            partial_results.observe(event)
             if isinstance(event, RunStarted) and not quiet:
                 for recorded in _prices(store, event):
                     state.observe(recorded)
@@ -221,7 +221,7 @@ def _carry_out(
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
-            "`failproof-es projections rebuild` builds them anew."
+            "`failproof-es projections rebuild` rebuilds them."
         )
     report_signing_error(keeper)
     exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED

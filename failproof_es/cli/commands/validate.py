@@ -1,4 +1,4 @@
-"""`validate`, and `start --dry-run`: everything that `start` checks, and what it would ask."""
+"""`validate` and `start --dry-run`: every check of `start`, and the requests it would send."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A run's progress while it goes: its state, and how it is shown."""
+"""The progress of a running run: its state, and how it is shown."""

@@ -1,4 +1,4 @@
-"""Show a run's progress on stderr: a live table on a terminal, lines elsewhere.
+"""Shows a run's progress on stderr: a live table on a terminal, lines elsewhere.
 
 The lines are plain text for people, or JSON objects where the output is for programs.
 """

@@ -1,4 +1,4 @@
-"""Errors of a run grouped by what they say, counted as they come."""
+"""Groups and counts a run's errors by their message as they arrive."""
 
 from __future__ import annotations
 

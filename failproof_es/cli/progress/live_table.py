@@ -1,4 +1,4 @@
-"""A run's progress on a terminal: a bar for each model, repainted a few times a second."""
+"""A run's progress on a terminal: one bar for each model, repainted a few times a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a run stands while it is running: a fold over its events, without any terminal.
+"""The state of a running run: a fold over its events, independent of any terminal.
 
-Every number is counted as in a `RunSummary`, by the same definitions. What it takes to count an
-event depends on nothing but that event.
+Every number is counted as in a `RunSummary`, by the same definitions. The cost of
+counting an event depends on that event alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run's progress says, in words and figures that are safe to show."""
+"""The text of a run's progress: words and figures that are safe to show."""
 
 from __future__ import annotations
 

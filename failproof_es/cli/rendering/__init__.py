@@ -1,1 +1,1 @@
-"""How data is shown and written: tables, JSON, JUnit, files. Untrusted text is made safe."""
+"""Renders data as tables, JSON, JUnit and files, and makes untrusted text safe."""

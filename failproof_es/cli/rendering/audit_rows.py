@@ -1,4 +1,4 @@
-"""The audit trail in words, for the table: who did it, about which case, what there is to say."""
+"""The rows of the audit table: who, which case, and the details in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show a database URL without what is secret in it."""
+"""Shows a database URL without its secrets."""
 
 from __future__ import annotations
 

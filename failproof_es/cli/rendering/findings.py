@@ -1,4 +1,4 @@
-"""What checking a run that has ended found, in lines for people."""
+"""The findings of a run's validation, as lines of text for people."""
 
 from __future__ import annotations
 

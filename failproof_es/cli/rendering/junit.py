@@ -1,4 +1,4 @@
-"""A run as JUnit XML, for what shows test results: failures apart from errors.
+"""Renders a run as JUnit XML, with failures apart from errors.
 
 A test case is an evaluation. It is a failure when it was scored and has not passed, an error when
 it was abandoned, and skipped while it awaits review, is not finished, or has a score that is

@@ -1,4 +1,4 @@
-"""Write data to stdout, as a table for people or as JSON for programs.
+"""Writes data to stdout, as a table for people or as JSON for programs.
 
 Nothing but data goes to stdout; what is meant for people (remarks, hints, progress)
 goes to stderr, so that a pipe never has to filter.

@@ -1,8 +1,8 @@
-"""Checkpoint files: what has finished, in parts of N evaluations, while a run is going.
+"""Partial results files: one file for every N finished evaluations while a run is going.
 
 The k-th file holds the evaluations that finished as number (k-1)N+1 to kN in the order of
-the log. It is a projection: whoever writes it, whenever, it says the same, so a run that
-was killed and resumed has every one of them, and in them every evaluation once.
+the log. It is a projection: its content never depends on who writes it or when. So a run that
+was killed and resumed has all of these files, and every evaluation is in them once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BREATH_S = 0.2
 
 
 class PartialResults:
-    """The checkpoint files of one run, written one after the other."""
+    """The partial results files of one run, written one after the other."""
 
     def __init__(self, store: Store, run: RecordedRun) -> None:
         self._store = store
@@ -96,7 +96,7 @@ class PartialResults:
 
 
 class PartialResultsWriter:
-    """Writes checkpoint files in a thread of its own, told of each event by `observe`.
+    """Writes partial results files in a thread of its own. `observe` receives each event.
 
     What can't be written is said once and stops no run: the log is whole, and the files are
     written when the run ends.
@@ -107,7 +107,7 @@ class PartialResultsWriter:
         self._run_id: UUID | None = None
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="checkpoints", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="partial-results", daemon=True)
 
     def observe(self, event: Event) -> None:
         """Take note of a durable event."""
@@ -134,14 +134,12 @@ class PartialResultsWriter:
             return
         try:
             with self._store.connect() as connection:
-                checkpoints = PartialResults(
-                    self._store, RecordedRun.read(connection, self._run_id)
-                )
-                while checkpoints.every is not None and self._woken():
-                    checkpoints.write_due()
+                partial = PartialResults(self._store, RecordedRun.read(connection, self._run_id))
+                while partial.every is not None and self._woken():
+                    partial.write_due()
                     self._stop.wait(_BREATH_S)
         except (OSError, psycopg.Error) as error:
-            say(f"warning: no checkpoint file can be written: {error}. The log is whole.")
+            say(f"warning: no partial results file can be written: {error}. The log is complete.")
 
     def _woken(self) -> bool:
         """Wait for something to do; false when it is to stop instead.

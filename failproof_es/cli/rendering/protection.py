@@ -1,4 +1,4 @@
-"""What protects the log, told by `db init` and `db status`."""
+"""Renders the log's protection layers, for `db init` and `db status`."""
 
 from __future__ import annotations
 

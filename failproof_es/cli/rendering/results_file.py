@@ -1,6 +1,6 @@
-"""The results file of a configuration's `output.file`: complete, or not there at all.
+"""The results file of a configuration's `output.file`: written whole or not at all.
 
-A projection of the log like every other: written anew after a crash it says the same.
+It is a projection of the log: written again after a crash it has the same content.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
 
 
 def partial_results_path(path: Path, number: int) -> Path:
-    """Where the checkpoint file of that number stands beside the results file."""
+    """The path of the partial results file of that number, beside the results file."""
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 

@@ -1,4 +1,4 @@
-"""What stood in the way of signing, told by the commands that sign beside their work."""
+"""Reports why the log could not be signed, for the commands that sign while they work."""
 
 from __future__ import annotations
 

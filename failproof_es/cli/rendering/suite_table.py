@@ -1,4 +1,4 @@
-"""The table of suites and classes, with both totals: by case, and as mean of suite means."""
+"""Renders the table of suites and classes, with both totals: by case, and by suite."""
 
 from __future__ import annotations
 

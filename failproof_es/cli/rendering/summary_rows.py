@@ -1,4 +1,4 @@
-"""A run's summary as rows: by suite, by model, in all. What `show` and the final table print."""
+"""A run's summary as rows: by suite, by model, in total. `show` and the final table print it."""
 
 from __future__ import annotations
 

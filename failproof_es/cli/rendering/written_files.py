@@ -1,4 +1,4 @@
-"""Files that are written about runs: each is on record beside the runs that it is about."""
+"""Records each file that a command writes about runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the command `review` asks and reads: at a terminal or in a spreadsheet."""
+"""The input of `review`: at a terminal or in a spreadsheet."""

@@ -1,4 +1,4 @@
-"""What a reviewer may answer, at a prompt or in a cell of a spreadsheet."""
+"""The answers that a reviewer may give, at a prompt or in a cell of a spreadsheet."""
 
 from __future__ import annotations
 

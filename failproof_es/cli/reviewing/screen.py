@@ -1,7 +1,7 @@
 """One evaluation on the screen, and a reviewer's answers to it.
 
-Everything that a model or a case wrote stands behind a bar, its control characters as
-escapes: it cannot pose as a question of this program.
+Everything that a model or a case wrote is printed behind a bar, with control characters
+escaped: it cannot pose as a question of this program.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who reviewed how much of a run, and how far those who judged the same agree."""
+"""The state of a run's reviews: how much each reviewer did, and how far reviewers agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a score says: the descriptions of a task, as bands of the judge's score.
+"""Score bands: which of a task's descriptions belongs to a judge's score.
 
 The lower bound belongs to the band: 0.7 is a good answer, 0.6999 is not.
 """

@@ -1,4 +1,4 @@
-"""The benchmark dialect as the engine sees it (specification 003)."""
+"""The benchmark dialect: implements `protocol.Dialect` (specification 003)."""
 
 from __future__ import annotations
 

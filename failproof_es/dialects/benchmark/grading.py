@@ -1,4 +1,4 @@
-"""From an answer to its score: what needs no judge, whom to ask what, what judges come to.
+"""Grades an answer: classes that need no judge, the requests to judges, their final score.
 
 The class of an answer, by the first rule that holds: `error` (nothing usable came back),
 `filtered` (the provider withheld it), `truncated` (it was cut off, see

@@ -1,4 +1,4 @@
-"""`prompts.options` of the dialect: how a task is asked, and which of its texts are asked."""
+"""`prompts.options` of the dialect: how a task is asked, and which of its texts are sent."""
 
 from __future__ import annotations
 

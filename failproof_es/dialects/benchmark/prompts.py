@@ -1,4 +1,4 @@
-"""What the model under test and the judge are asked: templates, filled in one pass.
+"""The prompts for the model under test and the judge: templates, filled in one pass.
 
 What a question or an answer holds is never filled in, and neither can hold the delimiter,
 which is made of the SHA-256 of all that is put into the template.

@@ -1,4 +1,4 @@
-"""Reading a judge's reply: one JSON object with a score and a reason. Nothing is invented.
+"""Parses a judge's reply: one JSON object with a score and a reason. Nothing is invented.
 
 A reply that can't be read is a problem with a name: the judge is asked again within its
 bound, and the answer stays without a score if it comes to nothing.

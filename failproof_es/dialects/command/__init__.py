@@ -1,7 +1,7 @@
 """Shell commands: specification 004, judged by real parsers. Nothing here runs a command.
 
-What can be said of a command's text (`failproof_es.shell_analysis`) knows nothing of this. The
-dialect is imported when it is asked for: the gates and the projection beside it need no parsers.
+The analysis of a command's text (`failproof_es.shell_analysis`) does not depend on the dialect. The
+dialect is imported on first use: the gates and the projection beside it need no parsers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A reply's class: the command in it, what the three checkers say of it, what decides.
+"""Classifies a reply: extracts its command, runs the three checkers, applies the case's rule.
 
 The first rule that applies decides:
 

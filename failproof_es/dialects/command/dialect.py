@@ -1,4 +1,4 @@
-"""The command dialect as the engine sees it (specification 004)."""
+"""The command dialect: implements `protocol.Dialect` (specification 004)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a configuration may choose for this dialect, under `prompts.options`."""
+"""The options of this dialect under `prompts.options`."""
 
 from __future__ import annotations
 

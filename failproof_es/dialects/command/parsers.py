@@ -1,4 +1,4 @@
-"""The programs that read shell are an extra of the installation: what is said without them."""
+"""Reports missing shell parsers: they are an optional extra of the installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`command_results`: what became of each shell command (specification 004), and the counts."""
+"""The projection `command_results` (specification 004): each shell command's result, and counts."""
 
 from __future__ import annotations
 

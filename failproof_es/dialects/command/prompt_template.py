@@ -1,4 +1,4 @@
-"""How a model is asked for a command and nothing but a command."""
+"""The prompt template that asks a model for a command only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a reply safe to hand to a person? Its command is judged, and what it shows beside it."""
+"""Judges whether a reply is safe: its command, and all other code that it shows."""
 
 from __future__ import annotations
 

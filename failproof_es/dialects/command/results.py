@@ -1,4 +1,4 @@
-"""Evaluations and runs in the JSON of specification 004: pure folds over what is on record."""
+"""Evaluations and runs in the JSON of specification 004: pure folds over recorded events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The FailProof dialect: specification 000, whole."""
+"""The FailProof dialect: all of specification 000."""
 
 from failproof_es.dialects.failproof.dialect import FailProof
 

@@ -1,4 +1,4 @@
-"""The FailProof dialect as the engine sees it (specification 000)."""
+"""The FailProof dialect: implements `protocol.Dialect` (specification 000)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dialect is made with: public, and the same for ours and for those of other packages.
+"""The kit for writing dialects: public, the same for built-in and installed dialects.
 
 Each module is used by its own name and imported when it is needed:
 
@@ -6,10 +6,10 @@ Each module is used by its own name and imported when it is needed:
 |---|---|
 | `json_lines` | JSON Lines as a stream: strict, each defect with its line and field |
 | `yaml_documents` | YAML whose every value knows its line, strict as JSON is |
-| `file_shapes` | what a file is that was given for JSON Lines and is none |
+| `file_shapes` | recognising a file that is not JSON Lines, by its real format |
 | `looking` | telling files of a dialect by their beginning, which never raises |
 | `taken_ids` | ids that are unique in a suite, whatever its size |
-| `unknown_keys`, `foreign_names` | keys nobody reads: slips, other tools' names, somebody's own |
+| `unknown_keys`, `foreign_names` | unknown keys: typos, other tools' names, custom keys |
 | `templates` | putting untrusted text into a prompt, and delimiters that it can't hold |
 | `cut_off` | what becomes of a reply that was cut off: never a failure |
 | `refusal` | whether a reply declines, and with which words |

@@ -1,4 +1,4 @@
-"""What becomes of a reply that was cut off at max_tokens: one reading for all dialects.
+"""Replies that were cut off at max_tokens: one rule for all dialects.
 
 A reply is cut off when its finish reason is `length` (`Reply.cut_off`), whatever of it came.
 What is missing could turn a match into a mismatch and back, and where a server cuts is no fault

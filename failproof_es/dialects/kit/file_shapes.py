@@ -1,4 +1,4 @@
-"""What a file is that was given for JSON lines and holds none: said once, and what to write."""
+"""Recognises a file that is not JSON Lines, and suggests what to write instead."""
 
 from __future__ import annotations
 

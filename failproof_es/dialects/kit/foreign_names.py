@@ -1,4 +1,4 @@
-"""What other tools call the keys of a case: one table, for every dialect.
+"""The names that other tools use for the keys of a case: one table for all dialects.
 
 Only a name that stands where the key itself is missing is taken for it: beside a `prompt`, a
 `question` is somebody's own.

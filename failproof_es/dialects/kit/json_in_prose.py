@@ -1,4 +1,4 @@
-"""Finding the JSON that a model was asked for in what it really wrote. Pure; nothing is made up.
+"""Finds the requested JSON in a model's reply. Pure; nothing is invented.
 
 Fences, prose, a leading `<think>` block, wrapping objects and a comma after the last member
 are what real models write and are read through. Nothing else is repaired. A brace that opens

@@ -1,4 +1,4 @@
-"""Telling files by their beginning: a cheap look that never raises."""
+"""Recognises files by their first bytes: a cheap check that never raises."""
 
 from __future__ import annotations
 

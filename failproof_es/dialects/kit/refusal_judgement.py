@@ -1,4 +1,4 @@
-"""Whether a sentence speaks against what the prompt asked for, in English.
+"""Detects sentences that condemn what the prompt asked for, in English.
 
     you should not / please do not / never     kidnap a child      ("How do I kidnap a child?")
     kidnapping a child                         is illegal / is a cruel practice

@@ -1,4 +1,4 @@
-"""How a speaker declines, by language: what `refusal` looks for at the opening of a reply.
+"""Phrases of refusal by language: `refusal` looks for them at the opening of a reply.
 
 A phrase is first-person inability or unwillingness together with what is not done
 (help, answer, provide ...): "I can't" alone is no refusal in any language. In languages

@@ -1,4 +1,4 @@
-"""Which ids of a suite are taken, and where, without holding them in memory."""
+"""Finds duplicate ids in a suite without holding them all in memory."""
 
 from __future__ import annotations
 

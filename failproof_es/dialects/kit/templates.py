@@ -1,4 +1,4 @@
-"""Templates that untrusted text is put into, unaltered and in one pass.
+"""Fills untrusted text into templates, unaltered and in one pass.
 
 A placeholder is `{{name}}`. A delimiter is made of the SHA-256 of the texts that it sets
 apart, so nobody can write a text that holds it, and the same texts always get the same one.

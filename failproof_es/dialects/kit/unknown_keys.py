@@ -1,4 +1,4 @@
-"""Keys of a case that its specification does not know: a slip of the pen, or somebody's own.
+"""Checks a case for unknown keys: a typo is an error, a custom key is kept.
 
 A misspelt key takes with it what it was to say: a case whose `expected_respones` nobody reads
 expects nothing. So a key that resembles a known one is an error. Any other is kept with the

@@ -1,4 +1,4 @@
-"""YAML case files: one tree, strict as JSON is, in which every value knows its line.
+"""Reads YAML case files strictly, and keeps the line of every value.
 
 `read_yaml(path, problems)` reads a whole file, at most some MiB of it, and returns its tree; or
 `None` where `problems` has the reason: tags, anchors, aliases, duplicate keys, depth, encoding.

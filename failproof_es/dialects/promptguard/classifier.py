@@ -1,4 +1,4 @@
-"""What a reply is: a verdict with its label, a refusal, or a reply that can't be read.
+"""Classifies a reply: a verdict with its label, a refusal, or a reply that can't be parsed.
 
 The first rule that applies decides:
 

@@ -1,4 +1,4 @@
-"""The collections of specification 001 § 2.1, by the SELECT that gives the documents of each."""
+"""The collections of specification 001 § 2.1, each with the SELECT that returns its documents."""
 
 from __future__ import annotations
 

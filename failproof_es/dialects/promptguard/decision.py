@@ -1,4 +1,4 @@
-"""From T, I and F to a label: an ordered list of rules, the first that holds decides."""
+"""Derives a label from T, I and F: an ordered list of rules, the first match decides."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
     if not rules:
         return [("", "must hold at least one rule")]
     found = [
-        (f"[{index}].label", f"{rule.label!r} is what a reply without a verdict is called")
+        (f"[{index}].label", f"{rule.label!r} is the class of a reply without a verdict")
         for index, rule in enumerate(rules)
         if rule.label in RESERVED
     ]

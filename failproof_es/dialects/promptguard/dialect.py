@@ -1,4 +1,4 @@
-"""The PromptGuard dialect as the engine sees it (specification 001)."""
+"""The PromptGuard dialect: implements `protocol.Dialect` (specification 001)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a verdict out of what a model really wrote. Pure; nothing is ever invented.
+"""Parses a verdict from a model's reply. Pure; nothing is invented.
 
 A reply holds a verdict when one JSON object in it states T, I and F, and nothing else in it
 states another value for one of them. The reasoning is that object's own; where it has none, the

@@ -1,4 +1,4 @@
-"""The deterministic layer: what can be said of a transcript without asking anyone.
+"""The deterministic layer: classifies a transcript without asking a judge.
 
 `primary` is the first of these that holds:
 

@@ -1,4 +1,4 @@
-"""The red-team dialect as the engine sees it (specification 002)."""
+"""The red-team dialect: implements `protocol.Dialect` (specification 002)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judged layer: what judges are asked, what they may say, and what follows for the case.
+"""The judged layer: the judges' prompts, their verdicts, and the result of the case.
 
 The case passes when every must_do is present, no must_not_do is and every criterion is met
 (specification 002). It fails as soon as one item is decided against it; it is not scored

@@ -1,4 +1,4 @@
-"""`prompts.options` of the dialect: its templates, and which findings fail a case by themselves."""
+"""`prompts.options` of the dialect: templates, and findings that fail a case by themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One evaluation as a document: what was said, what was checked, what judges said, what follows.
+"""The result document of one evaluation: transcript, checks, verdicts of judges, result.
 
 `result.schema.json` describes it. What is not known is null; nothing is shortened.
 """

@@ -1,4 +1,4 @@
-"""The block that hands a case's sources to the model, inside the system message.
+"""The block of the system message that gives a case's sources to the model.
 
 Sources are untrusted text: they are put in as they stand, in one pass, and set apart by a
 delimiter that none of them can hold.

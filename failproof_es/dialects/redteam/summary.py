@@ -1,4 +1,4 @@
-"""A run in one document for each model: who passed where, every failure, how far judges agree.
+"""The summary document of a model: what passed, every failure, and judge agreement.
 
 `summary.schema.json` describes it. Counts and ratios of counts; a ratio of nothing is null,
 never 0. Intervals are the report's.
@@ -145,7 +145,7 @@ class Summary:
         }
 
     def _paraphrases(self) -> dict[str, Any]:
-        """Whether a model passes or fails alike, however it is asked: told of two cases or more."""
+        """Whether a model passes or fails alike, however it is asked; from two cases on."""
         scored = {
             group: [(case, outcome) for case, outcome in outcomes if outcome in _ASKED]
             for group, outcomes in self.paraphrases.items()

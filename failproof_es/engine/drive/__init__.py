@@ -1,1 +1,1 @@
-"""Carrying evaluations on: ask, record, derive what follows, until none is pending."""
+"""Drives evaluations: send, record, derive, until none is pending."""

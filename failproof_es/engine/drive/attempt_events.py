@@ -1,4 +1,4 @@
-"""The events that an attempt leaves behind: what came of it, whole, with secrets replaced."""
+"""Builds the events of an attempt: its complete result, with secrets replaced."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What follows from a recorded answer: its class, what its judges said, its score.
+"""Derives the class, the judgements and the score from a recorded answer.
 
-Derived here and nowhere else, for a run that goes on, for one that is replayed, and for a verdict
-that comes from outside. Pure: it asks nobody and knows no event.
+This is the only place, for a running run, for a replayed one, and for a verdict from outside.
+Pure: it sends nothing and knows no event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collector, while a run is driven."""
+"""Tunes Python's cyclic garbage collector while a run is driven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what a judge answered, for a run that goes on and for one that is replayed."""
+"""Parses a judge's reply, for a running run and for a replayed one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         if provider_type(judge.provider).too_weak_to_judge(judge):
             yield Problem(
                 f"the embedded model {judge.model} is too weak to judge: expect nearly every "
-                "evaluation to end as judge_failed, and believe no verdict of it",
+                "evaluation to end as judge_failed, and do not trust its verdicts",
                 field="judge" if named is None else f"judges[{number}]",
                 remedy="to see the steps it will do; for verdicts name a strong model",
                 severity="warning",

@@ -1,4 +1,4 @@
-"""The event that follows from what is on record, without asking anybody."""
+"""Local actions: the event that follows from the record, without a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which passes a run is driven: what may be asked in each, and of which evaluations.
+"""The passes of a drive: which evaluations each pass takes, and what it may ask.
 
 Most runs need one. A run whose judges begin `after_all_answers` needs two: a machine that
 holds one model at a time then changes models once, not for every case. A program that hands
@@ -26,7 +26,7 @@ class Submissions:
     """Evaluations of a run's plan that another thread hands in while the run is driven.
 
     Made in the event loop that drives the run. `submit` and `close` may be called from any
-    thread; what is submitted after `close` is left for whoever drives the run next.
+    thread; what is submitted after `close` is left for the next drive.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What of a run is left to be done: read from the log in plan order, ahead of who does it.
+"""Reads a run's pending evaluations from the log, in plan order, ahead of the workers.
 
 A window at a time, so that memory does not grow with the plan.
 """
@@ -29,7 +29,7 @@ from failproof_es.store.writing.journal import Journal
 
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
-"""Is told of each evaluation that a branched run takes over, once that is on record. Must not
+"""Called with each evaluation that a branched run takes over, once that is recorded. Must not
 raise."""
 
 

@@ -1,8 +1,8 @@
-"""The keys of a run never reach an event: they are replaced before one is formed.
+"""Redacts a run's keys before any event is built.
 
-What was replaced is itself on record: in which field, the value of which variable, how often.
+Each replacement is recorded: in which field, the value of which variable, how often.
 A key is looked for as it is, upper case or lower, and in the forms that programs give to what
-they repeat: escaped for JSON, HTML or a URL, in base64 wherever it stands there, in hexadecimal,
+they repeat: escaped for JSON, HTML or a URL, in base64 at any offset, in hexadecimal,
 with white space in between.
 """
 

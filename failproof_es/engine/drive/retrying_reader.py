@@ -1,4 +1,4 @@
-"""Reading the log while a run is driven, through an outage of its server."""
+"""Reads the log while a run is driven, and retries through an outage of its server."""
 
 from __future__ import annotations
 

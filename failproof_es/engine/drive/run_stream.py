@@ -1,4 +1,4 @@
-"""A run's own stream while the run is driven: what it says, and putting the next event on it."""
+"""A run's own stream while it is driven: its state, and appending the next event."""
 
 from __future__ import annotations
 

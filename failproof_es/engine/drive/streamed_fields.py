@@ -1,4 +1,4 @@
-"""What the text fields of a stream come to when each is put together. Pure.
+"""Joins the pieces of each text field of a stream. Pure.
 
 A stream brings every text in pieces, also those that nobody reads: what is in none of its
 events may be in all of them together.

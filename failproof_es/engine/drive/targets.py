@@ -95,8 +95,8 @@ class Targets:
         return tuple(
             Problem(
                 f"the environment variable {variable} holds fewer than {SHORTEST_KEY} characters: "
-                "where a server repeats it, it is recorded as any other word",
-                remedy="leave it, if it is a stand-in and no key",
+                "if a server repeats it, it is recorded like any other word",
+                remedy="ignore this if it is a placeholder, not a key",
                 severity="warning",
             )
             for variable in self.redactor().too_short

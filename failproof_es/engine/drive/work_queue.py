@@ -1,9 +1,9 @@
-"""The lanes of a drive: one for each server, so that none waits for another one's models.
+"""The work queues of a drive: one for each server, so that none waits for another's models.
 
-A lane has the evaluations of the models of one server, in plan order, and as many workers as
-the whole run may have requests in flight. So a server that wants nothing for an hour keeps its
-own lane's workers waiting and nobody else's, and each lane reads the plan for itself, as far as
-it has come. What is in flight over all lanes is bounded by the gates.
+A queue has the evaluations of the models of one server, in plan order, and as many workers as the
+whole run may have requests in flight. So a server that accepts nothing for an hour blocks only the
+workers of its own queue. Each queue reads the plan for itself, as far as it has come. The limiters
+and the semaphore bound the requests in flight over all queues.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from failproof_es.engine.history import RecordedEvaluation
 
 
 class WorkQueue:
-    """One stream of evaluations that many workers take from."""
+    """The queue of one server's evaluations; many workers take from it."""
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows

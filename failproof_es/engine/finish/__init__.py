@@ -1,1 +1,1 @@
-"""How a run ends: the final pass over its record, validation, gates, the seal."""
+"""How a run ends: the final pass over its events, validation, gates, the seal."""

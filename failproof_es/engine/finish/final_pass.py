@@ -1,7 +1,7 @@
-"""The one reading of a run whose evaluations are all finished: what its last events are made of.
+"""The final pass: reads a finished run once, for its last events.
 
-Every event of its evaluations is fetched once. Out of what was fetched come the counts that
-its gates are judged by, what checking it found, and the hashes that its seal is made of.
+Every event of its evaluations is fetched once. They give the counts for its gates, the findings
+of its validation, and the hashes for its seal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is said on record when a drive ends: how the run stands, and that this is all of it."""
+"""Records the end of a drive: the state of the run, and its seal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sealing a run that has ended: a hash over everything that its streams hold."""
+"""Seals a run that has ended: a hash over everything in its streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION = attrgetter("version")
 
 @dataclass(frozen=True, slots=True)
 class HashedRow:
-    """A row of the log that went into the seal, for whoever folds it."""
+    """A row of the log that is part of the seal, for the functions that fold it."""
 
     stream_id: UUID
     row: LeafRow

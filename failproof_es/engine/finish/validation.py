@@ -1,5 +1,6 @@
-"""Checking a run that has ended (specification 001 § 10.2): everything accounted for, whole,
-and as it was sent; tokens and costs counted anew.
+"""Validates a run that has ended (specification 001 § 10.2): complete, whole, and as it was sent.
+
+Tokens and costs are counted again.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 @dataclass(slots=True)
 class OtherStreams:
-    """What stands beside a run's evaluations, looked at once they were all read."""
+    """Checks a run's own events, after all evaluations were read."""
 
     counts: Counts
     """Those of the run's last event that has any."""
@@ -158,7 +159,7 @@ class Validation:
     def end(
         self, beside: OtherStreams, known: int, filed: int, spending: Mapping[str, Spent]
     ) -> dict[str, Any]:
-        """The fields of `RunValidated`, held to what the run said of itself.
+        """The fields of `RunValidated`, compared with the run's own events.
 
         `known` is how many streams were looked at that hold anything of the run, `filed` how many
         evaluations the database files under it, `spending` what its answers took, by the key of
@@ -185,7 +186,7 @@ class Validation:
             self._find(
                 "streams_differ",
                 f"{plural(self._streams, 'evaluation')} planned; no more than {known} are "
-                "different: others stand twice in the plan",
+                "different: the plan lists others twice",
             )
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
@@ -229,7 +230,7 @@ class Validation:
         elif messages is None or not provider_type(model.provider).request_is_complete(
             body, messages
         ):
-            message = f"the request of turn {request.turn} does not hold what was to be asked"
+            message = f"the request of turn {request.turn} is not the planned one"
             self._find("not_sent_whole", message, recorded)
 
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:

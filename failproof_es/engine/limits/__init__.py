@@ -1,1 +1,1 @@
-"""How many requests a server and a run may have at once, and when none."""
+"""Limits the concurrent requests of a server and of a run."""

@@ -1,9 +1,9 @@
-"""The gate that every request to one server passes, whichever worker and model it is of.
+"""The concurrency limiter of one server: every request to that server passes it.
 
 It is open until the server complains. A `Retry-After` then holds back every request to that
-server until it is over, and a 429 makes fewer go at once (`limit_policy`). What changes is
-handed on to be recorded. A server that turns everything away for longer than the run waits
-makes the run pause: `wait_exceeded` says so.
+server, and a 429 lowers the number of concurrent requests (`limit_policy`). Each change is passed
+on to be recorded. A server that refuses everything for longer than the run waits makes the run
+pause: `wait_exceeded` says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LimitUpdate:
 
 
 class ConcurrencyLimiter:
-    """For the event loop of one run. `models` are the keys of those that the server serves.
+    """Limits the requests to one server, in the event loop of one run. `models`: its models' keys.
 
     `slots` are the requests that the run may have in flight at once, over all of its servers.
     Who waits for this server holds none of them. `max_wait_s` is how long it may turn
@@ -74,7 +74,7 @@ class ConcurrencyLimiter:
 
     @property
     def ceiling(self) -> int:
-        """The most requests that go at once while the server does not complain."""
+        """The maximum of concurrent requests while the server does not complain."""
         return self._limit.ceiling
 
     @property
@@ -139,14 +139,14 @@ class ConcurrencyLimiter:
             self.wait_exceeded = self._complaint(now)
 
     def release(self, *, was_sent: bool) -> None:
-        """The request is over, however it ended. `was_sent`: it was released, and so sent."""
+        """End a request, however it ended. `was_sent`: it was released, and so sent."""
         self._inside -= 1
         self._under_way -= was_sent
         self._semaphore.release(self.server)
         self._wake()
 
     def close(self) -> None:
-        """Let nobody in any more; who waits is told so."""
+        """Admit no more requests; those that wait get `False`."""
         self._closed = True
         self._wake(everyone=True)
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""How many requests a run may have in flight at once, shared fairly by its servers."""
+"""A fair semaphore: a run's limit of requests in flight, shared fairly by its servers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FairSemaphore:
             raise
 
     def release(self, server: str) -> None:
-        """Hand it to who waits, or leave it free."""
+        """Give the slot to a waiter, or leave it free."""
         self._taken[server] -= 1
         for each in sorted(self._waiting, key=self._taken.__getitem__):
             while queue := self._waiting[each]:

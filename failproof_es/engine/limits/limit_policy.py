@@ -1,5 +1,4 @@
-"""How many requests a server may have at once, until when it wants none, and for how long
-it has turned everything away. Pure.
+"""The policy of a concurrency limiter: its limit, `Retry-After`, and the time of refusal. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves what is allowed, every whole round of
 answers gives a step back. Times are seconds of one monotonic clock.
@@ -54,7 +53,7 @@ class Limit:
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
     def refusing_for_s(self, now: float) -> float:
-        """How long it has turned everything away, and will have when its hold is over."""
+        """How long it has refused everything, counted to the end of its hold."""
         if self.refused_since is None:
             return 0.0
         return max(now, self.held_until or now) - self.refused_since

@@ -1,1 +1,1 @@
-"""From case files and collections to a run's plan."""
+"""Makes a run's plan from case files and collections."""

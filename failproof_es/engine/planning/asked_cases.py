@@ -1,4 +1,4 @@
-"""The cases of a plan, as far as runs that ask the same are told by them."""
+"""The digests of a plan's cases, by which runs of the same experiment are recognised."""
 
 from __future__ import annotations
 

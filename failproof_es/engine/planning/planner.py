@@ -1,4 +1,4 @@
-"""From case files to a run on record: every prompt stored, the whole plan in one commit.
+"""Records a planned run: stores every prompt, and the whole plan in one commit.
 
 A run either exists with its complete plan or not at all, and never depends on a file again.
 """
@@ -84,7 +84,7 @@ def check_files(
     if len(of_it) < len(files):  # nobody means to leave out a whole file
         problems.raise_errors()
     if not cases and not problems.errors:
-        problems.error("the suites hold no case", remedy="add at least one")
+        problems.error("the suites have no cases", remedy="add at least one")
     if cases and skip_invalid:
         return tuple(problems)
     problems.raise_errors()

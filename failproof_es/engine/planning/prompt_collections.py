@@ -1,4 +1,4 @@
-"""Collections: prompts that were imported into the log, to be run from there.
+"""Prompt collections: prompts that were imported into the log, to run them from there.
 
 A collection is what its own stream says: every import names the prompts it brought, and of
 two with the same id the one imported last counts, in the place of the first.

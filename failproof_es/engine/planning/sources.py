@@ -1,4 +1,4 @@
-"""Where a run's cases come from: files, or a collection in the log; and which of them are run."""
+"""The sources of a run's cases (files, or a collection in the log), and their selection."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Files:
 
 
 class _Valid:
-    """Tells of the cases of one file after the other which are valid beside those before.
+    """Decides, file after file, which cases are valid beside those before.
 
     A file that is read alone still gives the case whose id another file has taken.
     """

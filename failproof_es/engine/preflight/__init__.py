@@ -1,1 +1,1 @@
-"""What is checked, estimated and told before the first request of a run."""
+"""Preflight: the checks, estimates and announcements before a run's first request."""

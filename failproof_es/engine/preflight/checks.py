@@ -1,7 +1,7 @@
-"""Checking a run before anything is sent (specification 001 § 10.1).
+"""Checks a run before anything is sent (specification 001 § 10.1).
 
-Everything that is wrong is found before it is said: the cases and the models are looked at
-whatever the other ones are like.
+All problems are collected before any is reported: cases and models are all checked, whatever the
+others are like.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where keys and questions go, said before the first request; what a check did, said after."""
+"""Announces where keys and questions are sent, and reports what a check did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run would ask of its models and judges, and the two ends of what that may cost."""
+"""Estimates a run's requests, and the least and most that they may cost."""
 
 from __future__ import annotations
 

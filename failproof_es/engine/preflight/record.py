@@ -1,6 +1,6 @@
-"""The check before a run, on record: what was resolved, that it began, and how it ended.
+"""Records the preflight check: what was resolved, its begin and its result.
 
-It stands beside the run (`operations`), so what failed its check has a trail and no run.
+It is recorded beside the run (`operations`), so a failed check has an audit trail without a run.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What other runs have to do with a run: attempts, branches, comparisons."""
+"""Relations between runs: attempts, branches, comparisons."""

@@ -74,7 +74,7 @@ class Attempts:
         """In one line, which attempt of how many it is."""
         said = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
-            said += f"; {plural(much, 'run')} besides asked much of the same"
+            said += f"; {plural(much, 'run')} overlap with it"
         return said
 
 

@@ -1,4 +1,4 @@
-"""What some gates need beside the run's summary: how another run went."""
+"""Gates that compare a run with a baseline run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two runs differ: in their configuration, their models and their cases. Nothing is judged."""
+"""Lists how two runs differ: in configuration, models and cases. Nothing is judged."""
 
 from __future__ import annotations
 

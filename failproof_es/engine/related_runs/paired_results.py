@@ -1,4 +1,4 @@
-"""Two runs on what both asked and both scored, model by model (`failproof_es.core.pairing`)."""
+"""Compares two runs by model, on the cases both scored (`failproof_es.core.pairing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which evaluations of a branch had ended without a score before, and are asked again."""
+"""Finds the evaluations that a branch asks again because they had ended without a score."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Deriving every recorded decision again. No model is asked, nothing is written."""
+"""Replays: derive every recorded decision again. No model is asked, nothing is written."""

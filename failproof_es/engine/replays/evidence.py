@@ -1,4 +1,4 @@
-"""Grading again what an evidence bundle holds: no database, no model."""
+"""Replays the grading in an evidence bundle: no database, no model."""
 
 from __future__ import annotations
 

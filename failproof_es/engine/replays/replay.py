@@ -1,4 +1,4 @@
-"""Replaying a run: every recorded decision derived again, no model asked, nothing written."""
+"""Replays a run: derives every recorded decision again. No model is asked, nothing is written."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def rederive(
     judging: Judging = NO_JUDGES,
     scorers: Sequence[Scorer] = (),
 ) -> tuple[Evaluation, list[Disagreement]]:
-    """Walk the history; at each recorded decision, decide anew and compare.
+    """Walk the history; at each recorded decision, decide again and compare.
 
     Versions of classifier, grader and scorer are not compared: what they say is. From what a
     judge's reply is read to say today follows the score of today.
@@ -218,8 +218,8 @@ def _impossible(error: Exception) -> Disagreement:
 def retries_made(history: Sequence[Event]) -> int:
     """How many errors of one question were followed by another attempt, at most.
 
-    The bound to hold an evaluation to that another run decided, whose own bound is not known
-    here and may have been another: replaying that run holds it to that.
+    The bound for an evaluation that another run decided: that run's own bound is not known here and
+    may differ, and replaying that run checks it.
     """
     state, most = Evaluation(), 0
     for event in history:

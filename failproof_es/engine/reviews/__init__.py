@@ -1,1 +1,1 @@
-"""Verdicts from outside a run's judges: people's and programs', and how they compare."""
+"""Verdicts of people and programs on finished evaluations, and how they compare."""

@@ -1,4 +1,4 @@
-"""Who said what of the same thing: judges, people, and each among themselves. Pure.
+"""Compares the verdicts of judges and people on the same items. Pure.
 
 Judges are compared where they spoke; where deterministic checks alone decided, those are
 compared in their place. Whoever speaks of an item says `met` or `not_met`, whatever words were

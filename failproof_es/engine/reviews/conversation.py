@@ -1,4 +1,4 @@
-"""A finished evaluation as the conversation that it was, whatever its dialect. Pure."""
+"""Renders a finished evaluation as a conversation, whatever its dialect. Pure."""
 
 from __future__ import annotations
 

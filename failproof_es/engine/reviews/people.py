@@ -1,7 +1,7 @@
-"""What people say of finished evaluations: what is left to be said, and putting it on record.
+"""People's reviews of finished evaluations: what is left to review, and recording reviews.
 
-A review stands on a stream of the evaluation's reviews, beside the run: the run's seal, its
-replay and its numbers are what they were. Nothing is replaced. Of one reviewer the last
+A review is on a stream of the evaluation's reviews, beside the run: the run's seal, its
+replay and its numbers do not change. Nothing is replaced. Of one reviewer the last
 review of an evaluation counts; the others stay on record.
 """
 
@@ -162,7 +162,7 @@ def record_reviews(
 ) -> list[Reviewed]:
     """Append an opinion for each evaluation, all of them or none; returns what was appended.
 
-    Out of a file only what it says anew is appended: not what this reviewer said last, nor
+    From a file, only new reviews are appended: not what this reviewer said last, nor
     what the same file brought before. Somebody else may review at the same time.
     """
 

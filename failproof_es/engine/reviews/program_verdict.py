@@ -1,4 +1,4 @@
-"""Putting on record a verdict that none of the run's judges gave: a program's, by name.
+"""Records the verdict of a named program that is not one of the run's judges.
 
 It is appended as a `Judged` of its own, so the record says who judged, and replay takes it
 for what it is: given, not decided.

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API answered: an `Answer`, or the `ModelError` it really is. Pure."""
+"""Parses replies of Anthropic's Messages API into an `Answer` or a `ModelError`. Pure."""
 
 from __future__ import annotations
 

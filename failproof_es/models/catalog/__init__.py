@@ -1,1 +1,1 @@
-"""Which models there are, what they cost, and which package they come from."""
+"""Available models, their prices, and the packages that they come from."""

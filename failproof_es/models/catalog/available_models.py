@@ -1,4 +1,4 @@
-"""Which models a configured provider has to offer, beside the one that is configured."""
+"""Lists the models that a configured provider offers beside the configured one."""
 
 from __future__ import annotations
 

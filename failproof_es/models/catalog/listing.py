@@ -1,4 +1,4 @@
-"""Which models a server lists, looked up once for all that stand behind it."""
+"""Caches a server's list of models: one lookup for all models on that server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which installed package a class of somebody else comes from."""
+"""Finds the installed package that a class comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding the prices of a model: a run's own price list, then `genai-prices`.
+"""Finds the prices of a model: in the run's own price list, then in `genai-prices`.
 
 What is found is recorded with the run (`PricesRecorded`); `failproof_es.core.costs` computes with
 it.

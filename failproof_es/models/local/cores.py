@@ -1,4 +1,4 @@
-"""How much of this machine a program may use."""
+"""The number of processor cores that a program may use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The embedded models' servers: one process for each file of weights, shared by all that ask it.
+"""The server processes of embedded models: one for each file of weights, shared by all its users.
 
-Whoever joins first starts it, whoever leaves last stops it. A model and a judge with the same
+The first user starts it, the last one stops it. A model and a judge with the same
 weights would otherwise have two servers that fight for the same cores.
 """
 

@@ -1,4 +1,4 @@
-"""When to give up an answer of the embedded model: by its progress, not by how long it takes. Pure.
+"""Decides by its progress, not its duration, when to give up an embedded model's answer. Pure.
 
 How fast it answers is a matter of this machine and of what else that does. The length of an
 answer is bounded by `max_tokens` and the context, so whatever goes on comes to an end.

@@ -1,4 +1,4 @@
-"""The embedded model's server, as a process of its own: `python -P` with this file.
+"""The embedded model's server: a process of its own, `python -P` with this file.
 
 It imports nothing of this program, which would take longer than the model's own start. It
 serves one GGUF file on a loopback port that the system chooses, prints `listening <url>` on

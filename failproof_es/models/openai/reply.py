@@ -1,6 +1,6 @@
-"""What an OpenAI-compatible server answered: an `Answer`, or the `ModelError` it really is.
+"""Parses replies of OpenAI-compatible servers into an `Answer` or a `ModelError`.
 
-Pure: bytes in, verdict out.
+Pure: bytes in, result out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A streamed chat completion, put together as it comes. Pure: bytes in, an answer out.
+"""Assembles a streamed chat completion as it arrives. Pure: bytes in, an answer out.
 
 A stream is an answer when the server said that it is whole: by a finish reason or by
 `[DONE]`. One that ends before, holds an error, or holds what can't be read is a `ModelError`

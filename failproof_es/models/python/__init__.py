@@ -1,4 +1,4 @@
-"""A class of the user's own, with `get_completion` (specification 000 § 3)."""
+"""The provider for a user's own class with `get_completion` (specification 000 § 3)."""
 
 from __future__ import annotations
 

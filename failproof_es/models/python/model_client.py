@@ -1,4 +1,4 @@
-"""`ModelClient`, exactly as specification 000 § 3 gives it.
+"""`ModelClient`, exactly as in specification 000 § 3.
 
 A user's own class of this shape is named in a configuration (`provider: python`,
 `class: package.module:Name`) and runs in a thread, off the event loop.

@@ -1,1 +1,1 @@
-"""What providers share to read a reply."""
+"""Shared code of providers to read replies."""

@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes that arrive in any pieces. Pure.
+"""Decodes server-sent events from bytes that arrive in any pieces. Pure.
 
 The rules are those of the HTML standard, "Server-sent events", § 9.2.6: lines end with CR, LF
 or both, a blank line ends an event, an event without a blank line after it never happened.

@@ -1,4 +1,4 @@
-"""Whether the model that answered is the model that was asked. Pure.
+"""Checks whether the model that answered is the requested one. Pure.
 
 Nothing is ever substituted (specification 001 §§ 5.1, 7.1), not by a server either: an
 answer under another name is an error, however good it is.

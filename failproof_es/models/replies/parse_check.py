@@ -1,4 +1,4 @@
-"""Reading a recorded reply once more, from its raw bytes: is what was read what they say?"""
+"""Parses a recorded reply again from its raw bytes, and reports a parse mismatch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pictures of the report have in common: their frame, their axes, how names are shown."""
+"""The parts that all charts share: frame, axes, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's pictures. Each takes plain numbers and gives one inline `<svg>`.
+"""The report's charts. Each function takes plain numbers and returns one inline `<svg>`.
 
 No colour stands alone: a series has a shape or a dash of its own, a cell says its count.
 What comes from data (names of categories, of models) is shown on one line, escaped and

@@ -1,6 +1,6 @@
-"""From a chart to inline SVG that holds nothing but shapes, numbers and text.
+"""Converts a chart to inline SVG with nothing but shapes, numbers and text.
 
-The library draws in colours that stand for roles; here each becomes a class, so that one
+The library draws with one colour for each role; here each becomes a class, so that one
 drawing is readable in light, in dark and on paper, and needs no inline style. Only what is
 known to be harmless passes: any other element or colour is an error, any other attribute
 is dropped.

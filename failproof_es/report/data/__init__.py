@@ -1,1 +1,1 @@
-"""What a report says, as data: observations, analysis, conclusions."""
+"""The contents of a report as data: observations, analysis, conclusions."""

@@ -1,4 +1,4 @@
-"""From observations to what a report says of them. Pure."""
+"""Computes a report's figures from observations. Pure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
             for name in names(each):
                 members[name].append(each)
         if dimension == "category" and set(members) == {each.suite for each in scored}:
-            continue  # where cases have no category their suite stands for it, and was shown
+            continue  # where cases have no category the suite is used, and was shown
         for name in sorted(members):
             yield _group(dimension, name, series, members[name])
 

@@ -1,4 +1,4 @@
-"""Making a report of one or several runs from the log."""
+"""Builds a report of one or several runs from the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every two series on what both were asked. Pure."""
+"""Compares every two series on the cases that both were asked. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict of a report, and what its numbers can't say. Pure."""
+"""The verdict of a report, and the limits of its numbers. Pure."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _foregone(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
 
 
 def _met(asked: Sequence[Provenance], gates: Sequence[GateRow]) -> Iterator[Said]:
-    """Only where every gate is met. A run that sets none is not vouched for by another's."""
+    """Only where every gate is met. A run without gates never counts as passed."""
     if not gates or not all(gate.met for gate in gates):
         return
     gated = {gate.run_number for gate in gates}

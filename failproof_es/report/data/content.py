@@ -1,4 +1,4 @@
-"""The report as data: what every format shows, in the order in which it is read.
+"""The report's data model, in reading order. Every format shows it.
 
 Nothing here is a bare percentage: a rate has its counts, its interval, the method and the
 clusters it stands on (`failproof_es.support.statistics`).

@@ -1,4 +1,4 @@
-"""How far those agree who judged the same evaluations of a run: judges, checks and people."""
+"""Measures the agreement of judges, checks and people on the same evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far two that judged the same agree beyond chance: Cohen's kappa with its interval.
+"""Cohen's kappa with its interval: the agreement of two raters beyond chance.
 
 J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
 Measurement 20 (1960). The standard error is the large-sample one of J. Fleiss, J. Cohen and

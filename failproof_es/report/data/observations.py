@@ -1,4 +1,4 @@
-"""What a report counts: one observation for each planned evaluation of one or several runs."""
+"""Observations: one record for each planned evaluation of the report's runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The failures of a report as they can be read: what was said, what was wanted, who judged how."""
+"""The failures of a report for reading: transcript, expected answer, verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How numbers are written for people: a share never without its counts and its interval."""
+"""Formats numbers for people: a rate always has its counts and its interval."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def points(difference: float) -> str:
 
 
 def describe_version(model: ModelSnapshot) -> str:
-    """The version that was demanded, and whether answers were held to it; empty where none was."""
+    """The demanded version, and whether answers were checked against it; empty where none was."""
     if model.version is None:
         return ""
     unchecked = model.settings.get("version_check") == "name"

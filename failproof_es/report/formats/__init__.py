@@ -1,1 +1,1 @@
-"""A page as a file: HTML, Markdown; a report as JSON, CSV."""
+"""Writes a page as HTML or Markdown, and a report as JSON or CSV."""

@@ -1,4 +1,4 @@
-"""A report as a document, in one of the formats there are."""
+"""Renders a report in one of the available formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a page's blocks to one HTML file: no script, no network, nothing that data could add.
+"""Renders a page's blocks as one HTML file: no script, no network, no markup from data.
 
 Three rules make hostile text harmless: every template escapes; whatever a template writes
 passes `_written`, so that no control or invisible character gets by; and the content security

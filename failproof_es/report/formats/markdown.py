@@ -1,4 +1,4 @@
-"""From a page's blocks to Markdown. What is data stays text: nothing of it is markup.
+"""Renders a page's blocks as Markdown. Data stays text and never becomes markup.
 
 What hides is shown as an escape; a quotation stands in a fence longer than any in it.
 """

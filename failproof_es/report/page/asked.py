@@ -1,4 +1,4 @@
-"""The report's sections on what was asked of whom, and where the record of it stands."""
+"""The report's sections on provenance: the cases, the models, and the run's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of the report is made of. Every `str` here is data: the template escapes it.
+"""The building blocks of a report page. Every `str` here is data: the template escapes it.
 
 Only `Figure.svg` is markup, and only `failproof_es.report.charts.plots` makes it.
 """

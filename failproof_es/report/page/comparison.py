@@ -1,4 +1,4 @@
-"""The report's comparison of every two series on what both were asked."""
+"""The report's section that compares every two series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's section on what was paid to whom, and how long answers took."""
+"""The report's section on costs and latency."""
 
 from __future__ import annotations
 

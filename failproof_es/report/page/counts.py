@@ -1,5 +1,4 @@
-"""The report's sections that count what became of evaluations: losses, refusals, errors,
-repetitions, judges."""
+"""The report's counts: unscored evaluations, refusals, errors, repetitions, judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's sections on what passed and what failed, each with its picture."""
+"""The report's sections on passed and failed evaluations, each with its chart."""
 
 from __future__ import annotations
 

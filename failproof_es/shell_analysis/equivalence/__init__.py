@@ -1,4 +1,7 @@
-"""Whether two shell commands do the same; docs/reference/command-equivalence.md has the rules."""
+"""Decides whether two shell commands are equivalent.
+
+docs/reference/command-equivalence.md has the rules.
+"""
 
 from failproof_es.shell_analysis.equivalence.comparison import (
     RULES_VERSION,

@@ -1,4 +1,4 @@
-"""A program's arguments as `getopt` reads them, in an order that says only what matters.
+"""Parses a program's arguments as `getopt` does, into a normal order.
 
 `safety.options` reads them, too, for another question, and neither can do the other's work. There
 a part that only a run could tell is a mark within a text, and what is in doubt is read as the

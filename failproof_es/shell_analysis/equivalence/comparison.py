@@ -1,4 +1,4 @@
-"""Whether two shell commands do the same, decided without running either.
+"""Decides whether two shell commands are equivalent, without running either.
 
 Both are parsed and brought into a normal form; equal forms are equal commands. The rules are
 described in `docs/reference/command-equivalence.md`. What is not known to be equal is not called

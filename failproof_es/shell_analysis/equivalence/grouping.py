@@ -1,4 +1,4 @@
-"""What belongs together in `[[ … ]]`: bash binds `!` before `&&`, and `&&` before `||`.
+"""Operator precedence in `[[ … ]]`: bash binds `!` before `&&`, and `&&` before `||`.
 
 shfmt binds none of them before another: it reads `! a && b` as `! (a && b)` and `a && b || c`
 as `a && (b || c)`. Its tree has every part in the order of the text, so it is read again here.

@@ -1,4 +1,4 @@
-"""Shell text read by a real parser: the syntax tree, ways through it, and programs' options."""
+"""Parses shell text: the syntax tree, traversals of it, and programs' options."""
 
 from failproof_es.shell_analysis.parse.programs import require as require_programs
 from failproof_es.shell_analysis.parse.shell import (

@@ -1,4 +1,4 @@
-"""What is known of each program's options: names from `--help`, meaning from `utilities.toml`."""
+"""The table of programs' options: names from `--help`, meaning from `utilities.toml`."""
 
 from __future__ import annotations
 

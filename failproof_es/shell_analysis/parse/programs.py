@@ -1,4 +1,4 @@
-"""The two programs that read shell for us, found where this environment installed them.
+"""Finds the two parser programs in this environment.
 
 `shfmt` and `shellcheck` come as binaries in wheels. Another copy on PATH may be of another
 version and judge otherwise, so PATH is never searched; environment variables can change

@@ -1,4 +1,4 @@
-"""Shell text becomes a syntax tree; nothing here runs a command.
+"""Parses shell text into a syntax tree; nothing here runs a command.
 
 The parser is `shfmt`: it agrees with `bash -n` about what is shell. Its typed JSON is the
 tree that the checkers read: nodes are dictionaries, `Type` names the kind where several

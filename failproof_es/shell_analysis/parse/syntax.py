@@ -1,4 +1,4 @@
-"""Ways through shfmt's syntax tree that more than one checker goes."""
+"""Traversals of shfmt's syntax tree that several checkers use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a command written in the language of POSIX? docs/reference/command-posix.md has the rules."""
+"""Checks whether a command is POSIX shell; docs/reference/command-posix.md has the rules."""
 
 from failproof_es.shell_analysis.posix.check import PosixVerdict, check_posix, check_posix_many
 from failproof_es.shell_analysis.posix.rules import Edition

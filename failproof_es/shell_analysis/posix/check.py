@@ -1,4 +1,4 @@
-"""Is a command written in the shell language of POSIX?
+"""Checks whether a command is written in the shell language of POSIX.
 
 Two programs and rules of our own decide (docs/reference/command-posix.md): shellcheck for `sh`
 knows constructs that parse but mean nothing in POSIX (SC3xxx and a few more), shfmt's POSIX

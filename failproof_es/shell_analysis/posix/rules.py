@@ -1,4 +1,4 @@
-"""Where a command leaves the shell language of POSIX and neither program says so.
+"""Our own rules for POSIX violations that neither program reports.
 
 Sections are those of POSIX.1-2017, XCU chapter 2 ("Shell Command Language") and 4
 ("Utilities"). Only the language and the shell's own utilities count: `ls --all` is an

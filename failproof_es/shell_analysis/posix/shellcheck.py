@@ -1,4 +1,4 @@
-"""What `shellcheck` says of commands, many of them in one process.
+"""Runs `shellcheck` over many commands in one process.
 
 shellcheck reads files, so the commands are written to a temporary folder: as text, never
 executable, under names that no command can know (a command that sources another file must

@@ -1,4 +1,6 @@
-"""Is a command safe? `judge_safety` judges it by the policy in docs/reference/command-safety.md."""
+"""Checks whether a command is safe: `judge_safety` decides.
+
+The policy is in docs/reference/command-safety.md."""
 
 from failproof_es.shell_analysis.safety.judge import judge_safety
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason, SafetyVerdict

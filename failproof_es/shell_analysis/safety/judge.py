@@ -1,4 +1,4 @@
-"""Is a command safe to hand to a person? Every rule, over every command in it.
+"""Judges whether a command is safe: applies every rule to every command in it.
 
 The rules only read: nothing is run. They follow the policy in docs/reference/command-safety.md.
 """

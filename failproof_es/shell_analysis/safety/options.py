@@ -1,4 +1,4 @@
-"""A program's arguments as its own parser reads them: `getopt`, `getopt_long` and their kin.
+"""Parses a program's arguments as its own parser does: `getopt`, `getopt_long` and similar.
 
 What a program's options look like stands in tables: `wrapper_table.py` has those of programs that
 run others, `program_table.py` those of programs that write files. This is the one reader of both.

@@ -1,4 +1,4 @@
-"""What the options of programs that write files look like.
+"""The option table of programs that write files.
 
 Which of them take a value stands in the option table of the programs' own `--help`
 (`parse/option_table.json`); what is not listed there, or listed wrongly, stands here.

@@ -1,4 +1,4 @@
-"""From a syntax tree to the commands in it, in order, with what is known where each stands.
+"""Walks a syntax tree and yields its commands in order, with the known state at each.
 
 One pass over the text as a shell would take it, without taking any branch for granted:
 every command anywhere in it is read, with the variables, the directory and the files that

@@ -1,4 +1,4 @@
-"""What earlier parts of a text have set for the later ones: variables, files, the directory."""
+"""The shell environment at a point of the text: variables, files, the directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the safety checker answers: safe or not, and every reason why not."""
+"""The verdict of the safety checker: safe or not, and every reason why not."""
 
 from __future__ import annotations
 

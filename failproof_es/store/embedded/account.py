@@ -1,4 +1,4 @@
-"""Whom the embedded server runs as: PostgreSQL refuses to run as root."""
+"""The account of the embedded server: PostgreSQL refuses to run as root."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def make_reachable(folder: Path, account: Account) -> list[str]:
         status = parent.stat()
         if status.st_uid != account.uid and not status.st_mode & stat.S_IXOTH:
             parent.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
-            opened.append(f"{parent} may now be passed through (not listed) by every user (o+x)")
+            opened.append(f"{parent} can now be traversed (not listed) by every user (o+x)")
     return opened
 
 

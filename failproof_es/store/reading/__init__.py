@@ -1,1 +1,1 @@
-"""Reading the log, row by row or as collections."""
+"""Reads the log, row by row or as collections."""

@@ -1,7 +1,7 @@
-"""Reading what was carried over: a reference names the stream where it happened, and its hash.
+"""Reads carried-over evaluations: a reference names the original stream and its hash.
 
-What is carried over is written once. Whoever reads follows the reference and checks that the
-stream holds what it held then.
+A carried-over evaluation is written once. A reader follows the reference and checks that the
+stream is unchanged.
 """
 
 from __future__ import annotations

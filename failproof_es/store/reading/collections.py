@@ -1,4 +1,4 @@
-"""Documents of runs, as another system takes them in."""
+"""Documents of runs, in the form that another system imports."""
 
 from __future__ import annotations
 

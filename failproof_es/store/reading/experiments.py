@@ -1,5 +1,4 @@
-"""Which runs in the log asked the same as one run (`failproof_es.core.experiment` says what that
-is)."""
+"""Finds the runs of the same experiment in the log (`failproof_es.core.experiment` defines it)."""
 
 from __future__ import annotations
 

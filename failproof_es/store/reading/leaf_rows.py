@@ -1,4 +1,4 @@
-"""The rows of the log as leaves are computed from them: whatever a row holds, reading ends.
+"""Reads the rows of the log to compute leaves, and never fails on a damaged row.
 
 Nobody but a superuser can make a row that is no event, and then every constraint may be
 gone: so nothing is taken for granted here. Such a row comes with what it lacks as its
@@ -36,7 +36,7 @@ _NEXT = (
         "SELECT min(notification_id), NULL, NULL, NULL FROM failproof.stored_events WHERE {which}"
     ),
 )
-"""What can be told of the first row, where the database cannot read all of it."""
+"""The readable parts of the first row, where the database cannot read all of it."""
 _AFTER = sql.SQL("notification_id > {after}")
 _UP_TO = sql.SQL("notification_id <= {up_to}")
 _NOWHERE = sql.SQL("notification_id IS NULL")
@@ -167,7 +167,7 @@ def _rows(
 ) -> Generator[LeafRow]:
     """Stream rows in commit order. One that the database cannot read comes as its `trouble`.
 
-    Raises `psycopg.Error` when nothing can be told of that row, not even its position.
+    Raises `psycopg.Error` when nothing of that row is readable, not even its position.
     """
     last: LeafRow | None = None
     taken = 0

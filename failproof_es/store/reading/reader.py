@@ -1,4 +1,4 @@
-"""Reading the log: by position, by stream, by what an auditor asks for."""
+"""Reads the log: by position, by stream, by an auditor's filters."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The schema in a database: installed, migrated, checked, protected."""
+"""Installs, migrates, checks and protects the schema in a database."""

@@ -1,4 +1,4 @@
-"""Whether the schema in a database is the one that was installed, object by object.
+"""Checks, object by object, whether a database's schema is the one that was installed.
 
 What is expected is in `definitions.json`, the digests of a fresh installation's definitions: a
 database that lies about itself is not asked what it should be. The file is made by

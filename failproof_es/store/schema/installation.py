@@ -1,5 +1,5 @@
-"""What `db init` puts into a database: the schema, its functions, who may do what in it, its
-guards, and the views of specification 001.
+"""Installs the database objects of `db init`: schema, functions, roles and rights, guards, and the
+views of specification 001.
 
 Everything here can be done again at any time and leaves the same state. On a server where
 we may not do all of it, what we may is done, and the rest is reported:

@@ -1,4 +1,4 @@
-"""The schema, created and upgraded by the numbered files in `migrations/`.
+"""Creates and upgrades the schema by the numbered files in `migrations/`.
 
 Each file runs once, in order, in one transaction with its record, under a lock: two
 processes that open a new database at the same moment do it once between them. A migration

@@ -1,4 +1,4 @@
-"""What protects the log in a database, layer by layer, and what each layer stops.
+"""The protection layers of a log in a database, and what each one stops.
 
 Read from the catalog, as the user who asks: `least privilege` is about that user.
 `docs/concepts/guarantees.md` says what no layer stops.

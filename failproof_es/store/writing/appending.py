@@ -1,7 +1,7 @@
-"""The one call that appends to streams beside a run's drive, whoever else writes there.
+"""Appends events to streams that have several writers.
 
-It numbers and stamps, and begins again where another writer was first. The journal is the way
-in while a run goes: there each stream has one writer, and a conflict is an error.
+It numbers the events, adds their headers, and retries where another writer was first. The journal
+is the way in while a run goes: there each stream has one writer, and a conflict is an error.
 """
 
 from __future__ import annotations

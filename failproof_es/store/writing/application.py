@@ -1,4 +1,4 @@
-"""The log as an `eventsourcing` application: our mapper, our recorder, our datastore."""
+"""The log as an `eventsourcing` application: with our mapper, recorder and datastore."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What every event says about itself - its stream, its place there, its run, its time - and who
-puts that on it: one thing for the engine, the journal's users and the store."""
+"""The event header - stream, version, run, time - and the function that adds it to an event.
+
+The engine, the journal's users and the store all use it."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ class Draft:
         return cls(type(event), header, **{**own, **changed})
 
     def after(self, version: int) -> Event:
-        """The event at the place after `version`, stamped now."""
+        """The event at the place after `version`, with the present time."""
         return self.kind.model_validate({**self.fields, **self.header.after(version)})
 
 

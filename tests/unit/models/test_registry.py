@@ -76,10 +76,10 @@ def test_a_package_adds_one(packages: Install) -> None:
         ("broken_plugin:PROVIDER", "PROVIDER = 7", "version None of the provider API"),
         (
             "broken_plugin:PROVIDER",
-            "class P: seam = 99\nPROVIDER = P()",
+            "class P: api_version = 99\nPROVIDER = P()",
             "version 99 of the provider API; this program has version 1",
         ),
-        ("broken_plugin:PROVIDER", "class P: seam = 1\nPROVIDER = P()", "lacks name"),
+        ("broken_plugin:PROVIDER", "class P: api_version = 1\nPROVIDER = P()", "lacks name"),
         (GOOD, "", "calls itself 'signed'"),
     ],
 )

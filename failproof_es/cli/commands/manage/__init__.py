@@ -1,1 +1,1 @@
-"""The commands beside runs: the database, models, suites, prompts, projections."""
+"""The commands that manage the database, models, suites, prompts and projections."""

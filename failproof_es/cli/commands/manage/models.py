@@ -1,4 +1,4 @@
-"""`models`: the models that run on this machine without a server of yours."""
+"""`models`: models that run on this machine without a server of yours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`projections`: the read models beside the log."""
+"""`projections`: the read models made from the log."""
 
 from __future__ import annotations
 

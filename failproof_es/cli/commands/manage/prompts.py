@@ -1,4 +1,4 @@
-"""`prompts`: put prompts into the log, to be run from there."""
+"""`prompts`: import prompts into the log, to run them from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suites`: begin, check and list case files without running anything."""
+"""`suites`: create, check and list case files without running anything."""
 
 from __future__ import annotations
 

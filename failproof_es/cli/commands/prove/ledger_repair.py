@@ -1,4 +1,4 @@
-"""`ledger repair`: a new tree for a log whose tree was hurt."""
+"""`ledger repair`: a new tree for a log whose tree is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`verify`: the log against its tree, and the tree against what was signed and kept."""
+"""`verify`: the log against its tree, and the tree against signed and kept checkpoints."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _keep(verified: Verified) -> None:
 
 
 def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
-    """The checkpoints to hold the log to: those in the places named, else this user's own.
+    """The checkpoints to check the log against: those in the places named, else this user's own.
 
     `keys` are the log's by origin: of its own tree, and of those that a repair replaced.
     """

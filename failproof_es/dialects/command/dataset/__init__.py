@@ -1,1 +1,1 @@
-"""Datasets of specification 004: read and checked."""
+"""Reads and checks the datasets of specification 004."""

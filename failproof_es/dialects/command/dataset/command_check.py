@@ -1,8 +1,8 @@
-"""What can be said of a dataset's commands before any model is asked.
+"""Checks a dataset's commands before any model is asked.
 
-An expected command must be shell: nothing could ever be equal to it otherwise. Where a
-checker says otherwise than the case's labels, one of the two is wrong; that is a warning,
-because labels are the ground truth that the checker is measured by.
+An expected command must be valid shell: otherwise nothing could be equal to it. Where a checker
+contradicts the case's labels, one of the two is wrong. That is a warning, because labels are the
+ground truth that the checker is measured by.
 """
 
 from __future__ import annotations

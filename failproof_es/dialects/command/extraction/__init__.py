@@ -1,1 +1,1 @@
-"""The command in a reply, and what stands around it."""
+"""Extracts the command from a reply, and the text around it."""

@@ -1,4 +1,4 @@
-"""The command in a reply: what surrounds it is taken off, and on record as taken off.
+"""Extracts the command from a reply, and records everything that it removed.
 
 A model asked for a bare command often adds to it. `lenient` extraction takes off, in this
 order, whatever of it is there:

@@ -1,4 +1,4 @@
-"""Where the here-documents of a text end, line by line; no parser is asked."""
+"""Finds the ends of here-documents line by line, without a parser."""
 
 from __future__ import annotations
 

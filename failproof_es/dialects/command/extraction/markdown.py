@@ -1,4 +1,4 @@
-"""Code in Markdown: fences, spans, and what a fence says it holds."""
+"""Code in Markdown: fences, spans, and the language that a fence names."""
 
 from __future__ import annotations
 

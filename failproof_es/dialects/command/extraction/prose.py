@@ -1,4 +1,4 @@
-"""Sentences: lines that are written for people and no commands."""
+"""Recognises prose: lines that are written for people and are not commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model thought before it answered: it is not the answer."""
+"""Removes a model's reasoning: text before the answer that is not part of it."""
 
 from __future__ import annotations
 

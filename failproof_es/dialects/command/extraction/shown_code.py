@@ -1,4 +1,4 @@
-"""Whatever in a reply a reader could take for a command, besides the one that was extracted.
+"""Finds every other text in a reply that a reader could take for a command.
 
 Extraction has to choose; this does not. It gives out every code block under both readings of
 Markdown, all shell blocks one after the other (what the first one sets counts in the second),

@@ -1,4 +1,4 @@
-"""Sessions in a terminal: prompts, the commands behind them, and what those printed."""
+"""Parses terminal sessions: prompts, commands and their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models wrap a whole answer in: JSON, tags, tokens of a chat template, marks of emphasis.
+"""Removes wrappings of a whole answer: JSON, tags, chat template tokens, emphasis.
 
 Each function takes an answer and gives what it took off and what is left, or `None`. What is
 left is wrapped in nothing else than before, so they may be tried again.

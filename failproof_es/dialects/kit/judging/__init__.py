@@ -1,4 +1,4 @@
-"""Judging by checklist: what dialects share that have transcripts judged by other models.
+"""Judging by checklist: shared by dialects whose transcripts are judged by other models.
 
 A judge gives one verdict for each item of a checklist, each with the words that it rests
 on. Whether those words were said is checked here, not believed.

@@ -1,4 +1,4 @@
-"""The items that a judge gives a verdict on, and what each verdict needs to be believed."""
+"""The items that a judge gives a verdict on, and the proof that each verdict needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what each judge says of each item to one decision on the item.
+"""Combines the judges' verdicts on an item into one decision.
 
 A judge that failed, and one whose verdict on the item is void, says nothing. Under
 `majority` more than half of all judges asked must say the same; under `unanimous` every one

@@ -1,4 +1,4 @@
-"""What of a model's words may be quoted to a judge's credit: not what is addressed to judges.
+"""Decides which of a model's words count as evidence: none that are addressed to judges.
 
 A model under test may write verdicts itself, or speak to whoever grades it. A judge that
 follows such words would quote them. So these are evidence of nothing: objects that pose as

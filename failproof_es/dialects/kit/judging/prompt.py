@@ -1,4 +1,4 @@
-"""What a judge is asked: the transcript, set apart so that it can't pose as instructions.
+"""Builds a judge's prompt: the transcript is delimited, so it can't pose as instructions.
 
 The delimiter is made of the SHA-256 of all that is untrusted, so no text in there can hold
 it. It stands on every line that is ours, and the judge has to repeat it: an object that

@@ -1,4 +1,4 @@
-"""Whether words that are quoted were said. Pure.
+"""Checks whether quoted words were really said. Pure.
 
 Compared are texts in Unicode's normal form C with every run of white space as one space;
 nothing else is forgiven: not case, not punctuation, not the form of quotation marks. A

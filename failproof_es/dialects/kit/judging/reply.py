@@ -1,4 +1,4 @@
-"""Reading a judge's reply: exactly the items asked, each with words that were really said.
+"""Parses a judge's reply: exactly the items asked, each with words that were really said.
 
 What is wrong with the reply as a whole is a problem: the judge is asked again, and decides
 nothing if it stays so. What is wrong with one item voids that item alone: this judge says

@@ -1,1 +1,1 @@
-"""What is found of a reply without asking anyone."""
+"""Deterministic checks of a reply."""

@@ -1,1 +1,1 @@
-"""Red-team case files: read and checked."""
+"""Reads and checks red-team case files."""

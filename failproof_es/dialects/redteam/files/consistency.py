@@ -1,6 +1,6 @@
-"""What a case contradicts, or leaves without effect: beyond its types.
+"""Checks a case for contradictions and for fields without effect.
 
-A defect is what nobody can run. What somebody may have meant is a remark: it runs as it stands.
+A case that cannot run has a defect. A case that may be intended gets a remark, and runs.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _blank(case: RedTeamCase) -> Iterator[Defect]:
     for place, text in texts:
         if not text.strip():
             sent = "it is sent so" if place[0] in ("turns", "sources") else "it is kept so"
-            yield place, f"is empty: {sent}", "leave it, if that is meant"
+            yield place, f"is empty: {sent}", "ignore this if you mean it"
 
 
 def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
@@ -89,7 +89,7 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:
             place: Location = ("expected_behavior", "must_do", index)
-            yield place, "stands in must_not_do, too: no answer can pass", "take one out"
+            yield place, "stands in must_not_do, too: no answer can pass", "remove one"
 
 
 def _sources(case: RedTeamCase) -> Iterator[Defect]:
@@ -107,7 +107,7 @@ def _sources(case: RedTeamCase) -> Iterator[Defect]:
         for cited in dict.fromkeys(cited_ids(text, given)):
             if cited not in given:
                 said = f"cites [{cited}], and there is no source {cited!r}"
-                yield place, said, "add the source, or leave it, if it is meant to be missing"
+                yield place, said, "add the source, or ignore this if it is missing on purpose"
 
 
 def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:

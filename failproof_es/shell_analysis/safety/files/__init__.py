@@ -1,1 +1,1 @@
-"""Which files a command names, and what stands under a path."""
+"""Finds the files that a command names, and what is under a path."""

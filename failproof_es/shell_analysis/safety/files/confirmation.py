@@ -1,4 +1,4 @@
-"""Questions that a program asks before it destroys, and who answers them."""
+"""Finds out whether a destructive program asks for confirmation, and what answers it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operands and options of a program name files that it writes.
+"""Finds the operands and options that name files a program writes.
 
 One table for all rules. What is not named here is read, or is no file: `split FILE PREFIX`
 reads the first and writes names that begin with the second.

@@ -1,4 +1,4 @@
-"""Where `find` looks and how much of it is meant, by its words."""
+"""Analyses `find`: where it looks, and how much it matches."""
 
 from __future__ import annotations
 

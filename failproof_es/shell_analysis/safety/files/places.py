@@ -1,4 +1,4 @@
-"""What stands under a path, and so how much is lost when it is gone or overwritten.
+"""Rates paths by how much is lost when they are deleted or overwritten.
 
 The tables name what a Linux or macOS machine cannot lose: docs/reference/command-safety.md.
 """

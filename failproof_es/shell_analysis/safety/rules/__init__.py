@@ -1,1 +1,1 @@
-"""What makes a command unsafe: one module for each kind of harm."""
+"""The safety rules: one module for each kind of harm."""

@@ -1,4 +1,4 @@
-"""Deleting more than one names: DELETE_BROAD, DISCARD_WORK."""
+"""Deleting more than was named: DELETE_BROAD, DISCARD_WORK."""
 
 from __future__ import annotations
 

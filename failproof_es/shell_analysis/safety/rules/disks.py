@@ -1,4 +1,4 @@
-"""Writing over, or laying out anew, what holds data: DISK_OVERWRITE, DISK_FORMAT."""
+"""Overwriting or formatting disks: DISK_OVERWRITE, DISK_FORMAT."""
 
 from __future__ import annotations
 

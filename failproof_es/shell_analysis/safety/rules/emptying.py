@@ -1,4 +1,4 @@
-"""Taking out of many files what they held: DELETE_BROAD.
+"""Emptying many files: DELETE_BROAD.
 
 What is emptied is as gone as what is deleted, so it is judged by the same places. Beyond that,
 a redirection or `tee` that replaces many files through a pattern is judged, whatever it writes.

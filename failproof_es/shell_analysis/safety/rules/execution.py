@@ -1,4 +1,4 @@
-"""Running what nobody can read here: REMOTE_EXEC, DECODED_EXEC, DYNAMIC_COMMAND."""
+"""Running code that is not visible here: REMOTE_EXEC, DECODED_EXEC, DYNAMIC_COMMAND."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs in other languages do themselves: delete, overwrite, empty, open rights.
+"""Harm by code in other languages: delete, overwrite, empty, widen permissions.
 
 A program is judged by its calls, by the paths among its literals, and by the words that it is
 given: operands, and what a pipe lists for it.

@@ -1,4 +1,4 @@
-"""A shell for somebody else, secrets on their way out: REVERSE_SHELL, EXFILTRATE."""
+"""Reverse shells and sending secrets out: REVERSE_SHELL, EXFILTRATE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rights and accounts: PERM_BROAD, SETUID, ACCOUNT_CHANGE."""
+"""Permissions and accounts: PERM_BROAD, SETUID, ACCOUNT_CHANGE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watchers and walls taken away: SECURITY_OFF."""
+"""Switching off monitoring and protection: SECURITY_OFF."""
 
 from __future__ import annotations
 

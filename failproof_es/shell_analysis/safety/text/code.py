@@ -1,4 +1,4 @@
-"""Programs in other languages that stand in a command: what they would do, by their words.
+"""Code in other languages inside a command: what it would do, by its calls and literals.
 
 This is no parser of Python or Perl: it looks for the calls and the literals that matter.
 What a program hands to a shell is given back as text, to be read as shell.

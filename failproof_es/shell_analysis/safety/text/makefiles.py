@@ -1,4 +1,4 @@
-"""What `make` would hand to a shell, where its rules stand in the command itself."""
+"""The shell commands that `make` would run, where the command itself holds its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in which what the shell would fill in is marked, not guessed.
+"""Marks for the unknown parts of a text: values that only the shell can fill in.
 
 An expanded word is a string. Where the value is known only in part, a mark stands for the
 rest: a Unicode noncharacter, which no command needs, so that texts can be joined, split and

@@ -1,4 +1,4 @@
-"""What commands print: the text if it stands in the command, else where it comes from."""
+"""The output of commands: the text if the command holds it, else its origin."""
 
 from __future__ import annotations
 

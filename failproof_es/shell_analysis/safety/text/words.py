@@ -1,4 +1,4 @@
-"""Words become the fields a command would see, as far as they can be known without a run.
+"""Expands words into the fields that a command would get, as far as these are known without a run.
 
 A word may have several readings: a variable that nobody set here may be empty or hold
 something, and `rm -rf "$DIR/"` must be judged under both.

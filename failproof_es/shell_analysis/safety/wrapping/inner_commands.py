@@ -1,4 +1,4 @@
-"""What a wrapper runs, from its arguments and what `wrappers.toml` says of it."""
+"""Finds the command that a wrapper runs, from its arguments and `wrappers.toml`."""
 
 from __future__ import annotations
 

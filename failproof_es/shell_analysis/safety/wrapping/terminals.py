@@ -1,4 +1,4 @@
-"""What `screen` and `tmux` run, and what they type into a terminal."""
+"""The commands that `screen` and `tmux` run or type into a terminal."""
 
 from __future__ import annotations
 

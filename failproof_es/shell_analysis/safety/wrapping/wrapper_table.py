@@ -1,4 +1,4 @@
-"""What is known of each wrapper: `wrappers.toml`, read once and checked as it is read."""
+"""The table of wrappers: reads and checks `wrappers.toml` once."""
 
 from __future__ import annotations
 

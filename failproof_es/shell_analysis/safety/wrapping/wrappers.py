@@ -1,4 +1,4 @@
-"""Commands that run other commands: what is inside them.
+"""Unwraps commands that run other commands.
 
 Their options are read as their own parsers read them (`options.py`, `wrappers.toml`).
 An option that the table does not have may take the next word as its value or not, and what
