@@ -1,7 +1,7 @@
 """The registry of providers, and which settings an entry of `models:` may have for each.
 
-The registry is here because a configuration is checked before anything else. To add a provider, change
-nothing here: name it in `pyproject.toml`, in the group of entry points `failproof_es.providers`.
+The registry is here because a configuration is checked before anything else. To add a provider,
+change nothing here: name it in `pyproject.toml`, entry points `failproof_es.providers`.
 What else a provider is, `failproof_es.models.provider_type` says.
 """
 

@@ -2,7 +2,8 @@
 
 `EvaluationOutcome` is defined here once. The log is folded into it (`outcome_of`), the projections
 store it, and whatever prints, compares or judges an evaluation reads it. A new field is named
-again in `projections.results.outcome_rows` and `projections/sql/run_results.sql`.
+again in `projections.results.outcome_rows` and `projections/sql/run_results.sql`, and for JSON in
+each dialect's `result`. `docs/architecture.md`, "Walks", has every step.
 """
 
 from __future__ import annotations

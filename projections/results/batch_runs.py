@@ -15,31 +15,22 @@ from failproof_es.core.costs import Prices
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.run import Run, evolve_run
 from failproof_es.events import (
-    CaseSkipped,
     CasesPlanned,
-    LimitChanged,
     ModelPrices,
     PricesRecorded,
     RunCompleted,
     RunFailed,
     RunPaused,
     RunResumed,
-    RunSealed,
     RunStarted,
-    RunValidated,
+    topics,
 )
 from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
 from projections.results.counters import Change
 from projections.results.run_rows import run_document, run_of
 
 _PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
-RUN_TOPICS = frozenset(
-    kind.__name__
-    for kind in (
-        *_PLANNING, CaseSkipped, RunPaused, RunResumed, RunCompleted, RunFailed, RunSealed,
-        RunValidated, LimitChanged,
-    )
-)  # fmt: skip
+RUN_TOPICS = frozenset(topics("run"))
 _LISTED = "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s ORDER BY model_key"
 
 

@@ -85,7 +85,7 @@ SUITES = {
             "suite.jsonl:1",
         ],
     ),
-    "a key twice": (b'{"case_id": "a", "case_id": "b"}', ["case_id", "stands twice"]),
+    "a key twice": (b'{"case_id": "a", "case_id": "b"}', ["case_id", "duplicate key"]),
     "a variable without a value": (
         case(prompt="hi {{name}}"),
         ["prompt_vars.name", "{{name}} has no value", "add it to prompt_vars"],
@@ -306,7 +306,7 @@ CONFIGURATIONS = {
     ),
     "a name that is a path": spoiled("spoiled", "../../etc", "run.yaml:2: test_run.name"),
     "an id that is a number": spoiled(
-        "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: means another run"
+        "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: is reserved"
     ),
     "an unknown placeholder": spoiled(
         "execution:\n  parallel_workers: 2",

@@ -85,7 +85,7 @@ def test_two_who_make_the_key_at_once_have_the_same_one(path: Path) -> None:
 
 def test_a_key_is_never_made_in_the_place_of_another_one(path: Path) -> None:
     made = create_key(path, ORIGIN, ED25519)
-    with pytest.raises(InvalidInput, match="there is a key in"):
+    with pytest.raises(InvalidInput, match="already holds a key"):
         create_key(path, ORIGIN, ED25519)
     assert read_key(path, ED25519).public == made.public
 

@@ -106,7 +106,7 @@ def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None
         (sheet(f'{ONE},overall,pass,,,"open'), "r.csv:2: is not CSV"),
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
         (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
-        (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "stands twice"),
+        (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "appears twice"),
         (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
     ],
 )

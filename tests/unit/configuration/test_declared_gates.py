@@ -94,5 +94,7 @@ def test_a_run_whose_gate_is_not_installed_any_more_says_so(
     assert problems_of(tmp_path, "min_csr: 0.5") == []
     resolved = load_configuration(tmp_path / "run.yaml").resolved()
     resolved["gates"]["min_haiku"] = 0.5
-    with pytest.raises(InvalidInput, match=r"does not know: gates\.min_haiku"):
+    with pytest.raises(
+        InvalidInput, match=r"is not supported by this installation: gates\.min_haiku"
+    ):
         configuration_from_resolved(resolved)

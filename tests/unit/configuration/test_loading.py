@@ -115,7 +115,11 @@ OWN = "provider: python, model: m, class: 'a:B'"
         ("judge: {provider: openai, model: m}", "judge.base_url", "missing"),
         ("test_run: {name: again}", "test_run", "twice, first in line 1"),
         ("judge: {provider: openai, model: m, base_url: 'ftp://x'}", "judge.base_url", "http"),
-        ("judge: {provider: local, model: m, base_url: 'http://x'}", "judge.base_url", "nothing"),
+        (
+            "judge: {provider: local, model: m, base_url: 'http://x'}",
+            "judge.base_url",
+            "is not supported by provider",
+        ),
         (
             "judge: {provider: gemini, model: m}",
             "judge.provider",
@@ -206,7 +210,7 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, extra: str) -> Non
         (b"a: &x 1\nb: *x\n", "aliases"),
         (b"a: !!python/object:os.system x\n", "tags"),
         (b"#" * 1_000_001, "larger"),
-        (b"a: " + b"[" * 20_000, "YAML"),
+        (b"a: " + b"[" * 20_000, "nested too deeply"),
         (b"a: " + b"9" * 6_000 + b"\n", "not a known key"),
     ],
 )
@@ -220,7 +224,7 @@ def test_a_file_that_is_no_configuration_is_refused(
     ("prompts", "field", "words"),
     [
         ("{source: database}", "prompts.collection", "is missing: source `database` needs it"),
-        ("{source: database, collection: c, path: x}", "prompts.path", "means nothing"),
+        ("{source: database, collection: c, path: x}", "prompts.path", "has no effect"),
         ("{path: x, collection: c}", "prompts.collection", "has no effect with source `file`"),
         ("{source: file}", "prompts.path", "is missing: source `file` needs it"),
         ("{source: databse, path: x}", "prompts.source", "'file' or 'database'"),
@@ -244,7 +248,7 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
 ) -> None:
     (problem,) = problems_of(tmp_path, GOOD.replace("smollm2", f"'{value}'"))
     assert (problem.line, problem.field) == (3, "models[0].model")
-    assert "not filled in" in str(problem)
+    assert "not expanded" in str(problem)
 
 
 def test_where_a_dialect_or_a_provider_reads_it_a_dollar_is_just_text(tmp_path: Path) -> None:
@@ -399,8 +403,8 @@ def test_a_key_that_is_not_named_is_that_of_the_vendor_and_goes_to_no_other_serv
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ("latest", "means another run"),
-        ("7", "means another run"),
+        ("latest", "is reserved"),
+        ("7", "is reserved"),
         ("", "is empty"),
         (" a", "begins or ends with a space"),
         ("a\\nb", "cannot be printed"),

@@ -85,7 +85,7 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
         ("models[x].model=3", None, "is not key.path=value"),
         (".".join(["prompts.options", *"a" * 60]) + "=3", None, "is not key.path=value"),
         ("models[0].parameters=&a {}", None, "anchors"),
-        ("models[0].api_key=sk-s3cr3t", "models[0].api_key", "keys do not belong"),
+        ("models[0].api_key=sk-s3cr3t", "models[0].api_key", "never write API keys"),
     ],
 )
 def test_what_can_not_be_set_is_said_to_come_from_the_command_line(
@@ -193,7 +193,7 @@ def test_a_number_that_no_record_could_hold_is_refused(tmp_path: Path, setting: 
         ("models.0.max_tokens=0", "greater than or equal to 1; it is 0"),
         ("models.0.max_tokens=many", "a valid integer; it is 'many'"),
         ("models.0.max_token=5", "did you mean `max_tokens`"),
-        ("models.0.max_token=5a", "keys do not belong"),
+        ("models.0.max_token=5a", "never write API keys"),
         ("prompts.filters.category=x", "put it in brackets"),
     ],
 )

@@ -65,10 +65,10 @@ def test_what_the_dialect_does_not_score_no_scorer_is_asked_about() -> None:
     ("gives", "said"),
     [
         (ZeroDivisionError("by zero"), "giving 7: ZeroDivisionError: by zero"),
-        (float("nan"), "no finite number"),
+        (float("nan"), "not a finite number"),
         (None, "TypeError"),
-        ("0.5", "no finite number"),
-        ({"x": float("inf")}, "no finite number"),
+        ("0.5", "not a finite number"),
+        ({"x": float("inf")}, "not a finite number"),
         ({"": 1.0}, "no name of a score"),
         ({"a\nb": 1.0}, "no name of a score"),
         ({1: 1.0}, "no name of a score"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -75,6 +76,8 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
 def test_the_evidence_bundle_which_imports_no_event_names_the_same_topics() -> None:
     ended = {name for name, kind in EVENTS.items() if kind.run_status in ("completed", "failed")}
     assert set(topics("run")) == contents.RUN_TOPICS
+    verifier = runpy.run_path(str(ROOT / "docs/reference/verify_evidence.py"))
+    assert set(topics("run")) == set(verifier["RUN_TOPICS"])
     assert set(contents._ENDINGS) == ended
     assert {*contents._FINAL, "CarriedOver"} == set(topics("evaluation", ends=True))
     assert set(topics("review")) == {contents._REVIEW}

@@ -100,11 +100,11 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
         "must be a string",
     ),
     "a number that JSON loses": (
-        GOOD + "extra = nan\n", 10, "test_cases[0].extra", "no finite number",
+        GOOD + "extra = nan\n", 10, "test_cases[0].extra", "is not a finite number",
     ),
     "a table of the second case": (
         GOOD + CASE.replace('"list"', '"b"') + "[test_cases.meta]\nn = inf\n", 18,
-        "test_cases[1].meta.n", "no finite number",
+        "test_cases[1].meta.n", "is not a finite number",
     ),
     "a number of more than 64 bits": (
         GOOD + "extra = 99999999999999999999\n", 10, "test_cases[0].extra", "64 bits",
