@@ -4,9 +4,9 @@
     python -m tools.reading_ease -n 60 -g docs    the worst sixty of the docs
     python -m tools.reading_ease --phrases        the phrases to be avoided that stand somewhere
 
-The ease is Flesch's, of one sentence at a time, by `textstat`: 100 is very easy, 60 plain
-English, 30 hard. To be fair, code counts as one short word, and so does a list of code. A term
-of the field (`TERMS`) counts as a word of two syllables, because its reader knows it as one. A
+The ease is Flesch's, of one sentence at a time, with the syllables of `pyphen`: 100 is very easy,
+60 plain English, 30 hard. To be fair, code counts as one short word, and so does a list of code.
+A term of the field (`TERMS`) counts as a word of two syllables, because its reader knows it as one. A
 sentence of fewer than `FEWEST_WORDS` words has no ease: it would be that of its longest word.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import click
-from textstat import textstat
+from pyphen import Pyphen
 
 from tools.sentences import Sentence, of_docs, of_help, of_messages
 
@@ -78,6 +78,9 @@ _LIST = re.compile(r"\bit(?:(?:,? and|,? or|,|:| to) it)+\b")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’]*")
 
 
+_HYPHENATION = Pyphen(lang="en_US", left=1, right=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A sentence with its number of words, and its ease where it has enough of them."""
@@ -108,8 +111,16 @@ def measure(sentence: Sentence) -> Measured:
     """Measure one sentence, as the module says."""
     plain = _plain(sentence.prose)
     words = plain.split()
-    ease = float(textstat.flesch_reading_ease(plain)) if len(words) >= FEWEST_WORDS else None
+    ease = None
+    if len(words) >= FEWEST_WORDS:
+        syllables = sum(map(_syllables, words))
+        ease = 206.835 - 1.015 * len(words) - 84.6 * syllables / len(words)
     return Measured(sentence, len(words), ease)
+
+
+@cache
+def _syllables(word: str) -> int:
+    return len(_HYPHENATION.positions(word)) + 1
 
 
 def measured(group: str) -> list[Measured]:

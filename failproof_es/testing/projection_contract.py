@@ -34,6 +34,7 @@ from failproof_es.core.evaluation import EvaluationKey, Reply
 from failproof_es.dialects import dialect_named
 from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
 from failproof_es.problems import Problems
+from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import encode
@@ -185,7 +186,7 @@ class ProjectionContract:
     @contextmanager
     def _empty(self) -> Iterator[psycopg.Connection[Any]]:
         """Its relations, empty, in a schema that nobody keeps."""
-        with psycopg.connect(self.database()) as connection:
+        with connect(self.database(), autocommit=False) as connection:
             connection.execute("CREATE SCHEMA contract")
             connection.execute("GRANT ALL ON SCHEMA contract TO failproof_projector")
             connection.execute("SET LOCAL ROLE failproof_projector")  # with its rights, no more
@@ -249,7 +250,7 @@ def _database() -> str:
     server.ensure_running()
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     atexit.register(server.stop)
-    with psycopg.connect(server.url, autocommit=True) as connection:
+    with connect(server.url) as connection:
         install(connection, logins=True)
         create_schemas(connection)
     return server.url

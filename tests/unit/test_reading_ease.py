@@ -24,9 +24,9 @@ class Limits:
 
 
 LIMITS = {
-    "docs": Limits(longest=35, mean=80.0, worst_decile=60.0),
-    "help": Limits(longest=30, mean=84.0, worst_decile=65.0),
-    "messages": Limits(longest=30, mean=91.0, worst_decile=71.0),
+    "docs": Limits(longest=35, mean=77.0, worst_decile=56.0),
+    "help": Limits(longest=30, mean=78.0, worst_decile=59.0),
+    "messages": Limits(longest=30, mean=87.0, worst_decile=65.0),
 }
 
 

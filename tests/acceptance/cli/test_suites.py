@@ -283,7 +283,7 @@ IN_YAML = [
     Damage(
         "the user is silent", swap("May I bring my dog?", "''"), "case.yaml:15: turns[1].content"
     ),
-    Damage("nobody asks", swap("role: user", "role: assistant"), "turns: there is no user turn"),
+    Damage("nobody asks", swap("role: user", "role: assistant"), "turns: no user turn"),
     Damage(
         "every answer is scripted",
         swap("expected_behavior:", "  - {role: assistant, content: Yes.}\nexpected_behavior:"),
@@ -334,8 +334,8 @@ IN_JSON_LINES = [
     Damage("a list in place of a case", lambda line: f"[{line}]", ":2: this is a JSON array"),
     Damage("no number", swap('"RT-1"', "NaN"), "case.jsonl:2: NaN is not JSON"),
     Damage("half an emoji", swap("Ferries", "\\ud83d"), "case.jsonl:2: title"),
-    Damage("the id of the line before", swap("RT-1", "GOOD"), "case.jsonl:2: id: 'GOOD' stands"),
-    Damage("a severity twice", swap('"S2"', '"S2", "tags": []'), ":2: tags: the key stands"),
+    Damage("the id of the line before", swap("RT-1", "GOOD"), "2: id: duplicate id 'GOOD'"),
+    Damage("a severity twice", swap('"S2"', '"S2", "tags": []'), ":2: tags: duplicate key"),
     Damage("nested too deeply", swap('"S2"', "[" * 999 + "]" * 999), "case.jsonl:2: "),
     Damage("not UTF-8", as_latin_1, "case.jsonl:2: "),
 ]  # fmt: skip

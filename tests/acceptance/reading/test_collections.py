@@ -238,7 +238,7 @@ def test_shapes_are_listed_and_everything_that_is_missing_is_said(
     assert [each["shape"] for each in json.loads(listed.stdout)] == ["promptguard"]
     done = invoke(store.url, "export", "--shape=promptgard", cwd=folder)
     assert done.exit_code == 2
-    for words in ("no run is named", "no shape 'promptgard'", "no folder is named"):
+    for words in ("no run is named", "unknown shape 'promptgard'", "no folder is named"):
         assert words in done.stderr
     write_suite(folder, 1)
     write_configuration(folder, mock_url)

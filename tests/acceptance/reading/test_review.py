@@ -138,8 +138,7 @@ def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
     rest = review(store, tmp_path, f"{MET}pass\n\n\n\n{MET}unclear\n\n\n\n", "--reviewer", "jane")
     assert "RT-0" not in rest.stdout and "2 of 2 evaluations" in rest.stderr
     assert (
-        "nothing that is finished is left"
-        in review(store, tmp_path, "", "--reviewer", "jane").stderr
+        "no finished evaluation is left" in review(store, tmp_path, "", "--reviewer", "jane").stderr
     )
     other = review(store, tmp_path, "quit\n", "--reviewer", "joe")
     assert "== 1 of 3 == RT-0" in other.stdout

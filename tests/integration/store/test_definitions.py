@@ -128,7 +128,9 @@ def test_the_read_models_in_the_package_are_those_that_this_version_makes(
 
 def test_connections_are_opened_in_one_place() -> None:
     root = Path(failproof_es.__file__).parent
-    opening = re.compile(r"psycopg\.(?:Async)?(?:Connection\.)?connect\(|ConnectionPool\(")
+    opening = re.compile(
+        r"\bConnection\.connect\(|psycopg\.(?:Async)?(?:Connection\.)?connect\(|ConnectionPool\("
+    )
     found = [
         file.relative_to(root.parent).as_posix()
         for package in (root, root.parent / "projections")

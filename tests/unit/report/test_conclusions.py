@@ -95,7 +95,7 @@ def test_a_run_without_gates_is_not_vouched_for_by_another_that_met_its_own() ->
 def test_a_broken_record_is_all_that_is_said() -> None:
     found = of([run(1), run(2, integrity=False)], [MET, MISSED])
     assert found.tone == "bad"
-    assert found.sentence == "The record of run 2 is not as it must be: trust none of this."
+    assert found.sentence == "The record of run 2 is damaged: do not trust this report."
 
 
 @pytest.mark.parametrize("status", ["running", "paused"])
@@ -103,12 +103,12 @@ def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: s
     going = run(2, status=status, integrity=None)
     assert of([run(1), going], [MET]).tone == "doubt"
     assert of([run(1), going], [MET]).sentence == (
-        "Not ended: run 2; the numbers are of what is finished by now. The gate is met."
+        "Not ended: run 2. The numbers cover what is finished so far. The gate is met."
     )
     worse = of([run(1), going], [MISSED])
     assert worse.tone == "bad"
     assert worse.sentence.startswith("Not met: 1 of 1 gate (run 1): run 1, no_failures_at")
-    assert "Not ended: run 2;" in worse.sentence
+    assert "Not ended: run 2." in worse.sentence
 
 
 def test_a_run_that_failed_passed_nothing() -> None:

@@ -34,8 +34,8 @@ BROKEN = {
     "is cut off": (["gzip"], gzip.compress(TEXT)[:-1], "ends in the middle"),
     "is cut off in its header": (["gzip"], gzip.compress(TEXT)[:5], "ends in the middle"),
     "is one byte of deflate": (["deflate"], b"\x78", "ends in the middle"),
-    "goes on after its end": (["gzip"], gzip.compress(TEXT) + b"more", "no gzip follow"),
-    "goes on with zeros": (["gzip"], gzip.compress(TEXT) + bytes(8), "no gzip follow"),
+    "goes on after its end": (["gzip"], gzip.compress(TEXT) + b"more", "not gzip follow"),
+    "goes on with zeros": (["gzip"], gzip.compress(TEXT) + bytes(8), "not gzip follow"),
     "has a second member cut off": (["gzip"], gzip.compress(TEXT) * 2 + b"\x1f", "the middle"),
     "goes on after its deflate": (["deflate"], zlib.compress(TEXT) + b"more", "follow the end"),
 }

@@ -45,7 +45,7 @@ BAD = {
     "no value": (line(prompt="{{x}}"), "prompt_vars.x", "has no value"),
     "not UTF-8": (b'{"prompt": "\xff"}', None, "not UTF-8"),
     "lone surrogate": (line()[:-1] + r', "note": "\ud800"}', "note", "surrogate"),
-    "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "twice"),
+    "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "duplicate key"),
     "NaN": (line()[:-1] + ', "n": NaN}', None, "NaN"),
     "infinite": (line()[:-1] + ', "n": 1e999}', None, "too large"),
     "huge integer": (line()[:-1] + ', "n": ' + "9" * 5000 + "}", None, "64 bits"),
@@ -103,7 +103,7 @@ UNUSABLE = {
         ["x{0}", "^$", r"\b", "(?!a)", "(?=.*yes)", "()", "(|)", "^(?!.*no)"], "empty text"
     ),
     **dict.fromkeys(
-        ["C++ (2011", "f(x", "a)", "[1, 2", "*", "+1", r"C:\q{", "(?P<a>b"], "no valid"
+        ["C++ (2011", "f(x", "a)", "[1, 2", "*", "+1", r"C:\q{", "(?P<a>b"], "not a valid"
     ),
     "((a{1000}){1000}){1000}": "repeats more than",
 }
@@ -118,7 +118,7 @@ def test_what_no_reply_can_meet_is_an_error_of_its_case(expected: str, said: str
     assert (error.line, error.field) == (1, "expected_response")
 
 
-@pytest.mark.parametrize("text", [text for text, said in UNUSABLE.items() if said == "no valid"])
+@pytest.mark.parametrize("text", [text for text, said in UNUSABLE.items() if said == "not a valid"])
 def test_the_remedy_for_what_is_no_expression_means_the_text_itself(text: str) -> None:
     _, problems = loaded(line(expected_response=text))
     remedy = problems.errors[0].remedy or ""

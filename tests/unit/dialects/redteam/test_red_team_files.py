@@ -319,7 +319,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.json", "{", "bad JSON at column 2"),
         ("a.json", '{\n"id": 1\n"b": 2}', "a.json:3: bad JSON at column 1"),
         ("a.json", "[]", "the file is not a JSON object"),
-        ("a.json", '{"id": 1, "id": 2}', "id: the key stands twice"),
+        ("a.json", '{"id": 1, "id": 2}', "id: duplicate key"),
         ("a.json", '{"id": NaN}', "NaN is not JSON"),
         ("a.jsonl", "{}\n{", "a.jsonl:2: bad JSON"),
         ("a.jsonl", "", "the file is empty"),
