@@ -7,7 +7,7 @@
 The ease is Flesch's, of one sentence at a time, with the syllables of `pyphen`: 100 is very easy,
 60 plain English, 30 hard. To be fair, code counts as one short word, and so does a list of code.
 A term of the field (`TERMS`) counts as a word of two syllables, because its reader knows it as
-one. A sentence of fewer than `FEWEST_WORDS` words has no ease: it would be that of its longest word.
+one. A sentence of fewer than `FEWEST_WORDS` words has no ease: that would be its longest word's.
 """
 
 from __future__ import annotations
