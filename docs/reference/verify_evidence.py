@@ -337,7 +337,7 @@ def check_checkpoint(signed: str, log: Key, cosigners: list[Key]) -> Tree:
     if len(lines) < 3 or not all(lines):
         refuse("the checkpoint is not an origin, a size, a root, and no empty line")
     if not re.fullmatch(r"0|[1-9][0-9]{0,18}", lines[1]):
-        refuse("the checkpoint's size is no number")
+        refuse("the checkpoint's size is not a number")
     tree = Tree(lines[0], int(lines[1]), from_base64(lines[2]))
     if tree.origin != log.name:
         refuse("the log's key has another name than the checkpoint's origin")

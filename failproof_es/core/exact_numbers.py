@@ -18,7 +18,7 @@ order nor on who adds it up."""
 
 @lru_cache(maxsize=4_096)
 def exact(number: float) -> Fraction:
-    """The number as it is written in decimals. Raises `ValueError` of what is no number."""
+    """The number as it is written in decimals. Raises `ValueError` if it is not a number."""
     return Fraction(repr(float(number)))
 
 

@@ -4,7 +4,7 @@ failproof-es/handover/1
 <old origin: the name of the key that signs this>
 <new public key: name+id+base64>
 
-Its second line is no number, so it can never be taken for a checkpoint, nor a checkpoint for it.
+Its second line is not a number, so it can never be taken for a checkpoint, nor a checkpoint for it.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Benchmark:
         self._lock = threading.RLock()
         self._chosen: list[str] = []
         self._judge: str | None = None
-        self._standing = _RunStatus()
+        self._run_status = _RunStatus()
         self._reported: set[int] = set()
 
     def list_models(self) -> list[str]:
@@ -181,15 +181,15 @@ class Benchmark:
         result is final and the run has ended on record.
         """
         with self._lock:
-            standing = self._standing
-            progress = standing.progress
+            run_status = self._run_status
+            progress = run_status.progress
             return {
                 "total_tasks": float(progress.total_tasks),
                 "completed_tasks": float(progress.completed_tasks),
                 "percent_complete": progress.percent_complete,
-                "answered_tasks": float(standing.answered),
-                "judged_tasks": float(standing.judged),
-                "failed_tasks": float(standing.failed),
+                "answered_tasks": float(run_status.answered),
+                "judged_tasks": float(run_status.judged),
+                "failed_tasks": float(run_status.failed),
             }
 
     def generate_report(self, run_id: int) -> str:
@@ -198,7 +198,7 @@ class Benchmark:
         Raises `InvalidInput` while the run is going, or when there is none of that number.
         """
         with self._lock:
-            if self._standing.run_id == run_id and not self._standing.ended:
+            if self._run_status.run_id == run_id and not self._run_status.ended:
                 raise InvalidInput.because(
                     f"run {run_id} is still going", remedy="wait until it is 100 % complete"
                 )
@@ -244,9 +244,9 @@ class Benchmark:
         return self._judge
 
     def _require_idle(self) -> None:
-        if not self._standing.ended:
+        if not self._run_status.ended:
             raise InvalidInput.because(
-                f"run {self._standing.run_id} is still going",
+                f"run {self._run_status.run_id} is still going",
                 remedy="wait for it, or open another benchmark",
             )
 
@@ -255,9 +255,9 @@ class Benchmark:
     def _go(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
         """Submit every combination; what is heard of them carries the flow on."""
         total = len(model_names) * len(tasks)
-        self._standing = _RunStatus(run_id, total, ended=False)
+        self._run_status = _RunStatus(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
-        self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._standing.progress))
+        self._publish(Notice(BenchmarkEvent.STARTED, run_id, progress=self._run_status.progress))
         heard = {
             BenchmarkEvent.PROGRESS_CHANGED: self._on_task_progress,
             BenchmarkEvent.STREAMING_RESULT: self._publish,
@@ -271,7 +271,7 @@ class Benchmark:
                     for event, callback in heard.items():
                         self._tasks.subscribe(submission, event, callback, calls=self._flow)
         except BaseException:
-            self._standing.ended = True
+            self._run_status.ended = True
             raise
 
     def _on_task_progress(self, notice: Notice) -> None:
@@ -281,21 +281,21 @@ class Benchmark:
     def _on_task_end(self, notice: Notice) -> None:
         """An answer is there, or failed for good; after the last one the judging begins."""
         with self._lock:
-            standing = self._standing
-            if notice.run_id != standing.run_id or standing.ended:
+            run_status = self._run_status
+            if notice.run_id != run_status.run_id or run_status.ended:
                 return
-            standing.settled += 1
+            run_status.settled += 1
             status = notice.result.status if notice.result else TaskStatus.NEW
             if notice.event is BenchmarkEvent.ERROR and status is not TaskStatus.FAILED:
-                standing.trouble = notice.error or "a task was given up"
-            standing.answered += bool(notice.result and notice.result.llm_response)
+                run_status.trouble = notice.error or "a task was given up"
+            run_status.answered += bool(notice.result and notice.result.llm_response)
             if status in _FINAL:
                 self._count(notice.result)
-            if standing.settled == standing.total:
-                if standing.trouble is None:
-                    self._tasks.judge(standing.run_id, self._on_judged, self._on_end)
+            if run_status.settled == run_status.total:
+                if run_status.trouble is None:
+                    self._tasks.judge(run_status.run_id, self._on_judged, self._on_end)
                 else:
-                    self._on_end(standing.trouble)
+                    self._on_end(run_status.trouble)
 
     def _on_judged(self, result: Result) -> None:
         with self._lock:
@@ -304,8 +304,8 @@ class Benchmark:
     def _on_end(self, error: str | None) -> None:
         """The run has ended on record, or something keeps it from its end."""
         with self._lock:
-            self._standing.ended = True
-            run_id, progress = self._standing.run_id, self._standing.progress
+            self._run_status.ended = True
+            run_id, progress = self._run_status.run_id, self._run_status.progress
             if error is None:
                 self._publish(Notice(_PROGRESS, run_id, progress=progress))
             else:
@@ -316,20 +316,20 @@ class Benchmark:
         if result is None:
             return
         if result.status is TaskStatus.FAILED:
-            self._standing.failed += 1
+            self._run_status.failed += 1
         else:
-            self._standing.judged += 1
+            self._run_status.judged += 1
         self._tell_progress(result.model_name, result.task_id, result)
 
     def _tell_progress(self, model_name: str, task_id: str, result: Result | None) -> None:
-        standing = self._standing
+        run_status = self._run_status
         self._publish(
             Notice(
                 _PROGRESS,
-                standing.run_id,
+                run_status.run_id,
                 task_id=task_id,
                 model_name=model_name,
-                progress=standing.progress,
+                progress=run_status.progress,
                 result=result,
             )
         )

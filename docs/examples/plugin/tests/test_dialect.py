@@ -1,4 +1,4 @@
-"""The dialect is put through the contract that ours are held to."""
+"""The dialect is put through the same contract tests as ours."""
 
 from failproof_es.testing.dialect_contract import DefectiveFile, DialectContract, SampleReply
 

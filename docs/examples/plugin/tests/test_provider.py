@@ -1,4 +1,4 @@
-"""The provider is put through the contract that ours are held to."""
+"""The provider is put through the same contract tests as ours."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_a_server_that_only_judges_stand_on_is_told_of_once_it_complains() -> No
     assert progress_object(state)["details"]["judges"][0]["judge"] == "j"
 
 
-def test_the_error_rate_is_of_what_this_run_itself_finished() -> None:
+def test_the_error_rate_is_of_what_is_finished() -> None:
     state = after([started("a", planned=9), *(scored(n, 1) for n in range(3)), abandoned(3)])
     assert row(state).error_rate == 0.25
     assert "abandoned 1 (25.0%), lost 0, retries" in plain_line(state)
