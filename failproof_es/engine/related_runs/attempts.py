@@ -74,7 +74,7 @@ class Attempts:
         """In one line, which attempt of how many it is."""
         said = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
-            said += f"; {plural(much, 'run')} overlap with it"
+            said += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
         return said
 
 

@@ -21,6 +21,7 @@ STARTERS = {
     "failproof_es/models/local/weights.py": "pip, for the embedded model",
     "failproof_es/store/embedded/server.py": "PostgreSQL",
     "failproof_es/store/embedded/account.py": "PostgreSQL's account",
+    "failproof_es/testing/scorer_contract.py": "Python, to ask a scorer again; in tests alone",
     "projections/follower.py": "the follower, this program itself",
 }
 """Every module that can start a program, and which one."""

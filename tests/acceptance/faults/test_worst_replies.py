@@ -13,7 +13,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 from tests.servers.worst_server import WorstServer
 
-PEAK_MIB = 300
+PEAK_MIB = 320
 MEASURED = """
 import atexit, pathlib, re, sys
 def say():

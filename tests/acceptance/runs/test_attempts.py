@@ -295,7 +295,7 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     assert [row["gates_met"] for row in rows] == [True, None, False]
     assert "2 of 2" in said("runs")
     table = said("show", "3")
-    assert "2 of 2 of this experiment; 1 run besides asked much of the same" in table
+    assert "2 of 2 of this experiment; 1 run overlaps with it" in table
     assert "runs that share many cases" in table
 
     document = json.loads(said("report", "3", "--format", "json", "-o", "-"))

@@ -172,7 +172,7 @@ NO_CONFIGURATIONS = {
     "one-case.jsonl": (json.dumps(CASES[0]), CASES_FOR_A_CONFIGURATION),
     "cases.CSV": ("case_id,prompt\na-1,hello\n", CASES_FOR_A_CONFIGURATION),
     "tabs.yaml": ("test_run:\n\tname: x\n", A_TAB),
-    "bracket.yaml": ("a: [b\nc: d\n", "column 2\n"),
+    "bracket.yaml": ("a: [b\nc: d\n", "column 2 ("),
 }
 
 
