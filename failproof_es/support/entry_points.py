@@ -162,7 +162,10 @@ def _package(dist: Distribution) -> tuple[str, str] | None:
     """
     try:
         said = dist.metadata
-        name, version = said["Name"], said["Version"]
+        name, version = (
+            said[key] if key in said else None  # Python 3.13 warns of a key that is not there
+            for key in ("Name", "Version")
+        )
     except Exception:  # whatever a damaged file leads to
         return None
     return (str(name), str(version or "")) if name else None

@@ -25,7 +25,8 @@ def test_the_oldest_python_can_install_every_pinned_version() -> None:
         name = canonicalize_name(installed.metadata["Name"])
         if name in pinned and pinned[name].contains(installed.version, prereleases=True):
             checked += 1
-            asks = installed.metadata["Requires-Python"] or ""
+            said = installed.metadata
+            asks = said["Requires-Python"] if "Requires-Python" in said else ""
             if not SpecifierSet(asks).contains(OLDEST):
                 refused.append(f"{name} {installed.version} needs Python {asks}")
     assert refused == []
