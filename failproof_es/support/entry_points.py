@@ -163,7 +163,7 @@ def _package(dist: Distribution) -> tuple[str, str] | None:
     try:
         said = dist.metadata
         name, version = (
-            said[key] if key in said else None  # Python 3.13 warns of a key that is not there
+            said[key] if key in said else None  # noqa: SIM401 - `get` is no part of its type
             for key in ("Name", "Version")
         )
     except Exception:  # whatever a damaged file leads to

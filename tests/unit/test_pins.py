@@ -26,7 +26,7 @@ def test_the_oldest_python_can_install_every_pinned_version() -> None:
         if name in pinned and pinned[name].contains(installed.version, prereleases=True):
             checked += 1
             said = installed.metadata
-            asks = said["Requires-Python"] if "Requires-Python" in said else ""
+            asks = said["Requires-Python"] if "Requires-Python" in said else ""  # noqa: SIM401
             if not SpecifierSet(asks).contains(OLDEST):
                 refused.append(f"{name} {installed.version} needs Python {asks}")
     assert refused == []
