@@ -149,11 +149,10 @@ class Commands(Program):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands in groups, each with its whole sentence."""
+        width = max(map(len, COMMANDS))  # the sentences of all groups begin in one column
         for group, names in GROUPS.items():
             with formatter.section(group):
-                column = max(map(len, COMMANDS)) + 2
-                rows = [(name.ljust(column - 2), COMMANDS[name].sentence) for name in names]
-                formatter.write_dl(rows)
+                formatter.write_dl([(name.ljust(width), COMMANDS[name].sentence) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without anything: show the commands of a first day."""
