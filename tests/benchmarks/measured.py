@@ -193,7 +193,7 @@ def cell(row: dict[str, Any], version: str) -> str:
         return notes[0] if notes else NOT_MEASURED
     unit = f" {row['unit']}" if row["unit"] else ""
     said = number(measured["median"])
-    if len(measured["rounds"]) > 1:
+    if sum(each["value"] is not None for each in measured["rounds"]) > 1:
         said += f" ({number(measured['min'])}-{number(measured['max'])})"
     return said + unit
 

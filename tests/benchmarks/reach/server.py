@@ -2,7 +2,8 @@
 
 `python -m tests.benchmarks.reach.server --latency-ms 0` prints its URL. The model `bytes-N` answers
 with a text of N bytes; any other as the mock does. `GET /counted` tells requests, bytes of their
-bodies and of the replies', and when the first came (`time.time()`); `POST /counted` begins anew.
+bodies and of the replies', and when the first came (`time.time()`). `POST /counted` begins anew; with
+`?hold_after=N` all requests after the first N wait for their replies until it does so again.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class CountingServer(MockServer):
 
     def __init__(self, latency_s: float = 0.0) -> None:
         super().__init__(latency_s)
+        self._anew_event = asyncio.Event()
         self._begin()
 
     def _begin(self) -> None:
         self.requests = self.request_bytes = self.reply_bytes = 0
         self.first_at: float | None = None
+        self.hold_after: int | None = None
 
     def routes(self, app: web.Application) -> None:
         """What is served."""
@@ -53,6 +56,10 @@ class CountingServer(MockServer):
 
     async def _anew(self, request: web.Request) -> web.Response:
         self._begin()
+        self._anew_event.set()
+        self._anew_event = asyncio.Event()
+        hold = request.query.get("hold_after")
+        self.hold_after = int(hold) if hold else None
         return web.Response(status=204)
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -62,6 +69,8 @@ class CountingServer(MockServer):
         self.requests += 1
         self.request_bytes += len(raw)
         body: dict[str, Any] = orjson.loads(raw)
+        if self.hold_after is not None and self.requests > self.hold_after:
+            await self._anew_event.wait()
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
         model = str(body["model"])
@@ -120,10 +129,11 @@ def counted(base_url: str) -> dict[str, Any]:
     return found
 
 
-def count_anew(base_url: str) -> None:
-    """Have it begin again."""
+def count_anew(base_url: str, hold_after: int | None = None) -> None:
+    """Have it begin again; hold back the replies after so many requests."""
+    query = {} if hold_after is None else {"hold_after": hold_after}
     with httpx.Client() as client:
-        client.post(base_url.removesuffix("/v1") + "/counted")
+        client.post(base_url.removesuffix("/v1") + "/counted", params=query)
 
 
 async def _serve(latency_s: float) -> None:
