@@ -29,6 +29,7 @@ CONNECTIONS = 100
 PROMPT = "Say {n}. " + "Answer in one short sentence, and add nothing to it. " * 11
 """600 bytes."""
 _PLACES = re.compile(r".*(?:/site-packages/|/lib/python3\.\d+/|/(?=(?:failproof_es|projections)/))")
+_WAITING = re.compile(r"'poll' of 'select|time\.sleep|'acquire' of '_thread")
 _RUNNER = """
 import cProfile, sys
 from failproof_es.cli import main
@@ -61,7 +62,7 @@ def main_thread(one: Installation, folder: Path, top: int) -> list[str]:
 def calls_table(stats: pstats.Stats, top: int) -> list[str]:
     """A row for each of the functions that took longest by themselves."""
     found = stats.stats  # type: ignore[attr-defined]
-    working = {where: row for where, row in found.items() if "'poll' of 'select" not in where[2]}
+    working = {where: row for where, row in found.items() if not _WAITING.search(where[2])}
     waiting = sum(row[2] for row in found.values()) - sum(row[2] for row in working.values())
     total = sum(own for _, _, own, _, _ in working.values())
     rows = sorted(working.items(), key=lambda item: -item[1][2])[:top]
@@ -92,8 +93,9 @@ def holders(one: Installation, folder: Path, py_spy: str, top: int) -> list[str]
     """The tables of who holds the interpreter: by thread, and by function."""
     file = folder / "stacks"
     record = [py_spy, "record", "--gil", "--threads", "--nonblocking", "--rate", "100"]
+    command = ["--", *one.command("start", "run.yaml", "--quiet")]
     done = subprocess.run(
-        [*record, "--format", "raw", "--output", str(file), "--", *one.command("start", "run.yaml", "--quiet")],
+        [*record, "--format", "raw", "--output", str(file), *command],
         env=one.environment, cwd=folder, check=False, capture_output=True, text=True,
     )  # fmt: skip
     if not file.exists():

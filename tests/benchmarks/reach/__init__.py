@@ -1,1 +1,1 @@
-"""What the program is to reach: one module for each part of the table in docs/reference/benchmarks.md."""
+"""What the program is to reach: a module for each part of the table of benchmarks."""

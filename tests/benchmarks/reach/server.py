@@ -1,9 +1,10 @@
 """The mock, with replies of any length, streamed or not, and a count of all bytes.
 
-`python -m tests.benchmarks.reach.server --latency-ms 0` prints its URL. The model `bytes-N` answers
-with a text of N bytes; any other as the mock does. `GET /counted` tells requests, bytes of their
-bodies and of the replies', and when the first came (`time.time()`). `POST /counted` begins anew; with
-`?hold_after=N` all requests after the first N wait for their replies until it does so again.
+`python -m tests.benchmarks.reach.server --latency-ms 0` prints its URL. The model `bytes-N`
+answers with a text of N bytes; any other as the mock does. `GET /counted` tells requests, bytes of
+their bodies and of the replies', and when the first came (`time.time()`). `POST /counted` begins
+anew; with `?hold_after=N` all requests after the first N wait for their replies until it does so
+again.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ ROWS = (
         "validation-and-seal",
         "validation and seal of a finished run",
         "events/s",
-        f"{_COMMAND}: all events of the log through the seconds from `RunCompleted` to `RunSealed`.",
+        f"{_COMMAND}: all events of the log through the seconds from `RunCompleted` to "
+        "`RunSealed`.",
         Wanted(">=", 100_000),
     ),
     Row(
