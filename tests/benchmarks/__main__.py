@@ -168,10 +168,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sizes = dataclasses.replace(sizes, large_cases=options.size)
     versions = {"before": options.compare} if options.compare else {}
     versions["now"] = sys.executable
-    result = _result(benchmarks, versions, sizes, options.rounds or (1 if options.quick else 3))
-    file = options.output or FOLDER / f"{result['began'].replace(':', '')}.json"
+    began = datetime.now(UTC)
+    file = options.output or FOLDER / f"{began:%Y-%m-%dT%H%M%S}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    rounds = options.rounds or (1 if options.quick else 3)
+    for result in _results(began, benchmarks, versions, sizes, rounds):
+        file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print("\n".join(table(result["rows"], list(versions))))
     print(f"\nload average {result['load']['begin']:.1f} at the begin, {result['load']['end']:.1f} "
           f"at the end; kept in {file}")  # fmt: skip
@@ -187,25 +189,32 @@ def _is_failed(row: Mapping[str, Any]) -> bool:
     )
 
 
-def _result(
-    benchmarks: Sequence[Benchmark], versions: Mapping[str, str], sizes: Sizes, rounds: int
-) -> dict[str, Any]:
-    began, load = datetime.now(UTC), os.getloadavg()[0]
-    postgres = postgres_version()
-    rows = [row.document() for row in measured(benchmarks, versions, sizes, rounds)]
-    return {
+def _results(
+    began: datetime, benchmarks: Sequence[Benchmark], versions: Mapping[str, str], sizes: Sizes,
+    rounds: int,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """What is to be kept, after each row: whoever stops a long sitting has what was measured."""
+    load = os.getloadavg()[0]
+    about = {
         "began": began.isoformat(timespec="seconds"),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "load": {"begin": load, "end": os.getloadavg()[0]},
         "cores": os.cpu_count(),
         "python": platform.python_version(),
-        "postgres": postgres,
+        "postgres": postgres_version(),
         "system": platform.system(),
         "commits": {version: commit_of(python) for version, python in versions.items()},
         "sizes": dataclasses.asdict(sizes),
         "rounds": rounds,
-        "rows": rows,
+        "quick": sizes == QUICK,
     }
+    rows: list[dict[str, Any]] = []
+    for row in measured(benchmarks, versions, sizes, rounds):
+        rows.append(row.document())
+        yield {
+            **about,
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "load": {"begin": load, "end": os.getloadavg()[0]},
+            "rows": rows,
+        }
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -56,10 +56,10 @@ class Installation:
         )  # fmt: skip
         return done.stdout.strip()
 
-    def ask(self, query: str, *values: Any) -> tuple[Any, ...]:
+    def ask(self, query: LiteralString) -> tuple[Any, ...]:
         """One row of the database, asked as the administrator."""
         with psycopg.connect(self.server.url, autocommit=True) as connection:
-            row = connection.execute(query, values or None).fetchone()  # type: ignore[call-overload]
+            row = connection.execute(query).fetchone()
         assert row is not None
         return tuple(row)
 

@@ -13,6 +13,7 @@ of a run of its own, the whole command, of cases of 600 bytes over a server that
 from __future__ import annotations
 
 import argparse
+import os
 import pstats
 import re
 import shutil
@@ -79,7 +80,21 @@ def calls_table(stats: pstats.Stats, top: int) -> list[str]:
             f"| {own:.2f} | {own / total:.1%} | {cumulative:.2f} | {times:,} "
             f"| `{place(file, line, name)}` |"
         )
+    packages: Counter[str] = Counter()
+    for (file, _, name), row in working.items():
+        packages[package(file, name)] += row[2]
+    lines += ["", "The same by package.", "", "| share | package |", "|---|---|"]
+    lines += [f"| {own / total:.1%} | `{name}` |" for name, own in packages.most_common(top // 2)]
     return lines
+
+
+def package(file: str, name: str) -> str:
+    """Where a function is from: the package, and of ours the part of it; C code by its type."""
+    if file == "~":
+        match = re.search(r"of '([\w.]+)'|built-in method (\w+)", name)
+        return "C: " + ((match[1] or match[2]).split(".")[0] if match else "other")
+    parts = _PLACES.sub("", file).split("/")
+    return "/".join(parts[:2]) if parts[0] == "failproof_es" else parts[0]
 
 
 def place(file: str, line: int, name: str) -> str:
@@ -108,7 +123,9 @@ def holders_tables(stacks: str, top: int) -> list[str]:
     threads: Counter[str] = Counter()
     functions: Counter[str] = Counter()
     for line in stacks.splitlines():
-        frames, _, samples = line.rpartition(" ")
+        if (match := re.fullmatch(r"(.*) (\d+)", line)) is None:
+            continue  # a name with a line break in it
+        (frames, samples) = match.groups()
         thread, *inner = frames.split(";")
         threads[re.sub(r"thread \(\S+\)(: )?", "", thread) or "?"] += int(samples)
         if inner:
@@ -136,6 +153,7 @@ def main() -> None:
     parser.add_argument("--python", default=THIS)
     parser.add_argument("--py-spy", default=shutil.which("py-spy"))
     options = parser.parse_args()
+    print(f"Load average {os.getloadavg()[0]:.1f} at the begin.\n")
     with mock_server(0) as base_url, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)

@@ -17,9 +17,9 @@ ROWS = (
         "live-cost",
         "evaluations/s with the projections following, against without",
         "of without",
-        "The engine called from Python, with the projections' process beside it and without one, "
-        "in turn: 10,000 cases of 600 bytes, a log of its own each, from the first `RequestSent` to "
-        "`RunCompleted`. No signer beside it in either.",
+        "The run of 10,000, called from Python, with the projections' process beside it and "
+        "without one, in turn: from the first `RequestSent` to `RunCompleted`. No signer beside "
+        "it in either.",
         Wanted(">=", 0.95),
     ),
 )

@@ -1,0 +1,110 @@
+"""The page `docs/reference/benchmarks.md`, generated from what `make benchmarks` kept.
+
+python -m tools.benchmarks_reference build/benchmarks/*.json > docs/reference/benchmarks.md
+
+A row is taken from the last file that measured it. What people wrote of it stands in
+`tools/pages/`: the page around the tables in `benchmarks.md`, and in `benchmarks_remarks.toml`, by
+the row's name, what stands in the way of a row that is not reached, and what it would take.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.measured import cell, table
+
+_PAGES = Path(__file__).parent / "pages"
+_ORDER = ("before", "now")
+
+
+def reference(
+    results: Sequence[Mapping[str, Any]], template: str, remarks: Mapping[str, str]
+) -> str:
+    """The page. `results` are the kept files, oldest first."""
+    rows: dict[str, Any] = {}
+    for result in results:
+        if result["quick"]:
+            raise SystemExit(
+                f"the numbers of {result['began']} are from --quick: they mean nothing"
+            )
+        for row in result["rows"]:
+            if row["name"] not in rows or _is_measured(row):
+                rows[row["name"]] = row
+    versions = [each for each in _ORDER if any(each in row["measured"] for row in rows.values())]
+    wanted = [row for row in rows.values() if row["wanted"]]
+    parts = {
+        "sittings": _sittings(results, rows),
+        "wanted": table(wanted, versions),
+        "others": table([row for row in rows.values() if not row["wanted"]], versions),
+        "missed": list(_missed(wanted, versions, remarks)),
+        "how": [f"- {row['what']} (`--only {row['name']}`): {row['how']}" for row in rows.values()],
+        "notes": list(_notes(rows.values(), versions)),
+    }
+    return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
+
+
+def _is_measured(row: Mapping[str, Any]) -> bool:
+    return any(each["median"] is not None for each in row["measured"].values())
+
+
+def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> list[str]:
+    """When, what and on which machine, for each file that a row was taken from."""
+    lines = []
+    for result in results:
+        taken = [row["name"] for row in result["rows"] if rows[row["name"]] is row]
+        if not taken:
+            continue
+        commits = ", ".join(f"{name}: {commit}" for name, commit in result["commits"].items())
+        lines.append(
+            f"- {result['began']} to {result['ended']}, {result['rounds']} rounds. Commits: "
+            f"{commits}. {result['system']}, {result['cores']} cores, Python {result['python']}, "
+            f"PostgreSQL {result['postgres']}, load average {result['load']['begin']:.1f} at the "
+            f"begin and {result['load']['end']:.1f} at the end. {len(taken)} rows."
+        )
+    return lines
+
+
+def _missed(
+    wanted: Sequence[dict[str, Any]], versions: Sequence[str], remarks: Mapping[str, str]
+) -> Iterator[str]:
+    """A point for each row that was not reached, or not measured."""
+    for row in wanted:
+        if row["measured"].get(versions[-1], {}).get("reached") is True:
+            continue
+        remark = remarks.get(row["name"])
+        if remark is None:
+            print(f"no remark on {row['name']} in tools/pages", file=sys.stderr)
+            remark = "No reason is known yet."
+        said = cell(row, versions[-1])
+        yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
+
+
+def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
+    """What the last round of each row said beside its value."""
+    for row in rows:
+        for version in versions:
+            rounds = row["measured"].get(version, {}).get("rounds", ())
+            measured = [each for each in rounds if each["value"] is not None and each["note"]]
+            if measured:
+                of = f", {version}" if len(versions) > 1 else ""
+                yield f"- {row['what']}{of}: {measured[-1]['note']}"
+
+
+def main() -> None:
+    """Print the page."""
+    if not sys.argv[1:]:
+        raise SystemExit("name the files that `make benchmarks` kept: build/benchmarks/*.json")
+    files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
+    template = (_PAGES / "benchmarks.md").read_text(encoding="utf-8")
+    remarks = tomllib.loads((_PAGES / "benchmarks_remarks.toml").read_text(encoding="utf-8"))
+    sys.stdout.write(reference(sorted(files, key=lambda each: each["began"]), template, remarks))
+
+
+if __name__ == "__main__":
+    main()
