@@ -104,8 +104,8 @@ def _write_run(store: Store, evaluations: int) -> UUID:
 
 def _batches(run_id: UUID, evaluations: int) -> Iterator[list[Event]]:
     waiting: list[Event] = []
-    for _ in range(evaluations):
-        waiting.extend(history(prompt_id(CASE.digest()), run_id))
+    for number in range(evaluations):
+        waiting.extend(history(prompt_id(CASE.digest()), run_id, number + 1))
         if len(waiting) >= BATCH:
             yield waiting
             waiting = []

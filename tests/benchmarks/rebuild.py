@@ -107,15 +107,15 @@ def planned(asked: PlannedCases, run_id: UUID, number: int = 1) -> list[Event]:
     return events
 
 
-def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
+def history(prompt: UUID, run_id: UUID, repetition: int = 1) -> Iterator[Event]:
     """The four events of an evaluation that went well, of ordinary size."""
-    stream = EvaluationKey(run_id, prompt, "model", 1).evaluation_id
+    stream = EvaluationKey(run_id, prompt, "model", repetition).evaluation_id
 
     def head(version: int) -> dict[str, object]:
         return {
             "originator_id": stream, "originator_version": version, "run_id": run_id,
             "timestamp": datetime.now(UTC), "prompt_id": prompt, "model_key": "model",
-            "repetition": 1,
+            "repetition": repetition,
         }  # fmt: skip
 
     attempt = {"purpose": "target", "turn": 0, "attempt": 1}
