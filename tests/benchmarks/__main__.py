@@ -113,7 +113,8 @@ def _say(row: Measured, version: str, taken: Taken) -> None:
 
 
 def commit_of(python: str) -> str:
-    """The commit of an installation's worktree, with `+` where something in it is not committed."""
+    """The last commit that changed the program in an installation's worktree; with `+` where
+    something in it is not committed."""
     find = "import failproof_es, pathlib; print(pathlib.Path(failproof_es.__file__).parents[1])"
     found = subprocess.run(
         [python, "-P", "-c", find], check=True, stdout=subprocess.PIPE, text=True
@@ -128,7 +129,8 @@ def commit_of(python: str) -> str:
         return done.stdout.strip()
 
     changed = git("status", "--porcelain", "--", "failproof_es", "projections")
-    return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
+    last = git("log", "-1", "--format=%h", "--abbrev=7", "--", "failproof_es", "projections")
+    return last + ("+" if changed else "")
 
 
 def postgres_version() -> str:

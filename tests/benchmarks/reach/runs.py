@@ -23,6 +23,7 @@ SELECT
     count(*),
     count(*) FILTER (WHERE topic = 'Scored'),
     extract(epoch FROM min(recorded_at) FILTER (WHERE topic = 'RequestSent')),
+    extract(epoch FROM max(recorded_at) FILTER (WHERE topic = 'Scored')),
     extract(epoch FROM max(recorded_at) FILTER (WHERE topic = 'RunCompleted')),
     extract(epoch FROM max(recorded_at) FILTER (WHERE topic = 'RunSealed'))
 FROM failproof.stored_events
@@ -36,6 +37,7 @@ class Facts:
     events: int
     scored: int
     first_request: float
+    last_score: float
     completed: float
     sealed: float
     database_bytes: int
@@ -80,9 +82,9 @@ def run_command(one: Installation, folder: Path, *arguments: str) -> Ran:
 
 def facts(one: Installation) -> Facts:
     """Of the one run in the log."""
-    events, scored, first, completed, sealed = one.ask(_FACTS)
+    events, scored, *moments = one.ask(_FACTS)
     [size] = one.ask("SELECT pg_database_size(current_database())")
-    return Facts(events, scored, float(first), float(completed), float(sealed), size)
+    return Facts(events, scored, *map(float, moments), size)
 
 
 def behind(one: Installation) -> int:

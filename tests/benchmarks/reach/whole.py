@@ -57,7 +57,7 @@ ROWS = (
         "validation-and-seal",
         "validation and seal of a finished run",
         "events/s",
-        f"{_COMMAND}: all events of the log through the seconds from `RunCompleted` to "
+        f"{_COMMAND}: all events of the log through the seconds from the last `Scored` to "
         "`RunSealed`.",
         Wanted(">=", 100_000),
     ),
@@ -77,9 +77,9 @@ ROWS = (
     ),
     Row(
         "silence-after",
-        "from `RunCompleted` to the end of the command",
+        "from the last score to the end of the command",
         "s",
-        f"{_COMMAND}.",
+        f"{_COMMAND}: from the last `Scored` to the exit.",
     ),
 )  # fmt: skip
 
@@ -132,10 +132,10 @@ def _rates(ran: Ran, told: Facts, bare: Bare, left_behind: int) -> Iterator[Take
         f"bare {bare.cpu_s * each:.2f} ms",
     )  # fmt: skip
     yield Taken("memory-10000", ran.watch.peak_mb)
-    ending = told.sealed - told.completed
+    ending = told.sealed - told.last_score
     yield Taken(
         "validation-and-seal", told.events / max(ending, 1e-3), ending,
-        sum(ran.watch.between(told.completed, told.sealed)), f"{told.events:,} events",
+        sum(ran.watch.between(told.last_score, told.sealed)), f"{told.events:,} events",
     )  # fmt: skip
     silence = told.first_request - ran.began
     yield Taken(
@@ -144,8 +144,8 @@ def _rates(ran: Ran, told: Facts, bare: Bare, left_behind: int) -> Iterator[Take
     )  # fmt: skip
     ended = ran.began + ran.wall_s
     yield Taken(
-        "silence-after", ended - told.completed, ended - told.completed,
-        sum(ran.watch.between(told.completed, ended)),
+        "silence-after", ended - told.last_score, ended - told.last_score,
+        sum(ran.watch.between(told.last_score, ended)),
     )  # fmt: skip
 
 
