@@ -17,6 +17,7 @@ import dataclasses
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -220,4 +221,6 @@ def _results(
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; what was measured is kept"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, too
     main()

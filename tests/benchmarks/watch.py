@@ -122,7 +122,12 @@ def run_watched(
             command, env=environment, cwd=cwd, stdout=subprocess.DEVNULL, stderr=said
         )
         watch = Watch(process.pid, server_pid)
-        _, status, used = os.wait4(process.pid, 0)
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except BaseException:  # whoever stops a sitting leaves no command behind
+            process.terminate()
+            process.wait()
+            raise
         wall = time.perf_counter() - clock
         process.returncode = os.waitstatus_to_exitcode(status)
         watch.close()

@@ -42,8 +42,8 @@ ROWS = (
         "cpu-per-evaluation",
         "processor time of an evaluation above that of the bare request",
         "ms",
-        f"{_COMMAND}: of the command, what it starts and the database's processes, from the first "
-        "`RequestSent` to `RunCompleted`; less that of the bare loop.",
+        f"{_COMMAND}: from the first `RequestSent` to `RunCompleted`, less that of the bare loop. "
+        "It counts the command, what it starts and the database's processes.",
         Wanted("<=", 0.25),
     ),
     Row(

@@ -25,11 +25,12 @@ from tests.benchmarks.measured import (
     number,
     table,
 )
-from tools import benchmarks_reference
+from tools.benchmarks_reference import __main__ as benchmarks_reference
 
 ROOT = Path(__file__).parents[3]
 FAST = Row("fast", "how fast", "a second", "With a clock.", Wanted(">=", 10))
 SMALL = Row("small", "how small", "MB", "By weight.", Wanted("<=", 5))
+UNTRIED = Row("untried", "how old", "years", "By asking.")
 ROWS = [row for benchmark in BENCHMARKS for row in benchmark.rows]
 REACH = (
     "evaluations", "whole-command", "cpu-per-evaluation", "memory-10000", "memory-100000",
@@ -161,9 +162,11 @@ def test_the_page_shows_the_newest_measurement_of_each_row() -> None:
     small.add("now", Taken("small", 7.0))
     page = benchmarks_reference.reference(
         [result([small.document()], "2026-11-21"), old, new],
-        "<!-- sittings -->\n<!-- wanted -->\n<!-- missed -->",
+        "<!-- sittings -->\n<!-- wanted -->\n<!-- missed -->\n<!-- others -->",
         {"small": "It takes\na lighter box."},
+        [Benchmark("both", (FAST, SMALL, UNTRIED), fake([]).begin)],
     )
+    assert "| how old | - | not measured | - | - |" in page
     assert "| how fast | >= 10.0 | 20.0 a second |" in page
     assert "5.00" not in page.replace("<= 5.00", "")
     assert "- **how small**: 7.00 MB, wanted <= 5.00. It takes a lighter box." in page
@@ -178,10 +181,10 @@ def test_the_page_takes_no_numbers_that_mean_nothing() -> None:
 
 def test_the_page_has_every_row() -> None:
     page = (ROOT / "docs" / "reference" / "benchmarks.md").read_text(encoding="utf-8")
-    missing = [row.name for row in ROWS if f"`--only {row.name}`" not in page]
+    missing = [row.name for row in ROWS if f"- `{row.name}`: {row.what}." not in page]
     assert missing == []
 
 
 def test_remarks_are_on_rows_that_exist() -> None:
-    remarks = tomllib.loads((ROOT / "tools/pages/benchmarks_remarks.toml").read_text("utf-8"))
+    remarks = tomllib.loads((benchmarks_reference.HERE / "remarks.toml").read_text("utf-8"))
     assert remarks.keys() <= {row.name for row in ROWS}

@@ -2,9 +2,9 @@
 
 python -m tools.benchmarks_reference build/benchmarks/*.json > docs/reference/benchmarks.md
 
-A row is taken from the last file that measured it. What people wrote of it stands in
-`tools/pages/`: the page around the tables in `benchmarks.md`, and in `benchmarks_remarks.toml`, by
-the row's name, what stands in the way of a row that is not reached, and what it would take.
+A row is taken from the last file that measured it. What people wrote of it stands beside this
+module: the page around the tables in `page.md`, and in `remarks.toml`, by the row's name, what
+stands in the way of a row that is not reached, and what it would take.
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.measured import cell, table
+from tests.benchmarks.all import BENCHMARKS
+from tests.benchmarks.measured import Benchmark, Measured, cell, table
 
-_PAGES = Path(__file__).parent / "pages"
+HERE = Path(__file__).parent
 _ORDER = ("before", "now")
 
 
 def reference(
-    results: Sequence[Mapping[str, Any]], template: str, remarks: Mapping[str, str]
+    results: Sequence[Mapping[str, Any]],
+    template: str,
+    remarks: Mapping[str, str],
+    benchmarks: Sequence[Benchmark] = BENCHMARKS,
 ) -> str:
-    """The page. `results` are the kept files, oldest first."""
-    rows: dict[str, Any] = {}
+    """The page, with every row of the benchmarks. `results` are the kept files, oldest first."""
+    known = [(row, each.name) for each in benchmarks for row in each.rows]
+    rows: dict[str, Any] = {row.name: Measured(row, name).document() for row, name in known}
     for result in results:
         if result["quick"]:
             raise SystemExit(
                 f"the numbers of {result['began']} are from --quick: they mean nothing"
             )
         for row in result["rows"]:
-            if row["name"] not in rows or _is_measured(row):
+            if row["name"] in rows and (_is_measured(row) or not _is_tried(rows[row["name"]])):
                 rows[row["name"]] = row
     versions = [each for each in _ORDER if any(each in row["measured"] for row in rows.values())]
     wanted = [row for row in rows.values() if row["wanted"]]
@@ -43,7 +48,7 @@ def reference(
         "wanted": table(wanted, versions),
         "others": table([row for row in rows.values() if not row["wanted"]], versions),
         "missed": list(_missed(wanted, versions, remarks)),
-        "how": [f"- {row['what']} (`--only {row['name']}`): {row['how']}" for row in rows.values()],
+        "how": [f"- `{row.name}`: {row.what}. {row.how}" for row, _ in known],
         "notes": list(_notes(rows.values(), versions)),
     }
     return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
@@ -51,6 +56,10 @@ def reference(
 
 def _is_measured(row: Mapping[str, Any]) -> bool:
     return any(each["median"] is not None for each in row["measured"].values())
+
+
+def _is_tried(row: Mapping[str, Any]) -> bool:
+    return bool(row["measured"])
 
 
 def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> list[str]:
@@ -79,7 +88,7 @@ def _missed(
             continue
         remark = remarks.get(row["name"])
         if remark is None:
-            print(f"no remark on {row['name']} in tools/pages", file=sys.stderr)
+            print(f"no remark on {row['name']} in remarks.toml", file=sys.stderr)
             remark = "No reason is known yet."
         said = cell(row, versions[-1])
         yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
@@ -93,7 +102,7 @@ def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
             measured = [each for each in rounds if each["value"] is not None and each["note"]]
             if measured:
                 of = f", {version}" if len(versions) > 1 else ""
-                yield f"- {row['what']}{of}: {measured[-1]['note']}"
+                yield f"- `{row['name']}`{of}: {measured[-1]['note']}"
 
 
 def main() -> None:
@@ -101,8 +110,8 @@ def main() -> None:
     if not sys.argv[1:]:
         raise SystemExit("name the files that `make benchmarks` kept: build/benchmarks/*.json")
     files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
-    template = (_PAGES / "benchmarks.md").read_text(encoding="utf-8")
-    remarks = tomllib.loads((_PAGES / "benchmarks_remarks.toml").read_text(encoding="utf-8"))
+    template = (HERE / "page.md").read_text(encoding="utf-8")
+    remarks = tomllib.loads((HERE / "remarks.toml").read_text(encoding="utf-8"))
     sys.stdout.write(reference(sorted(files, key=lambda each: each["began"]), template, remarks))
 
 
