@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import same_questions
-from failproof_es.dialects.foregone import FixedOutcomeCounts
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.gates import describe_gate as gate_told

@@ -11,7 +11,7 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.core.pairing import Question
-from failproof_es.dialects.foregone import fixed_outcome
+from failproof_es.dialects.fixed_outcomes import fixed_outcome
 from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
