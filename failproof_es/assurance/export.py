@@ -110,7 +110,7 @@ def _own_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
 def _rows_besides(
     connection: Connection, run_id: UUID, own: Sequence[LeafRow]
 ) -> Iterator[LeafRow]:
-    """The run's prompts, what it carried over, its reviews, and the runs that asked much of it."""
+    """The run's prompts, what it carried over, its reviews, its attempts and overlapping runs."""
     prompts: dict[UUID, None] = {}
     carried_over: list[UUID] = []
     for row in own:

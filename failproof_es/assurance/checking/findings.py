@@ -72,7 +72,7 @@ class Replaced:
     anchored_size: int
     """The same, of the checkpoints that are kept outside the database."""
     vouched_for: bool
-    """Whether the old key names the new one."""
+    """Whether the old key signed for the new one."""
     intact: bool
     """Whether every event that was signed under the old tree is in the log as it was signed."""
     remarks: tuple[str, ...]

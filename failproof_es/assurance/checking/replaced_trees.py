@@ -43,7 +43,7 @@ def verify_replaced(
     log = _leaves_of_the_own_tree(connection)
     for old, repair in trees.replaced:
         remarks: list[str] = []
-        vouched_for = _vouched_for(repair, keys, result, remarks)
+        vouched_for = _handover_is_signed(repair, keys, result, remarks)
         signed = [
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
             *(externally_kept(each) for each in trusted if each.origin == old.origin),
@@ -138,13 +138,16 @@ def stray_tiles(
     return [Finding(REPLACED_TREE, f"{each}; in the old tree {origin}") for each in no_tiles]
 
 
-def _vouched_for(
+def _handover_is_signed(
     repair: LedgerRepaired,
     keys: Mapping[str, PublicKey],
     result: Verification,
     remarks: list[str],
 ) -> bool:
-    """Whether the old key names the new one; and the new one must be the one we know."""
+    """Whether the old key signed for the new one.
+
+    Adds a finding where it names another key, or where the new key is not the one given.
+    """
     known = keys.get(repair.new_origin)
     if known is not None and str(known) != repair.new_key:
         message = f"the repair of {repair.old_origin} names a different key of {known.name}"

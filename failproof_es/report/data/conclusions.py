@@ -172,18 +172,18 @@ def _not_compared(report: Report) -> Iterator[str]:
 
 
 def _tried_before(report: Report) -> Iterator[str]:
-    """What was asked before: of many tries the one that is shown can be the luckiest."""
+    """Earlier attempts and overlapping runs: of many tries, the one shown can be the luckiest."""
     for each in report.asked:
         before = each.attempts.attempt - 1
-        much = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
+        overlap = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
         tried = [
-            *([f"{plural(before, 'run')} asked the same"] if before else []),
-            *([f"{plural(much, 'run')} asked much of the same"] if much else []),
+            *([plural(before, "earlier attempt")] if before else []),
+            *([plural(overlap, "earlier overlapping run")] if overlap else []),
         ]
         if tried:
             yield (
-                f"Run {each.run_number}: {' and '.join(tried)} before it. Choosing the best of "
-                "several attempts inflates its result; the intervals do not correct for that."
+                f"Run {each.run_number} has {' and '.join(tried)}. Choosing the best of several "
+                "attempts inflates its result; the intervals do not correct for that."
             )
 
 
