@@ -12,7 +12,7 @@ from failproof_es.problems import Problems
 
 _FIELD = "prompts.path"
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")
-"""What Python makes of bytes in a path that are not UTF-8."""
+"""The surrogates by which Python represents bytes in a path that are not UTF-8."""
 
 
 def case_files(

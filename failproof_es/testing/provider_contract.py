@@ -56,16 +56,16 @@ Work = Callable[[ProviderServer, Provider], Awaitable[None]]
 
 
 class ProviderContract:
-    """Subclass it, give what is abstract, and have `pytest` collect the subclass."""
+    """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
 
     provider: str
     """Its name."""
     unable: Collection[Fault] = ()
-    """What can't happen to it: there is no HTTP status where nothing is asked over HTTP."""
+    """Faults that cannot occur: without HTTP there is no HTTP status, for example."""
     kinds: Mapping[Fault, Collection[str]] = {}
-    """Kinds of errors other than those of `KINDS`, which are those of what is asked over HTTP."""
+    """Kinds of errors where they differ from `KINDS`, which hold for providers over HTTP."""
     keeps_bodies = True
-    """Whether raw bytes come: kept with an error, and read again from the record."""
+    """Whether replies have raw bytes, which are kept with errors and read again from the log."""
     lists_models = True
     """Whether the other side is asked for its models before a run."""
 
@@ -78,7 +78,7 @@ class ProviderContract:
         """An entry of `models:` for it, without `provider` and `api_key_env`."""
 
     def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """Who asks it. Override where that takes more than what the configuration says."""
+        """The provider under test. Override it where the configuration alone does not suffice."""
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
     # -- what it is ------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class ProviderContract:
         self._with(work)
 
     def test_who_gives_it_up_gets_no_answer_and_no_error(self) -> None:
-        """What was cancelled did not fail: a run that stops records it otherwise."""
+        """A cancelled request is not an error: a run that stops records it in another way."""
 
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with("yes", Fault.SILENT)
@@ -407,7 +407,7 @@ class ProviderContract:
     def _fails(
         self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
     ) -> ModelError:
-        """The error that comes of it: one, after one request, with all that came and no key."""
+        """The error of this fault: one, after one request, with all bytes received and no key."""
         errors: list[ModelError] = []
 
         async def work(side: ProviderServer, provider: Provider) -> None:

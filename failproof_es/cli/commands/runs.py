@@ -69,7 +69,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
 
     \b
     attempt      which attempt at the same experiment this is: same cases, models, judges
-    overlapping  how many earlier runs asked much of the same; `show RUN` names them
+    overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
     passed       the share that passed, of those that passed or failed, for each model
     cost         of all answers, judges included; `-` if a price or a token count is unknown

@@ -12,7 +12,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.events import ModelPrices, Usage

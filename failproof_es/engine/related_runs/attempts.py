@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RelatedRun:
-    """A run that asked the same, or much of it, and what came of it."""
+    """Another attempt of the experiment, or a run that overlaps, with its result."""
 
     run_id: UUID
     run_number: int

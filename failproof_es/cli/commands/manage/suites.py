@@ -23,7 +23,7 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
-from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
