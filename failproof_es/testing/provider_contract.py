@@ -17,20 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
 from unittest import SkipTest
 
 import orjson
 
 from failproof_es.configuration.providers import PROVIDERS
-from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
 from failproof_es.models.catalog.listing import CheckCache
-from failproof_es.models.protocol import Answer, ModelError, Provider, ResponseOptions
-from failproof_es.models.provider_type import ProviderType, provider_type
+from failproof_es.models.protocol import ModelError, Provider, ResponseOptions
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
@@ -41,20 +36,13 @@ from failproof_es.testing.kit import (
     SCHEMA,
     ask,
     error_text,
-    key_set,
     recorded,
 )
 from failproof_es.testing.other_side import Fault, ProviderServer
-
-PATIENCE_MS = 20_000
-_STATUS = {
-    Fault.ERROR_OBJECT: 200, Fault.RATE_LIMITED: 429, Fault.UNAUTHORIZED: 401,
-    Fault.NOT_FOUND: 404, Fault.SERVER_ERROR: 500,
-}  # fmt: skip
-
-Work = Callable[[ProviderServer, Provider], Awaitable[None]]
+from failproof_es.testing.provider_under_test import PATIENCE_MS, ProviderUnderTest
 
 
+<<<<<<< HEAD
 class ProviderContract:
     """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
 
@@ -81,6 +69,11 @@ class ProviderContract:
         """The provider under test. Override it where the configuration alone does not suffice."""
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
+=======
+class ProviderContract(ProviderUnderTest):
+    """Subclass it, give what is abstract, and have `pytest` collect the subclass."""
+
+>>>>>>> w/w15c
     # -- what it is ------------------------------------------------------------------------
 
     def test_it_is_found_under_its_name(self) -> None:
@@ -390,6 +383,7 @@ class ProviderContract:
             await provider.close()
 
         self._with(work)
+<<<<<<< HEAD
 
     # -- how -------------------------------------------------------------------------------
 
@@ -459,3 +453,5 @@ class ProviderContract:
 
         with key_set():
             asyncio.run(main())
+=======
+>>>>>>> w/w15c

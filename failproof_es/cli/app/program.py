@@ -106,6 +106,20 @@ class Group(click.Group):
                 ]
             )
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Raises `UsageError` with the nearest names where there is none."""
+        name = args[0]
+        if name[:1] == "-" or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        from difflib import get_close_matches
+
+        message = f"No such command {name!r}."
+        if near := get_close_matches(name, self.list_commands(ctx)):
+            message += f" Did you mean {' or '.join(map(repr, near))}?"
+        raise click.UsageError(message, ctx)
+
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
         """What the list of commands says of the command: the first sentence of its help."""
         command = self.get_command(ctx, name)

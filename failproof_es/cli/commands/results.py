@@ -14,6 +14,7 @@ import click
 
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
@@ -111,7 +112,9 @@ def results(
         elif output_format is Format.TABLE:
             scorers = names_of_scorers(recorded.started.configuration)
             columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
-            print_table(_table_rows(recorded, page, scorers), columns)
+            print_table(
+                _table_rows(recorded, page, scorers), columns, when_empty=_nothing(recorded, page)
+            )
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
@@ -159,26 +162,24 @@ def _require_fitting(
     problems.raise_errors()
 
 
+def _nothing(run: RecordedRun, page: _Page) -> str:
+    """What to do where no evaluation is printed."""
+    number = run.started.run_number
+    if page.after:
+        return (
+            f"{page.after} is the last place in the plan; "
+            f"print all results: `failproof-es results {number}`"
+        )
+    return f"the plan of run {number} is empty; see `failproof-es show {number}`"
+
+
 def _say_next(run: RecordedRun, page: _Page) -> None:
     """Say how to get what comes after the page, where anything does."""
     if page.limit is None:
         return
     after = page.after + page.limit
     if (left := run.started.planned_evaluations - after) > 0:
-        say(f"{left:,} more: {_command(after)}")
-
-
-def _command(after: int) -> str:
-    """The same command for what comes after that place."""
-    given = click.get_current_context().params
-    words = ["failproof-es results", given["run"]]
-    for name in ("shape", "limit", "as_of"):
-        if given[name] is not None:
-            words += [f"--{name.replace('_', '-')}", str(given[name])]
-    words += ["--after", str(after)]
-    if given["output_format"] is not Format.TABLE:
-        words += ["--format", str(given["output_format"])]
-    return f"`{' '.join(words)}`"
+        say_next_page(f"{left:,} more", after=after)
 
 
 def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:

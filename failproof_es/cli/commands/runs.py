@@ -10,8 +10,16 @@ import click
 
 from failproof_es.cli.app.chosen_run import say_warning
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import Command, session
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_rows,
+    print_table,
+    say,
+)
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import passed_of, percent
 from failproof_es.core.summary import RunSummary
@@ -82,15 +90,22 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
         page = _Page(None if everything else limit, before)
         rows = _noting(page.read(connection), problems)
         if output_format is Format.TABLE:
-            print_rows(map(_for_people, rows), _COLUMNS, output_format)
+            print_table(map(_for_people, rows), _COLUMNS, when_empty=_nothing(before))
         else:
             print_rows(rows, _COLUMNS, output_format)
     if page.next_before is not None:
-        say(f"older runs: failproof-es runs --limit {limit} --before {page.next_before}")
+        say_next_page("older runs", before=page.next_before)
     for problem in problems:
         say(f"error: the record of {problem}. `failproof-es verify` says whether it was changed.")
     if problems:
         click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _nothing(before: int | None) -> str:
+    """What to do where there is no run."""
+    if before is None:
+        return "no runs yet; start the first: `failproof-es start quickstart`"
+    return f"no run before {before}; list the newest: `failproof-es runs`"
 
 
 def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dict[str, Any]]:

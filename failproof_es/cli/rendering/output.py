@@ -96,11 +96,15 @@ class Column:
 
 
 def print_rows(
-    rows: Iterable[dict[str, Any]], columns: Sequence[Column], output_format: Format
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[Column],
+    output_format: Format,
+    *,
+    when_empty: str | None = None,
 ) -> None:
-    """Print rows: all keys as JSON, the columns as a table."""
+    """Print rows: all keys as JSON, the columns as a table. `when_empty`: see `print_table`."""
     if output_format is Format.TABLE:
-        print_table(rows, columns)
+        print_table(rows, columns, when_empty=when_empty)
     elif output_format is Format.JSONL:
         for row in rows:
             print_json(row)
@@ -109,18 +113,25 @@ def print_rows(
 
 
 def print_table(
-    rows: Iterable[dict[str, Any]], columns: Sequence[Column], *, title: str | None = None
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[Column],
+    *,
+    title: str | None = None,
+    when_empty: str | None = None,
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
 
     No terminal is too narrow: texts go on in the next line, and where even that is too wide,
     values stand one under the other. A long table becomes several, each with its
-    heading, so that memory stays flat.
+    heading, so that memory stays flat. Where there are no rows, `when_empty` is said on stderr:
+    why, and what to do next.
     """
     console = stdout_console()
     heading = title and one_line(title)
     remaining = iter(rows)
     page = list(islice(remaining, TABLE_ROWS))
+    if not page and when_empty is not None:
+        say(when_empty)
     while True:
         cells = [
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 from uuid import UUID
 
-from failproof_es.core.evolution import EvaluationKey
+from failproof_es.core.evaluation_state import EvaluationKey
 from failproof_es.events import Event
 
 
