@@ -46,7 +46,7 @@ class Progress(Protocol):
 
 
 def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
-    """The way to show `state` that fits where stderr goes and who reads it."""
+    """The display of `state` that fits stderr: a terminal, a file or a program."""
     if quiet:
         return NoProgress()
     if as_json:
@@ -114,7 +114,7 @@ class LineProgress:
 
 
 def plain_line(state: ProgressState) -> str:
-    """The same facts in one line without any control sequence."""
+    """The progress in one line without control sequences."""
     parts = []
     for key, model in list(state.models.items()):
         cells = facts(state, model)

@@ -29,7 +29,7 @@ _AS_PARAMETER = re.compile(
 
 
 def mask_url(url: str) -> str:
-    """The URL or connection string with what is harmless in it; `***` for everything else.
+    """The URL or connection string, with `***` for everything that may be secret.
 
     Raises `InvalidInput` for one that cannot be read, without quoting it.
     """
@@ -63,7 +63,7 @@ def mask_message(text: str) -> str:
 
 
 def _shown(name: str, value: str) -> str:
-    # A password with an @ in it that is not written %40 reaches into the host.
+    # A password with an unescaped @ (not written %40) reaches into the host.
     return value if name in HARMLESS and not ("@" in value[1:] and name == "host") else _HIDDEN
 
 

@@ -113,9 +113,9 @@ def print_table(
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
 
-    No terminal is too narrow: texts go on in the next line, and where even that is too wide,
-    values stand one under the other. A long table becomes several, each with its
-    heading, so that memory stays flat.
+    No terminal is too narrow: texts are wrapped, and where even that is too wide, values are
+    printed one under the other. A long table is printed as several, each with its heading,
+    so that memory stays flat.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -144,7 +144,7 @@ def _widths(
     room: int,
     heading_width: int | None,
 ) -> list[int] | None:
-    """How wide each column gets, the widest narrowed first; `None` where `room` is too little.
+    """The width of each column, the widest narrowed first; `None` if `room` is too little.
 
     Numbers stay whole, a text needs a few characters; headings are broken after
     `heading_width` characters at the least, not at all without it.
@@ -210,20 +210,20 @@ def _facts(cells: dict[str, str]) -> Table:
 
 
 def stdout_console() -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for a file."""
+    """The console for tables: as wide as the terminal, or wide enough for a file."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
 
 
 class _Console(Console):
-    """Leaves a pipe that nobody reads to whoever prints; the library's would end the process."""
+    """Raises on a broken pipe, for the caller to handle; the library would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def print_json(value: Any, *, indent: bool = False) -> None:
-    """Print a value as JSON: one line, or indented. Safe to show, same meaning."""
+    """Print a value as JSON, on one line or indented. Unsafe characters are escaped."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
     sys.stdout.write(json_text(text) + "\n")
 
@@ -235,7 +235,7 @@ def say(text: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """A value as it stands in a table."""
+    """A value as a table shows it."""
     match value:
         case None:
             return "-"
@@ -264,7 +264,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
-    """Write a file that was asked for by name. Raises `InvalidInput`."""
+    """Write a file that the user named. Raises `InvalidInput`."""
     try:
         return atomic_write(path, pieces)
     except OSError as error:

@@ -82,7 +82,7 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
         rows = connection.execute(_HOLDERS.encode()).fetchall()
         holders = ", ".join(f"process {pid} of user {user}" for pid, user in rows)
         raise InvalidInput.because(
-            f"the schema is being changed by another session, or held by it: {holders}",
+            f"another session is changing the schema, or blocks it: {holders}",
             remedy="wait for that one to end, or end it with pg_terminate_backend, and try again",
         ) from None
 
