@@ -26,8 +26,8 @@ JOIN (VALUES
     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0')
 ) AS own (name, value) USING (name)
 """
-"""A role can be given, and give itself, settings with which every answer is written otherwise or
-comes too late. `verify` names them; they change nothing on a connection of ours."""
+"""A role can have settings, and set them itself, that change how answers are written or delay
+them. `verify` names them; they change nothing on a connection of ours."""
 _TIME_LIMITS = (
     "statement_timeout",
     "transaction_timeout",
@@ -38,7 +38,7 @@ _TIME_LIMITS = (
 """What ends a statement or a session. A role's own limit counts from its first statement on, so
 it is lifted before that: in the packet that asks for the connection."""
 _refused: dict[tuple[str, ...], frozenset[str]] = {}
-"""Which of the limits a server or a pooler does not let a client set while it connects."""
+"""The limits that a server or a pooler does not let a client set while it connects."""
 
 
 class Connection(psycopg.Connection[Row]):

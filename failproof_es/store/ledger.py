@@ -23,7 +23,7 @@ from failproof_es.store.reading.leaf_rows import stream_rows as stream_rows
 from failproof_es.support.untrusted_text import shortened
 
 REFUSED = "FP006"
-"""What the database says to a tile or a checkpoint that does not fit the log."""
+"""The SQLSTATE with which the database refuses a tile or checkpoint that does not fit the log."""
 _TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
 """The number of a tree; of the log's own for `None`."""
 _TILES_AT_ONCE = 1_000
@@ -40,9 +40,9 @@ class LogTree:
 
     number: int
     origin: str
-    """Empty where the database gives it no name that a log can have."""
+    """Empty if the database has no valid origin."""
     unnamed: str = ""
-    """Why it has no name."""
+    """Why the origin is empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ FIRST_DAY = (
     ("report RUN", "Write the report as a page."),
     ("verify RUN", "Prove that nothing in the record was changed."),
 )
-"""What the program says when it is called without a command."""
+"""The commands that the program shows when it is called without one."""
 
 
 COMMANDS = {
@@ -129,7 +129,7 @@ GROUPS = {
     "Prove": ("verify", "evidence", "ledger", "audit"),
     "Manage": ("suites", "prompts", "models", "projections", "export", "db"),
 }
-"""The commands by what they are for, the everyday ones first."""
+"""The commands by purpose, the everyday ones first."""
 
 
 class Commands(Program):

@@ -35,7 +35,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
-    """Nothing failed, and what was asked for does not hold (yet)."""
+    """Exit code: nothing failed, but the result is not (yet) what was asked for."""
     INTERRUPTED = 130
 
 

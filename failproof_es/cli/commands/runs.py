@@ -22,9 +22,9 @@ from failproof_es.report.data.wording import usd
 from failproof_es.store.reading.reader import Connection
 
 _PAGE = 100
-"""So many runs are read at once."""
+"""The number of runs that are read at once."""
 _LIMIT = 20
-"""So many runs are printed without --limit."""
+"""The number of runs that are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("name", "name"),
@@ -44,7 +44,7 @@ _KEYS = (
     "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
     "problem",
 )  # fmt: skip
-"""What every run says as JSON, in this order."""
+"""The keys of a run as JSON, in this order."""
 
 
 @click.command(cls=Command)

@@ -50,9 +50,9 @@ from failproof_es.report.data.wording import describe_version
 from failproof_es.support.plurals import plural
 
 _NAMED = 10
-"""So many evaluations are named one by one for people."""
+"""The number of evaluations that are listed for people."""
 _NEWEST = 20
-"""So many other attempts, and runs that overlap, are named one by one."""
+"""The number of other attempts, and of overlapping runs, that are listed."""
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),

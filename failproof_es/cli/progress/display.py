@@ -29,7 +29,7 @@ SAMPLE_EVERY_S = 1.0
 one of."""
 
 LINE_ERRORS = 2
-"""Kinds of errors that a line tells."""
+"""The number of error messages in a line."""
 
 
 class Progress(Protocol):

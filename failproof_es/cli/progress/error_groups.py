@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from failproof_es.events import ErrorRecorded
 
 MOST_GROUPS = 200
-"""What more there is counts as one more group: a server may say something else each time."""
+"""Further messages count as one more group: a server may send a new one each time."""
 OTHERS = "(other messages)"
 _LONGEST = 300
 
@@ -20,7 +20,7 @@ class ErrorGroup:
     count: int
     model: str
     message: str
-    """The first line of the message that says anything, as it came: not safe to show."""
+    """The first line of the message that is not blank, unchanged: not safe to show."""
 
 
 @dataclass(slots=True)

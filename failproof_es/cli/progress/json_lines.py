@@ -14,7 +14,7 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.tally import Group
 
 ERROR_GROUPS = 20
-"""So many, most frequent first: a line a second should stay short."""
+"""The number of error groups in a line, most frequent first: lines should stay short."""
 
 
 def json_line(state: ProgressState) -> str:

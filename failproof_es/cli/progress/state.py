@@ -47,8 +47,8 @@ from failproof_es.events import (
 )
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
-"""What a drive is at: cases are checked and stored; models are asked; the record is read again;
-it is sealed; how it ended."""
+"""The phase of a drive: checking and storing cases, asking models, validating the record, sealing
+it, and the end."""
 
 RATE_WINDOW_S = 30.0
 """The rate is that of the last half minute, so that it follows a provider's mood; of a
@@ -57,7 +57,7 @@ ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
 OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
-"""The topics that say something about progress."""
+"""The topics that affect progress."""
 
 
 @dataclass(slots=True)
@@ -67,12 +67,12 @@ class ModelProgress:
     key: str
     planned: int = 0
     group: Group = field(default_factory=Group)
-    """What is finished, evaluations that were carried over included."""
+    """The finished evaluations, carried-over ones included."""
     carried_over: int = 0
-    """So many of `group` happened in another run."""
+    """How many of `group` were carried over from another run."""
     asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
-    """What was answered on behalf of it, by judges, too."""
+    """The answers for this model, judges' included."""
     lost: int = 0
     """Those abandoned because no usable answer came."""
     priced: bool = False
@@ -124,7 +124,7 @@ class RateLimit:
     """A server's limit of concurrent requests, its ceiling, and the end of its `Retry-After`."""
 
     allowed: int | None
-    """`None` where neither the run nor its server has said so."""
+    """`None` if neither the run nor its server has set a limit."""
     ceiling: int | None
     held_until: datetime | None
     held_s: float

@@ -18,7 +18,7 @@ HARMLESS = frozenset(
         "sslnegotiation", "target_session_attrs", "tcp_user_timeout",
     }
 )  # fmt: skip
-"""What is shown. Everything else may hold a secret, in this version of libpq or in a later one."""
+"""The parameters that are shown. Any other may be secret, in this libpq or a later one."""
 _HIDDEN = "***"
 _IN_AUTHORITY = ("user", "password", "host", "port", "dbname")
 _URL = re.compile(r"\bpostgres(?:ql)?://\S+")

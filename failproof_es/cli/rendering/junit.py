@@ -36,7 +36,7 @@ _LONGEST_ATTRIBUTE = 400
 _LONGEST_PART = 120
 _HELD = 1_000_000
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""By their tag, how a suite counts them."""
+"""The name of each tag's count in a suite."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

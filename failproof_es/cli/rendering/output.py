@@ -36,10 +36,10 @@ _SHORT = "failproof_es.cli.rendering.output.json"
 TABLE_ROWS = 1_000
 
 LONGEST_CELL = 500
-"""More of a text than this is for JSON, not for a table."""
+"""The longest text in a table, in characters; JSON has all of it."""
 
 _NARROWEST = 10
-"""How narrow a table's column of texts may get."""
+"""The least width of a table's text column, in characters."""
 _NARROWEST_HEADING = 5
 
 PIPE_WIDTH = 200

@@ -12,7 +12,7 @@ from failproof_es.support.plurals import plural
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
 _MESSAGES = 3
-"""So many are told to people; `show --json` has all."""
+"""The number of messages for people; `show --json` has all."""
 
 
 def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:

@@ -36,14 +36,14 @@ from failproof_es.support.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"
-"""The column with what the engine came to; where it is, nobody reviewed blind."""
+"""The column with the engine's verdict. A sheet with it is not a blind review."""
 
 _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
 COLUMNS = ("evaluation_id", "suite", "case", "model", "repetition", "item", "text", *_ANSWERS)
 
 _LONGEST_CELL = 30_000
-"""Spreadsheets cut a cell off at 32,767 characters without a word."""
+"""Spreadsheets silently cut a cell off at 32,767 characters."""
 
 
 # -- writing -------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ class EmbeddedServer:
         self.data_dir = self.home / "postgres"
         self.log_path = self.data_dir / "failproof-es.log"
         self.loosened: list[str] = []
-        """What folder permissions were opened, in words. Only as root, only if needed."""
+        """The folder permissions that were opened, as messages. Only as root, only if needed."""
         self._account: Account = account_for(os.geteuid())
 
     @property

@@ -23,7 +23,7 @@ _NOT_NOTING = (
     psycopg.errors.UndefinedFunction,
 )
 _AT_ONCE = 20
-"""So many runs are noted in one transaction."""
+"""The number of runs that one transaction indexes."""
 
 
 def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:

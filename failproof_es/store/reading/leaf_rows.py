@@ -64,11 +64,11 @@ _COLUMNS: tuple[tuple[str, int | None, bool], ...] = (
     ("recorded_at", 8, True),
     ("leaf hash", None, False),
 )
-"""What a row is made of: name, length in bytes where there is one, whether it must be there."""
+"""The columns of a row: name, length in bytes where there is one, whether it must be there."""
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 INFINITELY_LATE = (1 << 63) - 1 + _POSTGRES_EPOCH_US
 INFINITELY_EARLY = -(1 << 63) + _POSTGRES_EPOCH_US
-"""What `recorded_at_us` is for the times that PostgreSQL calls infinity and -infinity."""
+"""The values of `recorded_at_us` for PostgreSQL's infinity and -infinity."""
 _LONGEST_TOPIC_SHOWN = 100
 _LONGEST_ERROR_SHOWN = 200
 _LARGE = 1 << 20
@@ -95,7 +95,7 @@ class LeafRow(NamedTuple):
     leaf_hash: bytes | None
     """As the writer computed it."""
     trouble: str | None = None
-    """Why this is no row that the log could have written, or could not be read."""
+    """Why this is not a valid row of the log, or could not be read."""
 
     def leaf(self) -> bytes:
         """The leaf, computed from the row. Raises `NoLeaf` when the row is not an event."""

@@ -26,7 +26,7 @@ T = TypeVar("T")
 Decide = Callable[[Connection], Iterable[Draft]]
 
 MOST_TRIES = 100
-"""A stream that other writers lengthen each time is given up after so many of ours."""
+"""The number of tries before an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)

@@ -29,7 +29,7 @@ from failproof_es.store.reading.reader import CHANNEL, VERSIONS
 from failproof_es.store.schema.installation import install
 
 CONNECTION_ERRORS = (InterfaceError, OperationalError)
-"""What the recorder raises while the server is away."""
+"""The errors that the recorder raises while the server is away."""
 
 
 class LeaseLost(PersistenceError):
@@ -54,7 +54,7 @@ _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP005": LeafRefused,
     "0A000": IncompleteAppend,  # an INSERT that a DO INSTEAD rule took the place of
 }
-"""What `failproof.append` raises, by SQLSTATE."""
+"""The errors of `failproof.append`, by SQLSTATE."""
 
 
 def query(name: str) -> LiteralString:

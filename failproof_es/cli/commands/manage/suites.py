@@ -44,7 +44,7 @@ _CASES = (
     Column("tags", "tags"),
 )
 _TITLES = ("title", "prompt", "content", "question")
-"""What people tell cases apart by: their title, else what is asked in the specification's word."""
+"""The fields that identify a case for people: its title, else its question."""
 _TITLE_WIDTH = 60
 
 
