@@ -38,7 +38,7 @@ from failproof_es.events import (
 
 @dataclass(frozen=True)
 class EvaluationKey:
-    """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
+    """The key of an evaluation: one case, one model, one repetition, one run."""
 
     run_id: UUID
     prompt_id: UUID
@@ -120,8 +120,8 @@ class Evaluation(NamedTuple):
     def lost(self) -> bool:
         """Whether it ended because no usable answer came: of the model, or of judges it needed.
 
-        What was answered and has no score by a rule of its dialect is not lost, nor is what judges
-        that all answered could not agree about.
+        An answer without a score by a rule of its dialect is not lost. Nor is one on which judges,
+        who all answered, could not agree.
         """
         if self.abandoned is None:
             return False
