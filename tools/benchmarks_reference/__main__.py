@@ -1,6 +1,10 @@
 """The page `docs/reference/benchmarks.md`, generated from what `make benchmarks` kept.
 
 python -m tools.benchmarks_reference build/benchmarks/*.json > docs/reference/benchmarks.md
+python -m tools.benchmarks_reference > docs/reference/benchmarks.md
+
+The second form takes the files in `results/` beside this module: those that the committed page is
+made of. `results/` and the page are committed together.
 
 A row is taken from the last file that measured it. What people wrote of it stands beside this
 module: the page around the tables in `page.md`, and in `remarks.toml`, by the row's name, what
@@ -71,20 +75,30 @@ def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> 
             continue
         commits = ", ".join(f"{name}: {commit}" for name, commit in result["commits"].items())
         lines.append(
-            f"- {result['began']} to {result['ended']}, {result['rounds']} rounds. Commits: "
+            f"- {result['began']} to {result['ended']}, {_rounds(result['rounds'])}. Commits: "
             f"{commits}. {result['system']}, {result['cores']} cores, Python {result['python']}, "
             f"PostgreSQL {result['postgres']}, load average {result['load']['begin']:.1f} at the "
             f"begin and {result['load']['end']:.1f} at the end. {len(taken)} rows."
         )
+        if max(result["load"].values()) > result["cores"]:
+            lines[-1] += " Other work was on the machine: compare ratios and processor time."
     return lines
+
+
+def _rounds(number: int) -> str:
+    return "one round" if number == 1 else f"{number} rounds"
 
 
 def _missed(
     wanted: Sequence[dict[str, Any]], versions: Sequence[str], remarks: Mapping[str, str]
 ) -> Iterator[str]:
-    """A point for each row that was not reached, or not measured."""
+    """A point for each row that was not reached, and one that names those not measured."""
+    unknown = []
     for row in wanted:
-        if row["measured"].get(versions[-1], {}).get("reached") is True:
+        newest = row["measured"].get(versions[-1], {})
+        if newest.get("median") is None:
+            unknown.append(f"`{row['name']}`")
+        if newest.get("reached") is not False:
             continue
         remark = remarks.get(row["name"])
         if remark is None:
@@ -92,6 +106,8 @@ def _missed(
             remark = "No reason is known yet."
         said = cell(row, versions[-1])
         yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
+    if unknown:
+        yield f"- Not measured: {', '.join(unknown)}."
 
 
 def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
@@ -105,14 +121,22 @@ def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
                 yield f"- `{row['name']}`{of}: {measured[-1]['note']}"
 
 
-def main() -> None:
-    """Print the page."""
-    if not sys.argv[1:]:
-        raise SystemExit("name the files that `make benchmarks` kept: build/benchmarks/*.json")
-    files = [json.loads(Path(name).read_text(encoding="utf-8")) for name in sys.argv[1:]]
+def page(files: Sequence[Path]) -> str:
+    """The page, of these files and what stands beside this module."""
+    results = [json.loads(each.read_text(encoding="utf-8")) for each in files]
     template = (HERE / "page.md").read_text(encoding="utf-8")
     remarks = tomllib.loads((HERE / "remarks.toml").read_text(encoding="utf-8"))
-    sys.stdout.write(reference(sorted(files, key=lambda each: each["began"]), template, remarks))
+    return reference(sorted(results, key=lambda each: str(each["began"])), template, remarks)
+
+
+def committed() -> list[Path]:
+    """The files that the committed page is made of."""
+    return sorted((HERE / "results").glob("*.json"))
+
+
+def main() -> None:
+    """Print the page."""
+    sys.stdout.write(page([Path(name) for name in sys.argv[1:]] or committed()))
 
 
 if __name__ == "__main__":

@@ -82,9 +82,9 @@ def run_command(one: Installation, folder: Path, *arguments: str) -> Ran:
 
 def facts(one: Installation) -> Facts:
     """Of the one run in the log."""
-    events, scored, *moments = one.ask(_FACTS)
+    events, scored, first, last, completed, sealed = one.ask(_FACTS)
     [size] = one.ask("SELECT pg_database_size(current_database())")
-    return Facts(events, scored, *map(float, moments), size)
+    return Facts(events, scored, float(first), float(last), float(completed), float(sealed), size)
 
 
 def behind(one: Installation) -> int:

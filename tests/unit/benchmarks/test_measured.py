@@ -166,12 +166,20 @@ def test_the_page_shows_the_newest_measurement_of_each_row() -> None:
         {"small": "It takes\na lighter box."},
         [Benchmark("both", (FAST, SMALL, UNTRIED), fake([]).begin)],
     )
+    assert "Not measured" not in page  # nothing is wanted of it
     assert "| how old | - | not measured | - | - |" in page
     assert "| how fast | >= 10.0 | 20.0 a second |" in page
     assert "5.00" not in page.replace("<= 5.00", "")
     assert "- **how small**: 7.00 MB, wanted <= 5.00. It takes a lighter box." in page
     assert "2026-11-22" not in page  # nothing was taken from there
     assert page.count("abc1234") == 2
+
+
+def test_the_page_names_the_rows_that_were_not_measured_but_are_wanted() -> None:
+    both = [Benchmark("both", (FAST, SMALL, UNTRIED), fake([]).begin)]
+    missing = counted("now", values=[None]).document()
+    page = benchmarks_reference.reference([result([missing])], "<!-- missed -->", {}, both)
+    assert page == "- Not measured: `fast`, `small`."
 
 
 def test_the_page_takes_no_numbers_that_mean_nothing() -> None:
