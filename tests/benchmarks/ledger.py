@@ -64,8 +64,8 @@ ROWS = (
         "integrate", "putting events into the tree", "events/s",
         "200,000 events, at once. Processor time is that of this process alone.",
     ),
-    Row("evidence-export", "exporting evidence", "s", _RUN),
-    Row("evidence-verify", "verifying it", "s", _RUN, Wanted("<=", 5)),
+    Row("evidence-export", "exporting the evidence of a stored run", "s", _RUN),
+    Row("evidence-verify", "verifying the evidence of a stored run", "s", _RUN, Wanted("<=", 5)),
     Row("evidence-second", "verifying it without this program", "s", _RUN, Wanted("<=", 5)),
 )  # fmt: skip
 

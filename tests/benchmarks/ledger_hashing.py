@@ -33,7 +33,7 @@ ROWS = (
     Row("leaves-appended", "leaves appended to the tree one by one", "leaves/s", _LEAVES),
     Row("leaves-by-tile", "leaves appended by whole tiles", "leaves/s", _LEAVES),
     Row("bundle", "verifying evidence", "s", _BUNDLE, Wanted("<=", 5)),
-    Row("bundle-second", "the same by the second verifier", "s", _BUNDLE, Wanted("<=", 5)),
+    Row("bundle-second", "verifying evidence, second verifier", "s", _BUNDLE, Wanted("<=", 5)),
 )
 
 

@@ -44,7 +44,7 @@ def reference(
             )
         for row in result["rows"]:
             if row["name"] in rows and (_is_measured(row) or not _is_tried(rows[row["name"]])):
-                rows[row["name"]] = row
+                rows[row["name"]] = {**row, **_said(rows[row["name"]])}
     versions = [each for each in _ORDER if any(each in row["measured"] for row in rows.values())]
     wanted = [row for row in rows.values() if row["wanted"]]
     parts = {
@@ -62,6 +62,11 @@ def _is_measured(row: Mapping[str, Any]) -> bool:
     return any(each["median"] is not None for each in row["measured"].values())
 
 
+def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program says of a row today, whenever it was measured."""
+    return {each: row[each] for each in ("what", "unit", "how")}
+
+
 def _is_tried(row: Mapping[str, Any]) -> bool:
     return bool(row["measured"])
 
@@ -70,7 +75,11 @@ def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> 
     """When, what and on which machine, for each file that a row was taken from."""
     lines = []
     for result in results:
-        taken = [row["name"] for row in result["rows"] if rows[row["name"]] is row]
+        taken = [
+            row["name"]
+            for row in result["rows"]
+            if rows[row["name"]]["measured"] is row["measured"]
+        ]
         if not taken:
             continue
         commits = ", ".join(f"{name}: {commit}" for name, commit in result["commits"].items())

@@ -14,7 +14,7 @@ _HOW = (
 )
 ROWS = (
     Row("following", "processor time of the projections that follow", "s", _HOW),
-    Row("following-server", "the same, of the database's process", "s", _HOW),
+    Row("following-server", "processor time of the database's process for them", "s", _HOW),
 )
 
 

@@ -28,7 +28,7 @@ ROWS = (
         "the clock.",
     ),
     Row(
-        "reading-rows", "only fetching the same rows, undecoded", "events/s",
+        "reading-rows", "only fetching the rows of a log, undecoded", "events/s",
         f"One client fetches the columns of {_LOG}, in batches of 5,000.",
     ),
     Row(

@@ -18,8 +18,8 @@ _HOW = (
 )
 ROWS = (
     Row("shell-posix", "checking shell commands (posix)", "commands/s", _HOW, Wanted(">=", 1_000)),
-    Row("shell-equivalence", "the same, pairs for equivalence", "pairs/s", _HOW),
-    Row("shell-safety", "the same, safety", "commands/s", _HOW),
+    Row("shell-equivalence", "checking pairs of shell commands (equivalence)", "pairs/s", _HOW),
+    Row("shell-safety", "checking shell commands (safety)", "commands/s", _HOW),
 )
 _CHECK = """
 import json, os, sys, time

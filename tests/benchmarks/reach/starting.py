@@ -27,7 +27,7 @@ ROWS = (
         Wanted("<=", 0.5),
     ),
     Row(
-        "start-20", "the same command to its end", "s",
+        "start-20", "`start` of 20 cases to its end", "s",
         "From shell to shell; the median of five in each round.",
     ),
 )  # fmt: skip
