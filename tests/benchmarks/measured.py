@@ -47,7 +47,8 @@ class Taken:
 
     `wall_s` and `cpu_s` are seconds on the clock and of the processor (of the command, what it
     starts, and the database's processes) where they mean something for the row. Without a
-    `value` the `note` says why.
+    `value` the `note` says why. `comparable` is false where less was measured than the wanted
+    figure is about: nothing is then said of whether it was reached.
     """
 
     row: str
@@ -55,6 +56,7 @@ class Taken:
     wall_s: float | None = None
     cpu_s: float | None = None
     note: str = ""
+    comparable: bool = True
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Measured:
         }
 
     def _reached(self, taken: Sequence[Taken]) -> bool | None:
-        values = [each.value for each in taken if each.value is not None]
+        values = [each.value for each in taken if each.value is not None and each.comparable]
         if self.row.wanted is None or not values:
             return None
         return self.row.wanted.met(statistics.median(values))

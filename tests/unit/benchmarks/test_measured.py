@@ -80,6 +80,14 @@ def test_a_wanted_figure_is_met_at_its_edge(wanted: Wanted, value: float, met: b
     assert wanted.met(value) is met
 
 
+def test_what_was_measured_of_less_reaches_nothing() -> None:
+    found = Measured(FAST, "speed")
+    found.add("now", Taken("fast", 20.0, comparable=False))
+    document = found.document()
+    assert document["measured"]["now"]["reached"] is None
+    assert cell(document, "now") == "20.0 a second"
+
+
 def test_a_row_that_was_not_measured_says_why() -> None:
     document = counted("now", values=[None, None]).document()
     assert cell(document, "now") == "not installed: x"
