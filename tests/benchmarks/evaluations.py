@@ -1,8 +1,8 @@
 """Evaluations per second, everything durable, against a bare loop that records nothing.
 
-`python -m tests.benchmarks.evaluations [--cases 10000]`: the same HTTP client, the same
+`python -m tests.benchmarks.evaluations [--cases 10000]`: the same
 0 ms mock in a process of its own, 100 connections; the pair is measured in turn, several
-times, and the ratios are printed with their median.
+times, and the ratios are printed with their median. `bare.py` says what the bare loop is.
 """
 
 from __future__ import annotations
@@ -17,37 +17,12 @@ import time
 from pathlib import Path
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.schema import Model
-from failproof_es.core.case import Turn
 from failproof_es.engine import start
-from failproof_es.models import create_provider
 from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.acceptance.commands import mock_server, write_configuration, write_suite
+from tests.benchmarks.bare import CONNECTIONS, requests_per_second
 from tests.benchmarks.servers import benchmark_store
-
-CONNECTIONS = 100
-
-
-async def _bare(base_url: str, cases: int) -> float:
-    """Requests per second of the same client, nothing recorded."""
-    provider = create_provider(
-        Model(provider="openai", base_url=base_url, model="mock"),
-        timeout_ms=30_000,
-        connections=CONNECTIONS,
-    )
-    numbers = iter(range(cases))
-
-    async def work() -> None:
-        for number in numbers:
-            content = f"Say number {number}."
-            await provider.send(provider.prepare([Turn(role="user", content=content)]))
-
-    began = time.perf_counter()
-    await asyncio.gather(*(work() for _ in range(CONNECTIONS)))
-    elapsed = time.perf_counter() - began
-    await provider.close()
-    return cases / elapsed
 
 
 async def _recorded(store: Store, configuration: Path) -> tuple[float, float]:
@@ -114,7 +89,7 @@ def main() -> None:
         ratios = []
         for _ in range(arguments.rounds):
             with mock_server(0) as base_url, benchmark_store() as url:
-                bare = asyncio.run(_bare(base_url, arguments.cases))
+                bare = asyncio.run(requests_per_second(base_url, arguments.cases))
                 rate, whole, peak = measure(url, base_url, arguments.cases, follow=follow)
                 ratios.append(rate / bare)
                 print(
