@@ -12,17 +12,23 @@ import errno
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import aiohttp
 import httpx
 from aiohttp.http_exceptions import BadStatusLine, LineTooLong
-from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
+from failproof_es.web.transport import RequestBody, Transport
 
-_KEPT_ALIVE_S = 5.0
+_EVERY_REQUEST = (
+    ("accept", "*/*"),
+    ("accept-encoding", ACCEPTED),
+    ("user-agent", f"python-httpx/{httpx.__version__}"),
+)
+"""What `open_client` sends, too."""
 
 LOST = (OSError, httpx.TransportError, aiohttp.ClientError, UnicodeError)
 """What becomes of a reply that doesn't arrive; the transport lets some of its own through.
@@ -70,10 +76,13 @@ class Body:
             async for raw in self._raw():
                 self.packed += raw
             raise
+        if not unpacking.packed:
+            async for raw in self._raw():
+                yield raw
+            return
         room = self._limit
         async for raw in self._raw():
-            if unpacking.packed:
-                self.packed += raw
+            self.packed += raw
             for piece in unpacking.feed(raw):
                 if len(piece) > room:
                     yield piece[:room]
@@ -85,23 +94,58 @@ class Body:
 
     async def _raw(self) -> AsyncIterator[bytes]:
         room = self._limit
-        async for raw in self._reply.aiter_raw():
-            yield raw[:room]
+        stream = self._reply.stream
+        assert isinstance(stream, httpx.AsyncByteStream)
+        async for raw in stream:
+            yield raw[:room] if len(raw) > room else raw
             room -= len(raw)
             if room < 0:
                 raise BodyTooLong(self._limit)
 
 
-def open_client(timeout_s: float, connections: int = 1) -> httpx.AsyncClient:
-    """A client with so many connections at most. Close it."""
+def open_client(
+    timeout_s: float, connections: int = 1, transport: Transport | None = None
+) -> httpx.AsyncClient:
+    """A client with so many connections at most, or those of `transport`. Close it."""
     return httpx.AsyncClient(
-        transport=_BySchemeTransport(connections),
+        transport=transport or Transport(connections),
         timeout=httpx.Timeout(timeout_s),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         headers={"accept-encoding": ACCEPTED},
         follow_redirects=False,
         trust_env=False,
     )
+
+
+class Endpoint:
+    """Where bytes are posted: a URL, parsed once. Raises as `httpx.URL` does."""
+
+    def __init__(self, url: str) -> None:
+        self.given = url
+        self.url = httpx.URL(url)
+        self.text = str(self.url)
+        """As it is sent."""
+        self.host = self.url.netloc.decode("ascii")
+        """What the header `Host` says."""
+
+
+@asynccontextmanager
+async def post(
+    transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
+) -> AsyncIterator[httpx.Response]:
+    """The reply's head, its body to be read by `Body`; closed afterwards. Raises one of `LOST`.
+
+    `headers` are complete but for those that every request has. Nothing is followed, kept or
+    added, and no time is set: whoever asks sets one. A client's layers would do the same for
+    twice the processor time.
+    """
+    sent = httpx.Headers([*_EVERY_REQUEST, *headers.items()])
+    request = httpx.Request("POST", endpoint.url, headers=sent, stream=body)
+    reply = await transport.handle_async_request(request)
+    try:
+        yield reply
+    finally:
+        await reply.aclose()
 
 
 async def fetch(
@@ -179,43 +223,3 @@ def quotes_partial_line(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-class _BySchemeTransport(httpx.AsyncBaseTransport):
-    """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
-
-    Reading that takes longer than most requests over plain HTTP.
-    """
-
-    def __init__(self, connections: int) -> None:
-        self._connections = connections
-        self._opened: dict[str, AiohttpTransport] = {}
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request over the transport of its scheme."""
-        scheme = request.url.scheme
-        if scheme not in self._opened:
-            self._opened[scheme] = _transport(self._connections, tls=scheme != "http")
-        return await self._opened[scheme].handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close every transport."""
-        for each in self._opened.values():
-            await each.aclose()
-
-
-def _transport(connections: int, *, tls: bool) -> AiohttpTransport:
-    """A transport whose session keeps no cookies. Without `tls` it trusts no certificate."""
-    trusted = True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    transport = AiohttpTransport(verify=trusted)
-
-    def session() -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=connections, keepalive_timeout=_KEPT_ALIVE_S, ssl=transport.ssl_context
-        )
-        return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-        )
-
-    transport.client = session
-    return transport
