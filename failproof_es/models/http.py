@@ -226,31 +226,31 @@ class HttpProvider(ABC):
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
         headers = self._signed("POST", endpoint, request.body)
-        async with post(self._transport, endpoint, headers, came.request) as reply:
-            came.status, came.headers = (
-                reply.status_code,
-                kept_headers(reply.headers, self.recorded_headers),
-            )
+        reply = await post(self._transport, endpoint, headers, came.request)
+        body = Body(reply, LONGEST_REPLY_BYTES)
+        try:
+            came.status = reply.status_code
+            came.headers = kept_headers(body.headers, self.recorded_headers)
             if reply.status_code == 200:
                 came.stream = self.stream_of(came.headers)
-            body = Body(reply, LONGEST_REPLY_BYTES)
-            try:
-                async for piece in body.pieces():
-                    came.body += piece
-                    if came.stream is not None and (text := came.stream.feed(piece)):
-                        if came.first_token_ms is None:
-                            came.first_token_ms = round(came.latency_ms, 3)
-                        if on_text is not None:
-                            on_text(text)
-            except BodyTooLong:
-                came.body = came.body or body.packed
-                raise _too_long() from None
-            except Undecodable as error:
-                came.body = body.packed
-                raise InvalidReply("malformed_response", str(error), "transient") from None
-            except BaseException:  # a time-out, too: what came is kept
-                came.body = came.body or body.packed
-                raise
+            async for piece in body.pieces():
+                came.body += piece
+                if came.stream is not None and (text := came.stream.feed(piece)):
+                    if came.first_token_ms is None:
+                        came.first_token_ms = round(came.latency_ms, 3)
+                    if on_text is not None:
+                        on_text(text)
+        except BodyTooLong:
+            came.body = came.body or body.packed
+            raise _too_long() from None
+        except Undecodable as error:
+            came.body = body.packed
+            raise InvalidReply("malformed_response", str(error), "transient") from None
+        except BaseException:  # a time-out, too: what came is kept
+            came.body = came.body or body.packed
+            raise
+        finally:
+            await body.close()
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?

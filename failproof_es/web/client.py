@@ -12,7 +12,6 @@ import errno
 import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -23,11 +22,12 @@ from aiohttp.http_exceptions import BadStatusLine, LineTooLong
 from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
 from failproof_es.web.transport import RequestBody, Transport
 
-_EVERY_REQUEST = (
-    ("accept", "*/*"),
-    ("accept-encoding", ACCEPTED),
-    ("user-agent", f"python-httpx/{httpx.__version__}"),
-)
+_EVERY_REQUEST = [
+    (b"accept", b"*/*"),
+    (b"accept-encoding", ACCEPTED.encode()),
+    (b"connection", b"keep-alive"),
+    (b"user-agent", f"python-httpx/{httpx.__version__}".encode()),
+]
 """What `open_client` sends, too."""
 
 LOST = (OSError, httpx.TransportError, aiohttp.ClientError, UnicodeError)
@@ -61,28 +61,32 @@ class Body:
     """The body of a reply as it comes, unpacked: `limit` bytes of it at most."""
 
     def __init__(self, reply: httpx.Response, limit: int) -> None:
-        self._reply = reply
+        assert isinstance(reply.stream, httpx.AsyncByteStream)
+        self._stream = reply.stream
         self._limit = limit
+        self.headers = header_texts(reply.headers)
+        """Of the reply, by lower-case name."""
         self.packed = bytearray()
         """What came of a packed body, as it came: all that there is if it can't be unpacked."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Raises `BodyTooLong` after `limit` bytes, packed or not, `Undecodable`, or one of
         `LOST`."""
-        codings = self._reply.headers.get_list("content-encoding", split_commas=True)
+        codings = self.headers.get("content-encoding")
+        if codings is None:
+            async for raw in self._raw():
+                yield raw
+            return
         try:
-            unpacking = Decompressor(codings)
+            unpacking = Decompressor(codings.split(","))
         except Undecodable:
             async for raw in self._raw():
                 self.packed += raw
             raise
-        if not unpacking.packed:
-            async for raw in self._raw():
-                yield raw
-            return
         room = self._limit
         async for raw in self._raw():
-            self.packed += raw
+            if unpacking.packed:
+                self.packed += raw
             for piece in unpacking.feed(raw):
                 if len(piece) > room:
                     yield piece[:room]
@@ -94,13 +98,27 @@ class Body:
 
     async def _raw(self) -> AsyncIterator[bytes]:
         room = self._limit
-        stream = self._reply.stream
-        assert isinstance(stream, httpx.AsyncByteStream)
-        async for raw in stream:
-            yield raw[:room] if len(raw) > room else raw
+        async for raw in self._stream:
+            yield raw[:room]
             room -= len(raw)
             if room < 0:
                 raise BodyTooLong(self._limit)
+
+    async def close(self) -> None:
+        """Give the reply's connection back, or close it where not all was read."""
+        await self._stream.aclose()
+
+
+def header_texts(headers: httpx.Headers) -> dict[str, str]:
+    """What `httpx.Headers.items` gives, sooner: by lower-case name, a repeated one joined."""
+    texts: dict[str, str] = {}
+    try:
+        for name, value in headers.raw:
+            key, text = name.decode("ascii").lower(), value.decode("ascii")
+            texts[key] = f"{texts[key]}, {text}" if key in texts else text
+    except UnicodeDecodeError:
+        return dict(headers.items())
+    return texts
 
 
 def open_client(
@@ -129,23 +147,18 @@ class Endpoint:
         """What the header `Host` says."""
 
 
-@asynccontextmanager
 async def post(
     transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
-) -> AsyncIterator[httpx.Response]:
-    """The reply's head, its body to be read by `Body`; closed afterwards. Raises one of `LOST`.
+) -> httpx.Response:
+    """The reply's head; its body is for `Body` to read. Raises one of `LOST`.
 
     `headers` are complete but for those that every request has. Nothing is followed, kept or
-    added, and no time is set: whoever asks sets one. A client's layers would do the same for
-    twice the processor time.
+    added, and no time is set: whoever asks sets one, and closes the reply's stream. A client's
+    layers would come to the same for twice the processor time.
     """
-    sent = httpx.Headers([*_EVERY_REQUEST, *headers.items()])
-    request = httpx.Request("POST", endpoint.url, headers=sent, stream=body)
-    reply = await transport.handle_async_request(request)
-    try:
-        yield reply
-    finally:
-        await reply.aclose()
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+    request = httpx.Request("POST", endpoint.url, headers=_EVERY_REQUEST + sent, stream=body)
+    return await transport.handle_async_request(request)
 
 
 async def fetch(
