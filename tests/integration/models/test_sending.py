@@ -372,8 +372,7 @@ def test_what_this_process_did_meanwhile_is_not_the_servers_latency() -> None:
 
 
 def test_an_attempt_that_sent_nothing_has_no_latency() -> None:
-    with serving(once(WHOLE)) as server:
-        url = server.url
-    with pytest.raises(ModelError) as caught:
-        sent_once(url)
+    with socket.socket() as nobody_listens, pytest.raises(ModelError) as caught:
+        nobody_listens.bind(("127.0.0.1", 0))
+        sent_once(f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/v1")
     assert (caught.value.kind, caught.value.latency_ms) == ("connection", None)
