@@ -58,7 +58,7 @@ _SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request as it is about to be sent: what a signature may be made of."""
+    """A request as it will be sent, for providers that sign requests."""
 
     method: str
     url: str
@@ -71,7 +71,7 @@ class OutgoingRequest:
 
 
 class Stream(Protocol):
-    """A reply that comes in pieces, put together as it comes."""
+    """A streamed reply, assembled as it arrives."""
 
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
@@ -90,8 +90,8 @@ class _Came:
 
     @property
     def latency_ms(self) -> float:
-        """The server's: from the write of the request to what came last of its reply."""
-        return self.request.answered_in_ms() or self.given_up_after_ms() or 0.0
+        """The server's latency. `RequestBody.latency_ms` defines it."""
+        return self.request.latency_ms() or self.given_up_after_ms() or 0.0
 
     def given_up_after_ms(self) -> float | None:
         """From the write of the request until now; `None` where none was written."""
@@ -99,7 +99,7 @@ class _Came:
         return None if written_at is None else (time.perf_counter() - written_at) * 1000
 
     def reply(self) -> HttpReply:
-        """All of it, handed over: a long body is not held twice."""
+        """The whole body. It is handed over, so that a long one is not held twice."""
         body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
@@ -112,13 +112,13 @@ class _Came:
 
 
 class HttpProvider(ABC):
-    """One model behind a base URL. Sends each request once; what a protocol is, is abstract.
+    """One model behind a base URL. Sends each request once; subclasses define the protocol.
 
     A subclass may read `model` and `base_url`.
     """
 
     listing_path = "/models"
-    """Where the server lists its models, after the base URL."""
+    """The path of the server's list of models, after the base URL."""
     recorded_headers: tuple[str, ...] = ()
     """How headers of a reply begin that are recorded beside those of every server."""
 
@@ -168,7 +168,7 @@ class HttpProvider(ABC):
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> Stream | None:
-        """What puts a reply with these headers together, where it comes in pieces. Pure."""
+        """The assembler for a streamed reply with these headers; `None` if it is not streamed."""
         return None
 
     @staticmethod
@@ -201,7 +201,7 @@ class HttpProvider(ABC):
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._exchange(request, came, on_text)
-        except InvalidInput as error:  # the key is gone since the check
+        except InvalidInput as error:  # the key was removed after the check
             raise ModelError("authentication", str(error), "halting") from error
         except InvalidReply as flaw:
             raise came.reply().error(flaw) from None
@@ -221,7 +221,7 @@ class HttpProvider(ABC):
     async def _exchange(
         self, request: PreparedRequest, came: _Came, on_text: OnText | None
     ) -> None:
-        """Send, and take what comes as it comes."""
+        """Send the request, and read the reply as it arrives."""
         endpoint = self._endpoint
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
@@ -246,7 +246,7 @@ class HttpProvider(ABC):
         except Undecodable as error:
             came.body = body.packed
             raise InvalidReply("malformed_response", str(error), "transient") from None
-        except BaseException:  # a time-out, too: what came is kept
+        except BaseException:  # a time-out, too: what was received is kept
             came.body = came.body or body.packed
             raise
         finally:
@@ -354,7 +354,7 @@ class HttpProvider(ABC):
 
 
 def _shown(name: str) -> str:
-    """A listed name. None is cut: in a piece of a key nobody would find the key."""
+    """A listed name. It is never cut: part of a key would not be recognised as the key."""
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 

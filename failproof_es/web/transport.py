@@ -2,7 +2,7 @@
 
 It is the transport of `httpx-aiohttp`. A request whose stream is a `RequestBody` takes a shorter
 way through it: headers and bytes go out as they stand. The `RequestBody` knows afterwards when
-they were written, and when the reply came.
+they were written, and when the reply arrived.
 """
 
 from __future__ import annotations
@@ -38,28 +38,32 @@ _LAST_RECEIVED = slice(52, 56)
 _COARSE_CLOCK = 6
 """Linux's `CLOCK_MONOTONIC_COARSE`."""
 _TICK_S = time.clock_getres(_COARSE_CLOCK) if sys.platform == "linux" else 0.0
-"""What the kernel counts those milliseconds in: it may say so much too many."""
+"""The kernel's unit for them: the number may be too high by one unit."""
 
 
 class RequestBody(httpx.AsyncByteStream):
-    """The bytes of one request, and when they went and were answered (`time.perf_counter`)."""
+    """The bytes of one request, and when they were sent and answered (`time.perf_counter`)."""
 
     __slots__ = ("content", "received_at", "written_at")
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.written_at: float | None = None
-        """When the first byte of the request was given to its connection."""
+        """When the first byte of the request was written to its connection."""
         self.received_at: float | None = None
-        """When what came last of the reply came."""
+        """When the latest data of the reply arrived."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """A large body in pieces: sent at once it would hold up every other request."""
         for start in range(0, len(self.content), _PIECE_BYTES):
             yield self.content[start : start + _PIECE_BYTES]
 
-    def answered_in_ms(self) -> float | None:
-        """From the write of the request to what came last of its reply; `None` before that."""
+    def latency_ms(self) -> float | None:
+        """The server's latency so far: from `written_at` to `received_at`; `None` before both.
+
+        Not counted: waiting for a connection, connecting, and the time between the arrival of
+        data and its processing here. How long data waited unread is known on Linux only.
+        """
         if self.written_at is None or self.received_at is None:
             return None
         return (self.received_at - self.written_at) * 1000
@@ -69,7 +73,7 @@ class Transport(httpx.AsyncBaseTransport):
     """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
 
     Reading that takes longer than most requests over plain HTTP. Each has so many connections at
-    most. It sets no limit of time to a request whose stream is a `RequestBody`: who sends it does.
+    most. It sets no time-out for a request whose stream is a `RequestBody`: the caller does.
     """
 
     def __init__(self, connections: int) -> None:
@@ -145,7 +149,7 @@ class _Transport(AiohttpTransport):
 
 
 class _Reply(httpx.AsyncByteStream):
-    """The reply to a `RequestBody`, as it comes."""
+    """The reply to a `RequestBody`, as it arrives."""
 
     def __init__(self, reply: aiohttp.ClientResponse) -> None:
         self._reply = reply
@@ -216,13 +220,13 @@ class _Connector(aiohttp.TCPConnector):
 
 
 class _Watch(asyncio.Protocol):
-    """Notes when data comes, before anybody is woken to read it."""
+    """Records when data arrives, before the task that reads it is woken."""
 
     def __init__(self, handler: ResponseHandler, transport: asyncio.Transport) -> None:
         self._handler = handler
         self._socket = transport.get_extra_info("socket") if _TICK_S else None
         self.body: RequestBody | None = None
-        """What was sent last over the connection."""
+        """The latest request on this connection."""
 
     def data_received(self, data: bytes) -> None:
         if self.body is not None:
@@ -230,7 +234,7 @@ class _Watch(asyncio.Protocol):
         self._handler.data_received(data)
 
     def _waited_s(self) -> float:
-        """How long the data lay there while this process did something else; rather too little."""
+        """How long the data waited in the kernel, in seconds. Never too much."""
         if self._socket is None:
             return 0.0
         try:
