@@ -12,6 +12,7 @@ import subprocess
 import sysconfig
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from failproof_es.shell_analysis.errors import ProgramMissing, ProgramTooSlow
 
@@ -21,10 +22,15 @@ depend on how busy a machine is; this is for what nobody has thought of."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
 
 
+_LOCATING = Lock()
+"""Python works out its folders once, and not for two threads at the same time."""
+
+
 @cache
 def locate(name: str) -> Path:
     """Where the program stands. Raises `ProgramMissing`."""
-    folders = _folders()
+    with _LOCATING:
+        folders = _folders()
     for folder in folders:
         for path in (folder / name, folder / f"{name}.exe"):
             if path.is_file():
