@@ -16,7 +16,7 @@ from threading import Lock
 
 from failproof_es.shell_analysis.errors import ProgramMissing, ProgramTooSlow
 
-_SECONDS = 120.0
+SECONDS = 120.0
 """On the clock. What is slow to read is kept from the programs by its text, so that verdicts don't
 depend on how busy a machine is; this is for what nobody has thought of."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
@@ -50,7 +50,7 @@ def run(
     *arguments: str,
     text: str = "",
     folder: Path | None = None,
-    seconds: float = _SECONDS,
+    seconds: float = SECONDS,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program with `text` on its standard input, in an empty environment.
 

@@ -50,7 +50,7 @@ _TOO_DEEP = b"\n" + b"\t" * _DEEPEST
 """How a line of shfmt's JSON begins that stands this deep. In a string stands no line feed."""
 _POSITION = re.compile(rb'"Offset":(\d+),"Line":(\d+),')
 """A position in our own JSON of a tree. In a string stands no `"` without a backslash."""
-_ERROR = re.compile(rb"<standard input>:(\d+):")
+_ERROR = re.compile(rb"(?:<standard input>:)?(\d+):\d+: ")
 
 
 class Unread(Unparseable):
@@ -164,7 +164,7 @@ def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None
     if _TOO_DEEP in done.stdout or not done.stdout.startswith(b"{\n\t"):
         return nothing
     try:
-        statements = orjson.loads(done.stdout)["Stmts"]
+        statements = orjson.loads(done.stdout).get("Stmts") or []
     except orjson.JSONDecodeError:
         return nothing
     found = _split(statements, [end - len(":\n") for end in ends])
