@@ -50,13 +50,14 @@ def run(
     *arguments: str,
     text: str = "",
     folder: Path | None = None,
-    seconds: float = SECONDS,
+    seconds: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program with `text` on its standard input, in an empty environment.
 
-    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds`, and `UnicodeEncodeError` for a
-    text with lone surrogates.
+    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds` (`SECONDS`, if nothing is said), and
+    `UnicodeEncodeError` for a text with lone surrogates.
     """
+    limit = SECONDS if seconds is None else seconds
     try:
         return subprocess.run(
             [locate(name), *arguments],
@@ -64,11 +65,11 @@ def run(
             capture_output=True,
             env={},
             cwd=folder,
-            timeout=seconds,
+            timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ProgramTooSlow(f"{name} took longer than {seconds:g} s") from None
+        raise ProgramTooSlow(f"{name} took longer than {limit:g} s") from None
 
 
 def require() -> None:

@@ -90,10 +90,14 @@ def _read(commands: Sequence[str], language: Language) -> list[Tree | Unparseabl
     return [next(answers) if each is None else each for each in found]
 
 
+def _size(read: Tree | Unparseable) -> int | None:
+    if isinstance(read, Unread):
+        return None
+    return len(read.json) if isinstance(read, Tree) else len(read.reason)
+
+
 def _reader(language: Language) -> Batcher[Tree | Unparseable]:
-    return Batcher(
-        lambda texts: shfmt.read(texts, language), lambda answer: not isinstance(answer, Unread)
-    )
+    return Batcher(lambda texts: shfmt.read(texts, language), _size)
 
 
 _READERS: Mapping[Language, Batcher[Tree | Unparseable]] = {

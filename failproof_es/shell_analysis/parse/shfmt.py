@@ -39,10 +39,19 @@ _LINE = "\n:\n"
 """Behind each command of a batch."""
 _SECONDS = 20.0
 """On the clock, for a batch. Then each of its commands gets the time that it has alone."""
-_LONGEST_BYTES = 1024
+_LONGEST = 1024
+_MOST = 8192
+"""Characters of a command that may share a process, and of all in a process: a tree in memory can
+be a thousand times as large."""
 _MOST_SIGNS = 50
 _SIGNS = re.compile(r"[|&({]")
 """What nests. A command with many of these, or a long one, costs more than its process."""
+_UNLIKELY = {
+    "bash": re.compile(r"<[\w ./-]+>"),
+    "posix": re.compile(r"<[\w ./-]+>|[<>=]\(|\[\[ |(?<!\$)\(\(|&>|\|&|\bfunction "),
+}
+"""What is mostly refused: `<name>`, and bash's own constructs. An error costs a batch three
+processes and the text alone costs one, so such a text is read alone: this decides no more."""
 _DEEPEST = 250
 """Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
 orjson writes no more than 254 levels."""
@@ -89,10 +98,10 @@ def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
     half of a surrogate pair.
     """
     found: dict[int, Tree | Unparseable] = {}
-    waiting = deque(at for at, text in enumerate(texts) if _may_share(text))
+    waiting = deque(at for at, text in enumerate(texts) if _may_share(text, language))
     size = len(waiting)
     while waiting:
-        group = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+        group = _next_group(waiting, texts, size)
         if len(group) == 1:
             found[group[0]] = alone = _alone(texts[group[0]], language)
             size = 2 if isinstance(alone, Tree) else 1
@@ -106,6 +115,14 @@ def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
         size = 2 * len(group)
         found |= {at: each for at, each in zip(group, answers, strict=True) if each is not None}
     return [found[at] if at in found else _alone(text, language) for at, text in enumerate(texts)]
+
+
+def _next_group(waiting: deque[int], texts: Sequence[str], most: int) -> list[int]:
+    group = [waiting.popleft()]
+    room = _MOST - len(texts[group[0]])
+    while waiting and len(group) < most and (room := room - len(texts[waiting[0]])) >= 0:
+        group.append(waiting.popleft())
+    return group
 
 
 def _alone(text: str, language: Language) -> Tree | Unparseable:
@@ -132,18 +149,19 @@ def _alone(text: str, language: Language) -> Tree | Unparseable:
     return Tree(orjson.dumps(tree))
 
 
-def _may_share(text: str) -> bool:
+def _may_share(text: str, language: Language) -> bool:
     """Whether a text may be read with others.
 
     At its end a line feed has to be no more than the end of the text would be, so no backslash or
     carriage return stands there, and no here-document goes on there. The rest keeps a batch cheap.
     """
     return (
-        len(text) <= _LONGEST_BYTES
+        len(text) <= _LONGEST
         and not text.endswith("\\")
         and "\r" not in text
         and "<<" not in text.replace("\\\n", "")
         and len(_SIGNS.findall(text)) <= _MOST_SIGNS
+        and not _UNLIKELY[language].search(text)
     )
 
 
@@ -169,7 +187,7 @@ def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None
         return nothing
     found = _split(statements, [end - len(":\n") for end in ends])
     return [
-        tree and Tree(tree, end - len(source), line)
+        None if tree is None else Tree(tree, end - len(source), line)
         for tree, end, source, line in zip(found, ends, sources, lines, strict=False)
     ]
 

@@ -64,14 +64,14 @@ def _check_batch(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
 
 def _check_alone(command: str) -> tuple[Finding, ...]:
     try:
-        return _run([command], programs.SECONDS)[0]
+        return _run([command])[0]
     except ProgramTooSlow:
         return (TOO_SLOW,)
     except ProgramEnded:
         return (ENDED,)
 
 
-def _run(commands: Sequence[str], seconds: float) -> list[tuple[Finding, ...]]:
+def _run(commands: Sequence[str], seconds: float | None = None) -> list[tuple[Finding, ...]]:
     with tempfile.TemporaryDirectory(prefix="failproof-es-") as folder:
         names = [f"{secrets.token_hex(16)}.sh" for _ in commands]
         for name, command in zip(names, commands, strict=True):
@@ -86,4 +86,10 @@ def _run(commands: Sequence[str], seconds: float) -> list[tuple[Finding, ...]]:
     return [tuple(found[name]) for name in names]
 
 
-_READER = Batcher(_check_batch, lambda findings: findings not in ((TOO_SLOW,), (ENDED,)))
+def _size(findings: tuple[Finding, ...]) -> int | None:
+    if findings in ((TOO_SLOW,), (ENDED,)):
+        return None
+    return sum(len(each.message) for each in findings)
+
+
+_READER = Batcher(_check_batch, _size)
