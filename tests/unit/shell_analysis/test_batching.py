@@ -129,27 +129,30 @@ def test_a_batch_that_takes_long_holds_up_no_other(monkeypatch: pytest.MonkeyPat
 
 def test_who_is_told_to_stop_leaves_the_rest_to_others() -> None:
     """A thread answers for others, too; what it has not answered is not lost with it."""
-    told = threading.Event()
     batches: list[list[str]] = []
+    gate = threading.Event()
 
     def run(texts: Sequence[str]) -> list[str]:
         batches.append(list(texts))
-        if "interrupted" in texts and not told.is_set():
-            while len(asking._waiting) < 1:
-                time.sleep(0.001)
-            told.set()
+        if len(batches) == 1:
+            gate.wait(20)
+        if len(batches) == 2:
             raise KeyboardInterrupt
         return list(texts)
 
     asking = Batcher(run, len)
-    with ThreadPoolExecutor(2) as pool:
-        interrupted = pool.submit(asking.ask, ["interrupted"])
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(asking.ask, ["first"])]
         while not batches:
             time.sleep(0.001)
-        other = pool.submit(asking.ask, ["other"])
-        assert other.result(10) == ["other"]
-        with pytest.raises(KeyboardInterrupt):
-            interrupted.result(10)
+        asked += [pool.submit(asking.ask, [text]) for text in ("one", "other")]
+        while len(asking._waiting) < 2:
+            time.sleep(0.001)
+        gate.set()
+        ends = [each.exception(10) or each.result() for each in asked]
+    assert sorted(batches[1]) == ["one", "other"]
+    assert ends[0] == ["first"]
+    assert sorted(map(type, ends[1:]), key=str) == [KeyboardInterrupt, list]
     assert not asking._running and not asking._waiting
 
 
