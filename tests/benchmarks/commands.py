@@ -140,8 +140,9 @@ def processor_seconds() -> float:
 
 def cost(check: Callable[[], object], count: int) -> Cost:
     """What one call costs that judges so many commands, with nothing remembered."""
-    for reader in (*shell._READERS.values(), shellcheck._READER):
+    for reader in shell._READERS.values():
         reader.forget()
+    shellcheck._READER.forget()
     normal_form.cache_clear()
     began, processor = time.perf_counter(), processor_seconds()
     check()

@@ -71,8 +71,9 @@ def unread() -> Callable[[], None]:
     """Makes the programs be asked again."""
 
     def forget() -> None:
-        for reader in (*shell._READERS.values(), shellcheck._READER):
+        for reader in shell._READERS.values():
             reader.forget()
+        shellcheck._READER.forget()
 
     forget()
     return forget
