@@ -27,71 +27,53 @@ from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
-from failproof_es.core.case import Case, Turn, prompt_id
-from failproof_es.core.experiment import Plan
 from failproof_es.engine.finish.sealing import seal_of
-from failproof_es.events import (
-    CasesPlanned,
-    Counts,
-    Event,
-    PromptStored,
-    RunCompleted,
-    RunSealed,
-    RunStarted,
-)
+from failproof_es.events import Counts, Event, RunCompleted, RunSealed
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing import recorder
-from tests.benchmarks.rebuild import BATCH, history
+from tests.benchmarks.rebuild import BATCH, begun, history
 from tests.benchmarks.servers import benchmark_store
 
 RUN_EVENTS = 100_000
 COMPARED_EVENTS = 100_000
 SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
-CASE = Case(
-    dialect="failproof", case_id="c", suite_id="s", turns=(Turn(role="user", content="What?"),)
-)
 
 
-def _prompt() -> PromptStored:
-    return PromptStored(
-        originator_id=prompt_id(CASE.digest()), originator_version=1, run_id=None,
-        timestamp=datetime.now(UTC), digest=CASE.digest(), case=CASE,
-    )  # fmt: skip
-
-
-def _write_run(store: Store, evaluations: int) -> UUID:
+def write_run(store: Store, evaluations: int) -> UUID:
     """One sealed run of that many evaluations, of ordinary size."""
     run_id = uuid4()
     head = {"originator_id": run_id, "run_id": run_id, "timestamp": datetime.now(UTC)}
-
-    draft = RunStarted(
-        **head, originator_version=1, name="benchmark", run_number=0, attempt=None,
-        configuration={}, configuration_digest="c0", models=(), suites=(), dialect="failproof",
-        planned_cases=1, planned_evaluations=evaluations, code_version="0", packages={}, who="w",
-        where="h",
-    )  # fmt: skip
-    digests = (CASE.digest(),)
-    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests)
-    store.begin_run(draft, [plan], lambda: Plan(frozenset(digests), frozenset()))
-    for batch in _batches(run_id, evaluations):
+    with store.connect() as connection:
+        row = connection.execute("SELECT failproof.number_run(%s)", (run_id,)).fetchone()
+    assert row is not None
+    events, prompts = begun(evaluations, run_id, row[0])
+    _put(store, events)
+    for batch in _batches(run_id, prompts):
         store.log.events.put(batch)
+    version = sum(event.originator_id == run_id for event in events) + 1
     counts = Counts(planned=evaluations, finished=evaluations, scored=evaluations, abandoned=0)
-    store.log.events.put([RunCompleted(**head, originator_version=3, counts=counts)])
+    completed = RunCompleted(**head, originator_version=version, counts=counts)
+    store.log.events.put([completed])
     with store.connect() as connection:
         seal = seal_of(connection, run_id)
-    store.log.events.put([RunSealed(**head, originator_version=4, streams=seal.streams,
+    store.log.events.put([RunSealed(**head, originator_version=version + 1, streams=seal.streams,
                                     events=seal.events, root=seal.root.hex())])  # fmt: skip
     return run_id
 
 
-def _batches(run_id: UUID, evaluations: int) -> Iterator[list[Event]]:
+def _put(store: Store, events: list[Event]) -> None:
+    for first in range(0, len(events), BATCH):
+        store.log.events.put(events[first : first + BATCH])
+
+
+def _batches(run_id: UUID, prompts: list[UUID]) -> Iterator[list[Event]]:
     waiting: list[Event] = []
-    for _ in range(evaluations):
-        waiting.extend(history(prompt_id(CASE.digest()), run_id))
+    for prompt in prompts:
+        waiting.extend(history(prompt, run_id))
         if len(waiting) >= BATCH:
             yield waiting
             waiting = []
@@ -103,7 +85,7 @@ def _appended(store: Store) -> float:
     """Events a second of appending what was made before."""
     batches = [
         [store.log.mapper.to_stored_event(event) for event in batch]
-        for batch in _batches(uuid4(), COMPARED_EVENTS // 4)
+        for batch in _batches(uuid4(), [uuid4() for _ in range(COMPARED_EVENTS // 4)])
     ]
     began = time.perf_counter()
     for batch in batches:
@@ -152,9 +134,8 @@ def _compare_appending() -> None:
 
 def _large_log(events: int) -> None:
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
-        store.log.events.put([_prompt()])
         began = time.perf_counter()
-        runs = [_write_run(store, RUN_EVENTS // 4) for _ in range(max(1, events // RUN_EVENTS))]
+        runs = [write_run(store, RUN_EVENTS // 5) for _ in range(max(1, events // RUN_EVENTS))]
         print(f"  written and sealed in {time.perf_counter() - began:.0f} s")
         key = SigningKey.generate(ledger.origin(connection))
         began = time.perf_counter()
