@@ -67,7 +67,7 @@ class Read(NamedTuple):
 
     how: str
     relation: str
-    index: str
+    name: str
     rows: int
 
 
@@ -92,7 +92,7 @@ class Log:
 
     def indexes(self, statement: str, setting: str) -> set[str]:
         """The names of the indexes that an answer comes from."""
-        return {each.index for each in self.reads(statement, setting)} - {""}
+        return {each.name for each in self.reads(statement, setting)} - {""}
 
     def scans(self, statement: str, setting: str) -> list[Read]:
         """Those of them that look at a good part of the log."""
@@ -100,7 +100,7 @@ class Log:
             each
             for each in self.reads(statement, setting)
             if each.relation == LOG
-            and each.index != COUNTED
+            and each.name != COUNTED
             and (each.how == "Seq Scan" or each.rows > self.events / 100)
         ]
 
@@ -227,7 +227,7 @@ def test_the_first_events_of_any_run_are_found_by_its_index(
     for run in (log.small, *log.large, log.guarded):
         statement = f"SELECT * FROM {view} WHERE run_id = '{run}' ORDER BY position LIMIT 20"
         [read] = log.reads(statement, setting)
-        assert (read.index, read.rows <= 20) == ("events_run_id_idx", True)
+        assert (read.name, read.rows <= 20) == ("events_run_id_idx", True)
     [first] = log.reads(f"SELECT * FROM {view} ORDER BY position LIMIT 20", setting)
     assert first == ("Index Scan", LOG, "events_notification_id_idx", 20)
 
