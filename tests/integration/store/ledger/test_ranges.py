@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -30,6 +29,8 @@ SIZES = (300, 1024, 1034)
 TILES_AT_ONCE = 2
 PLACES = (1, 255, 256, 257, 511, 512, 513, 514, 767, 768, 1023, 1024, 1025, 1034)
 """The first and the last event of tiles and of parts, those beside them, and the last of all."""
+
+QUICK = (1, 512, 513, 1034)
 
 
 class InThisProcess:
@@ -73,7 +74,7 @@ class Log:
 
     def position(self, place: int) -> int:
         """The position of an event, counted from 1."""
-        return self.positions[place - 1]
+        return int(self.positions[place - 1])
 
     def verify(self, url: str | None = None) -> Verification:
         with connect(self.url) as connection:
@@ -137,7 +138,10 @@ def test_a_log_as_it_was_recorded_is_genuine(log: Log) -> None:
 
 
 @pytest.mark.parametrize("change", ROW)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place",
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PLACES],
+)
 def test_a_change_of_any_row_is_found_as_by_one_walk(log: Log, change: str, place: int) -> None:
     tamper(log.administrator, ROW[change].format(at=log.position(place)))
     result = log.both()
@@ -168,9 +172,9 @@ def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
     "statement",
     [
         "UPDATE failproof.ledger_tiles SET hashes = overlay(hashes PLACING sha256('') FROM {byte}) "
-        "WHERE level = 0 AND tile = {tile}",
+        "WHERE level = 0 AND tile = {tile} AND width >= {place}",
         "UPDATE failproof.ledger_tiles SET positions[{place}] = positions[{place}] + 1000000 "
-        "WHERE level = 0 AND tile = {tile}",
+        "WHERE level = 0 AND tile = {tile} AND width >= {place}",
         "DELETE FROM failproof.ledger_tiles WHERE level = 0 AND tile = {tile}",
         "UPDATE failproof.ledger_tiles SET positions = (SELECT array_agg(each ORDER BY each DESC) "
         "FROM unnest(positions) AS each) WHERE level = 0 AND tile = {tile}",
@@ -182,11 +186,12 @@ def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
 def test_a_change_of_any_tile_is_found_as_by_one_walk(
     log: Log, statement: str, tile: int, place: int
 ) -> None:
+    """Without its last tile the tree is shorter, and the rows behind it are what was signed."""
     if tile == 4 and place > 1:
         pytest.skip("the last tile has ten leaves")
     byte = 32 * (place - 1) + 1
     tamper(log.administrator, statement.format(byte=byte, place=place, tile=tile))
-    assert log.both().findings
+    assert bool(log.both().findings) == (not (tile == 4 and statement.startswith("DELETE")))
 
 
 def test_a_checkpoint_that_signs_another_root_is_found_inside_of_a_part(log: Log) -> None:
@@ -264,10 +269,9 @@ def test_a_killed_process_verifies_nothing(
 
 def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
     command = [sys.executable, "-P", "-m", ranges.CHECKER]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    ranges._send(process, store.url)
-    assert process.poll() is None
-    assert process.stdin is not None
-    process.stdin.close()
-    assert process.wait(60) == 0
-    assert process.pid != os.getpid()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        ranges._send(process, store.url)
+        assert process.poll() is None
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(60) == 0
