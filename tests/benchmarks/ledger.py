@@ -157,9 +157,8 @@ def _large_log(events: int) -> None:
             proven = prove_run(reading, runs[len(runs) // 2], key.public)
             taken = time.perf_counter() - began
             share = whole * proven.events / size
-            print(
-                f"verify RUN: {proven.events / taken:,.0f} events/s, {taken / share:.1f} of its share"
-            )
+            rate = proven.events / taken
+            print(f"verify RUN: {rate:,.0f} events/s, {taken / share:.1f} of its share")
             began = time.perf_counter()
             data = b"".join(evidence(reading, runs[len(runs) // 2]))
             taken = time.perf_counter() - began

@@ -6,6 +6,7 @@ is tried as a server plans without any setting, and as the embedded one does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import pytest
 from failproof_es.assurance.signing.integrator import integrate
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.asked_cases import PlannedCases
-from failproof_es.events import RunStarted
+from failproof_es.events import EVENTS, RunStarted
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
@@ -33,6 +34,7 @@ BESIDE = 60
 COUNTED = "events_ended_idx"
 """Counts are read from this index alone, an entry for each evaluation that ended."""
 LOG = "events"
+FREQUENT = {"PromptStored", "RequestSent", "ResponseReceived", "Classified", "Scored"}
 QUERIES = [
     (block, statement)
     for page in PAGES
@@ -238,6 +240,19 @@ def test_rare_events_are_found_by_their_topic(log: Log, topics: str, setting: st
     statement = f"SELECT * FROM failproof.event_log WHERE event_type IN ({topics})"
     assert log.indexes(statement, setting) == {"events_topic_idx"}
     assert max(each.rows for each in log.reads(statement, setting)) <= BESIDE + 4
+
+
+def test_every_topic_but_the_five_most_frequent_is_in_the_index(
+    administrator: psycopg.Connection[Any],
+) -> None:
+    """An event that is added needs a migration that makes this index anew, with its name in it."""
+    row = administrator.execute(
+        "SELECT pg_get_indexdef('failproof.events_topic_idx'::regclass)"
+    ).fetchone()
+    assert row is not None
+    named = set(re.findall(r"'(\w+)'", row[0]))
+    assert set(EVENTS) - named == FREQUENT
+    assert named <= set(EVENTS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

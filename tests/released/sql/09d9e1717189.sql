@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (11, 'questions', '86b70d461ecf8c55b0cff0230450f95bddf36f34f049992a1f08061b90ed325e')
