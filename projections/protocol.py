@@ -38,7 +38,7 @@ class Fact:
     """Why its bytes cannot be read: there is no event then, and the payload is empty."""
 
     def says(self, name: str) -> Any:
-        """One field of the event, without parsing its payload; where there is no event, with."""
+        """One field of the event; the payload is parsed only where there is no event."""
         return self.payload[name] if self.event is None else getattr(self.event, name)
 
     @property
@@ -73,7 +73,7 @@ class Projection(Protocol):
     relations: tuple[Relation, ...]
     """What the DDL creates, in that order."""
     topics: frozenset[str]
-    """Which events it wants. Damaged ones come only to who has `takes_damaged = True`."""
+    """Which events it wants. Damaged ones come only if it has `takes_damaged = True`."""
 
     def ddl(self) -> LiteralString:
         """The statements that create its relations."""
@@ -115,7 +115,7 @@ _SHOWN = re.compile(r"(\\*)u0000")
 
 
 def exact_text(shown: str) -> str:
-    """The text of which `visible` made this."""
+    """The original text, from the output of `visible`."""
     return shown if "\\u0000" not in shown else _SHOWN.sub(_halve, shown)
 
 

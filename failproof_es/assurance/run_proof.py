@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.assurance.export import RunRows, read_run, readable_tree
+from failproof_es.assurance.export import RunRows, evidence, read_run, readable_tree
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import bundle
 from failproof_es.ledger.bundle import Judgement
@@ -57,10 +57,15 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
     was sealed and signed.
     """
     found = read_run(connection, run_id, key=key)
-    with readable_tree(found.size):
-        places = _Places(connection, found)
-        events = list(places.events())
-        root = places.root()
+    try:
+        with readable_tree(found.size):
+            places = _Places(connection, found)
+            events = list(places.events())
+            root = places.root()
+    except EvidenceError:
+        # Whoever reads the tree from its beginning meets the first tile that is none, and names it.
+        list(evidence(connection, run_id, key=key))
+        raise
     return bundle.judge(run_id, events, root, found.signed, key)
 
 

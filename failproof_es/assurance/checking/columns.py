@@ -11,7 +11,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import LeafRow
 
 CLOCK_TOLERANCE_US = 1_000_000
-"""How far the database's clock may go back between two events without a word."""
+"""How far the database's clock may go back between two events without a finding."""
 _HEAD_BYTES = 200
 """An event's state begins with its schema version and its run."""
 AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
@@ -34,7 +34,7 @@ class RunMarks:
 
 
 class Columns:
-    """What a row says beside its leaf: which run finds it, and when it was recorded."""
+    """Check what no leaf covers: the run that a row is filed under, and when it was recorded."""
 
     def __init__(self, result: Verification, last_us: int) -> None:
         self._result = result
