@@ -25,10 +25,13 @@ def create_schemas(connection: Connection) -> None:
 def enter(connection: Connection, schema: LiteralString) -> None:
     """Until the transaction ends, let unqualified names mean the relations in `schema`.
 
-    Nor does its commit wait for the disk: what a crash takes back is read from the log again.
+    Nor does its commit wait for the disk: what a crash takes back is read from the log again. And
+    a few rows are looked up by index: they were just written, so that they are in memory, and
+    servers assume by default that each costs four times a page of a whole table.
     """
     connection.execute(
-        "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true)",
+        "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true), "
+        "set_config('random_page_cost', '1', true)",
         (schema,),
     )
 
