@@ -73,7 +73,13 @@ class Projection(Protocol):
     relations: tuple[Relation, ...]
     """What the DDL creates, in that order."""
     topics: frozenset[str]
-    """Which events it wants. Damaged ones come only to who has `takes_damaged = True`."""
+    """Which events it wants. Damaged ones come only to who has `takes_damaged = True`.
+
+    Who has `in_shares = True` says that what it writes of the stream of a case or an evaluation
+    depends on no other such stream having been taken in: but on cases and runs where it is one of
+    an evaluation. A rebuild then takes them in in shares, beside each other, and may at its end
+    call `settle(cursor, position)` for what depends on several.
+    """
 
     def ddl(self) -> LiteralString:
         """The statements that create its relations."""

@@ -30,8 +30,8 @@ def enter(connection: Connection, schema: LiteralString) -> None:
     servers assume by default that each costs four times a page of a whole table.
     """
     connection.execute(
-        "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true), "
-        "set_config('random_page_cost', '1', true)",
+        "SELECT set_config('search_path', %s, true), set_config('random_page_cost', '1', true), "
+        "set_config('synchronous_commit', 'off', true)",
         (schema,),
     )
 

@@ -29,7 +29,8 @@ from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
 from projections.results.counters import Change
 from projections.results.run_rows import run_document, run_of
 
-_PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
+PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
+"""What says which evaluations a run has, and what they cost."""
 RUN_TOPICS = frozenset(topics("run"))
 _LISTED = "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s ORDER BY model_key"
 
@@ -121,7 +122,7 @@ class Runs:
         except (ImpossibleHistory, ValueError):
             self.untold.add(stream)
             return run
-        if isinstance(event, _PLANNING):
+        if isinstance(event, PLANNING):
             self._planning[stream] = fact.position
         if isinstance(event, RunCompleted | RunFailed):
             self._ended[stream] = event.timestamp
