@@ -159,12 +159,11 @@ class _Worker:
         except OSError as error:
             raise WorkerFailed from error
         info = connection.info
+        parameters: dict[str, Any] = {**info.get_parameters(), "password": info.password or None}
         # Not as an argument: everybody can read those, and there may be a password in it.
         self._say(
             {
-                "database": make_conninfo(
-                    **{**info.get_parameters(), "password": info.password or None}
-                ),
+                "database": make_conninfo(**parameters),
                 "projections": [each.name for each in projections],
                 "building": building,
             }

@@ -25,7 +25,7 @@ from projections import PROJECTIONS, parallel_rebuild
 from projections.batch import Share
 from projections.runner import _begin_building as begin_building
 from projections.runner import rebuild
-from projections.shares import EVALUATIONS, NotOurs, shares_of, take_share
+from projections.shares import EVALUATIONS, NotOurs, building_id, shares_of, take_share
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
 from tests.integration.projections.world import Rows, World, rows
 
@@ -100,7 +100,7 @@ def test_a_worker_that_is_killed_leaves_its_share_to_this_process(
     store: Store, followed: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reached = noted(monkeypatch)
-    take = parallel_rebuild.take_share
+    take = take_share
 
     def kill_first(*arguments: Any) -> int:
         for child in psutil.Process().children():
@@ -164,7 +164,7 @@ def test_a_worker_writes_nothing_where_another_rebuild_has_begun(
     with store.connect() as connection:
         begin_building(connection, PROJECTIONS)
         with connection.transaction():
-            building = parallel_rebuild.building_id(connection, PROJECTIONS)
+            building = building_id(connection, PROJECTIONS)
         begin_building(connection, PROJECTIONS)
         (share,) = shares_of(EVALUATIONS, 1, max_position(connection))
         with pytest.raises(NotOurs):
