@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from failproof_es.core.case import digest_uuid
+from failproof_es.core.case import digest_number, digest_uuid
 from failproof_es.core.history_errors import ImpossibleHistory, differing, require
 from failproof_es.core.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
 from failproof_es.events import (
@@ -51,10 +51,27 @@ class EvaluationKey:
         return _stream_of(self.run_id, self.prompt_id, self.model_key, self.repetition)
 
 
-@lru_cache(maxsize=1_024, typed=True)  # who plans an evaluation, and who folds it, asks in turn
+@lru_cache(maxsize=1_024, typed=True)  # who plans an evaluation asks for it again when it begins
 def _stream_of(run_id: UUID, prompt_id: UUID, model_key: str, repetition: int) -> UUID:
-    text = f"{run_id}\n{prompt_id}\n{model_key}\n{repetition}"
-    return digest_uuid(hashlib.sha256(text.encode()).digest())
+    return digest_uuid(_stream_digest(run_id, prompt_id, model_key, repetition))
+
+
+def _stream_digest(run_id: UUID, prompt_id: UUID, model_key: str, repetition: int) -> bytes:
+    text = f"{_run_text(run_id)}\n{prompt_id}\n{model_key}\n{repetition}"
+    return hashlib.sha256(text.encode()).digest()
+
+
+_last_run: tuple[UUID | None, str] = None, ""
+
+
+def _run_text(run_id: UUID) -> str:
+    """The id as text: most evaluations are of the same run as the one before."""
+    global _last_run
+    run, text = _last_run
+    if run is not run_id:
+        text = str(run_id)
+        _last_run = run_id, text
+    return text
 
 
 _UNCOUNTED = Usage()
@@ -164,14 +181,12 @@ def fold_valid_prefix(
     values = vars(growing)
     count = 0
     impossible: ImpossibleHistory | None = None
-    for event in events:
-        try:
-            changes = _changes(growing, event)
-        except ImpossibleHistory as error:
-            impossible = error
-            break
-        values.update(changes)
-        count += 1
+    try:
+        for event in events:
+            values.update(_changes(growing, event))
+            count += 1
+    except ImpossibleHistory as error:
+        impossible = error
     return Evaluation._make(values.values()), count, impossible  # still in the order of the fields
 
 
@@ -189,11 +204,11 @@ def _changes(state: Evaluation, event: Event) -> Changes:
     if transition is None:
         topic = type(event).__name__
         raise ImpossibleHistory(f"{topic} does not belong to an evaluation", event)
-    event = cast(EvaluationEvent, event)
+    event = cast("EvaluationEvent", event)
     version = event.originator_version
     if version != state.version + 1:
         raise ImpossibleHistory(f"event {state.version + 1} of its stream is missing", event)
-    if state.finished:
+    if state.finished_at is not None:
         raise ImpossibleHistory("the evaluation has its final event already", event)
     begun: Changes | None = None
     if version == 1:
@@ -207,8 +222,11 @@ def _changes(state: Evaluation, event: Event) -> Changes:
     ) != (state.stream_id, state.run_id, state.prompt_id, state.model_key, state.repetition):
         _of_another_evaluation(state, event)
     changes = transition(state, event)
-    changes["version"], changes["last"] = version, event
-    return changes if begun is None else begun | changes
+    changes["version"] = version
+    changes["last"] = event
+    if begun is not None:
+        changes.update(begun)
+    return changes
 
 
 def _begun(event: EvaluationEvent) -> Changes:
@@ -217,7 +235,8 @@ def _begun(event: EvaluationEvent) -> Changes:
     if run_id is None:
         raise ImpossibleHistory("it names no run", event)
     stream_id = event.originator_id
-    if _stream_of(run_id, prompt_id, model_key, repetition) != stream_id:
+    digest = _stream_digest(run_id, prompt_id, model_key, repetition)
+    if digest_number(digest) != stream_id.int:
         raise ImpossibleHistory("its run, prompt, model and repetition have another stream", event)
     return {
         "run_id": run_id,
