@@ -53,7 +53,7 @@ class AuditRecord(NamedTuple):
 
 
 def audit_record(fact: Fact) -> AuditRecord | None:
-    """What the trail says of an event; `None` where all went as planned."""
+    """The trail's line for an event; `None` where all went as planned."""
     kind = EVENTS[fact.topic]
     event = kind.audit_name()
     if event is None or not kind.is_audited(

@@ -25,7 +25,7 @@ _VALIDATE = {topic: event.__pydantic_validator__.validate_python for topic, even
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The next events: how many were read, where the last one stands, those that are wanted."""
+    """The next events: how many were read, the last position, and the wanted events."""
 
     events: int
     position: int
@@ -96,7 +96,7 @@ def fact_of(
     run_id: str | None,
     state: bytes,
 ) -> Fact:
-    """The row as a fact. `ids` holds each UUID once: equal ones are then compared at once."""
+    """The row as a fact. `ids` holds each UUID once, so that comparing equal ones is fast."""
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
         said: dict[str, Any] = orjson.loads(state)

@@ -24,13 +24,13 @@ from projections.relations import BUILDING, LIVE
 
 
 def read_model_differences(connection: Connection) -> list[Difference]:
-    """What in the read models' schemas was not made by this version, or belongs to another role.
+    """Objects in the read models' schemas of another owner, or not as this version makes them.
 
     The relations of other packages' projections that are installed are theirs. Read models that
     are missing are made by whoever follows next: they are no difference.
     """
     found = installed(connection, [LIVE])
-    # What a rebuild makes, or has left, has the same names. Nobody reads there.
+    # The schema of rebuilds has the same names and is skipped: nobody reads there.
     for thing, definition in installed(connection, [BUILDING]).items():
         live = thing.replace(BUILDING, LIVE)
         if live not in expected():

@@ -1,4 +1,4 @@
-"""Follows the log while a run goes, in a process of its own.
+"""Follows the log during a run, in a process of its own.
 
 A process, because a run keeps one core busy and the projections should not slow it down. A run
 that is over within two seconds is not worth one: what it wrote is taken in when it has ended.
@@ -69,7 +69,7 @@ class Follower:
 
     def _begin_later(self) -> None:
         if not self._stopping.wait(self._begin_after_s):
-            with contextlib.suppress(OSError):  # no process to be had: then at the end
+            with contextlib.suppress(OSError):  # no process could be started: follow at the end
                 self._begin()
 
     def _begin(self) -> None:
@@ -81,13 +81,13 @@ class Follower:
             start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
         )
         if self._process.stdin is not None:
-            # Not as an argument: everybody can read those, and the URL may hold a password.
+            # Not as an argument: every user can read arguments, and the URL may hold a password.
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write(self._url.encode() + b"\n")
                 self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Take in what is there, and end."""
+        """Follow to the end of the log, and stop."""
         self._stopping.set()
         if self._waiting is not None:
             self._waiting.join()
@@ -123,7 +123,7 @@ def _caught_up(url: str, stopping: threading.Event) -> bool:
     done = threading.Event()
 
     def take_in() -> None:
-        with contextlib.suppress(Exception):  # the log is whole: `kept_up` is what is told
+        with contextlib.suppress(Exception):  # nothing is lost: `kept_up` reports it
             follow(url, stopping)
             done.set()
 
@@ -184,7 +184,7 @@ def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
 
 def main() -> None:
     """Follow until standard input ends."""
-    # The run goes first: what waits here is taken in all the cheaper, in larger batches.
+    # The run has priority: waiting events are cheaper to apply, in larger batches.
     os.nice(_NICENESS)
     gc.set_threshold(*COLLECT_SELDOM)
     url = sys.stdin.readline().strip()

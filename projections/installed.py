@@ -18,7 +18,7 @@ from projections.protocol import Projection
 ENTRY_POINT_GROUP = "failproof_es.projections"
 _FIRST = ("run_results", "audit_trail")
 MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
-"""What a projection has to have."""
+"""The attributes that every projection must have."""
 
 
 def _fault(offered: Any, name: str) -> str | None:

@@ -43,14 +43,14 @@ def read_positions(connection: Connection) -> dict[str, Position]:
 def move_positions(
     connection: Connection, projections: Sequence[Projection], position: int
 ) -> None:
-    """Say that these projections, as this program writes them, have reached `position`."""
+    """Record that these projections, in this program's versions, have reached `position`."""
     names = [projection.name for projection in projections]
     versions = [projection.version for projection in projections]
     connection.execute(sql_file("move_positions"), (names, versions, [position] * len(projections)))
 
 
 def forget_positions(connection: Connection, names: Sequence[str]) -> None:
-    """Projections of these names are no more: others have taken their relations over."""
+    """Remove the positions of projections that others have replaced."""
     if names:
         connection.execute(
             "DELETE FROM projections.positions WHERE name = ANY (%s)", (list(names),)

@@ -38,7 +38,7 @@ class Fact:
     """Why its bytes cannot be read: there is no event then, and the payload is empty."""
 
     def says(self, name: str) -> Any:
-        """One field of the event, without parsing its payload; where there is no event, with."""
+        """One field of the event; the payload is parsed only where there is no event."""
         return self.payload[name] if self.event is None else getattr(self.event, name)
 
     @property
@@ -73,12 +73,12 @@ class Projection(Protocol):
     relations: tuple[Relation, ...]
     """What the DDL creates, in that order."""
     topics: frozenset[str]
-    """Which events it wants. Damaged ones come only to who has `takes_damaged = True`.
+    """Which events it wants. Damaged ones come only if it has `takes_damaged = True`.
 
-    Who has `in_shares = True` says that what it writes of the stream of a case or an evaluation
-    depends on no other such stream having been taken in: but on cases and runs where it is one of
-    an evaluation. A rebuild then takes them in in shares, beside each other, and may at its end
-    call `settle(cursor, position)` for what depends on several.
+    With `in_shares = True` the rows of one case depend on no other case, and the rows of one
+    evaluation on no other evaluation: on its case and its run alone. A rebuild then takes them in
+    in several processes. At its end it calls `settle(cursor, position)`, where there is one, for
+    what depends on several.
     """
 
     def ddl(self) -> LiteralString:
@@ -121,7 +121,7 @@ _SHOWN = re.compile(r"(\\*)u0000")
 
 
 def exact_text(shown: str) -> str:
-    """The text of which `visible` made this."""
+    """The original text, from the output of `visible`."""
     return shown if "\\u0000" not in shown else _SHOWN.sub(_halve, shown)
 
 

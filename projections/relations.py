@@ -18,16 +18,15 @@ BUILDING: LiteralString = "projections_building"
 
 
 def create_schemas(connection: Connection) -> None:
-    """Make the two schemas where they are missing, as whoever we are."""
+    """Make the two schemas if they are missing, as the current role."""
     connection.execute(sql_file("schemas"))
 
 
 def enter(connection: Connection, schema: LiteralString) -> None:
     """Until the transaction ends, let unqualified names mean the relations in `schema`.
 
-    Nor does its commit wait for the disk: what a crash takes back is read from the log again. And
-    a few rows are looked up by index: they were just written, so that they are in memory, and
-    servers assume by default that each costs four times a page of a whole table.
+    Its commit does not wait for the disk: what a crash loses is read from the log again.
+    Pages are in memory, because they were just written: the planner looks few rows up by index.
     """
     connection.execute(
         "SELECT set_config('search_path', %s, true), set_config('random_page_cost', '1', true), "
@@ -54,7 +53,7 @@ def create(connection: Connection, projection: Projection) -> None:
 
 
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Make empty relations in the schema where nobody looks, without what a dead rebuild left."""
+    """Make empty relations in the rebuild schema, after removing those of a dead rebuild."""
     discard_building(connection)
     enter(connection, BUILDING)
     for projection in projections:
@@ -62,7 +61,7 @@ def begin_building(connection: Connection, projections: Sequence[Projection]) ->
 
 
 def discard_building(connection: Connection) -> None:
-    """Take away what a rebuild began and did not end."""
+    """Remove the relations of an unfinished rebuild."""
     connection.execute(sql_file("clear_building"))
 
 
@@ -90,7 +89,7 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
 
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Raise `InvalidInput` when something that is not ours hangs on the live relations."""
+    """Raise `InvalidInput` when objects that are not ours depend on the live relations."""
     rows = connection.execute(sql_file("dependents"), _named(projections)).fetchall()
     if rows:
         names = ", ".join(projection.name for projection in projections)
@@ -107,7 +106,7 @@ def _named(projections: Sequence[Projection]) -> dict[str, Any]:
 
 
 def _drop(connection: Connection, projection: Projection) -> None:
-    """Without CASCADE. As what the catalog says they are: another version may have made them."""
+    """Drop without CASCADE. The catalog says what each is: another version may have made it."""
     rows = connection.execute(sql_file("kinds"), _named([projection])).fetchall()
     kinds: dict[str, LiteralString] = {
         name: "VIEW" if kind == "v" else "TABLE" for name, kind in rows

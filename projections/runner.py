@@ -50,7 +50,7 @@ _UNLOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
 )
 COLLECT_SELDOM = (200_000, 20, 100)
-"""Thresholds of `gc`: parsed events hold no cycles, and looking for some takes time."""
+"""Thresholds of `gc`: parsed events hold no cycles, so collecting often wastes time."""
 
 
 class OutdatedProjection(RuntimeError):
@@ -81,7 +81,7 @@ class ProjectionStatus:
 def status(
     connection: Connection, projections: Sequence[Projection] = PROJECTIONS
 ) -> list[ProjectionStatus]:
-    """How every projection stands. Writes nothing; one without its tables is at 0."""
+    """The status of every projection. Writes nothing; one without its tables is at 0."""
     head = max_position(connection)
     positions = read_positions(connection)
     found = []
@@ -129,7 +129,7 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
 
 
 def reached(connection: Connection, projections: Sequence[Projection]) -> int:
-    """The position up to which all of these have taken in the log. Writes nothing."""
+    """The position up to which all of these have read the log. Writes nothing."""
     stands = read_positions(connection)
     return min(_position(each, stands) for each in projections)
 
@@ -193,7 +193,7 @@ def _rebuild(
     while True:
         head = max_position(connection)
         with _as_projector(connection):
-            # Up to here the live ones may move on; the last stretch holds them still.
+            # Until here the live tables may move on; for the rest they are locked.
             batch = read_batch(connection, position, topics)
             if batch is None:
                 connection.execute(_LOCK)
@@ -240,7 +240,7 @@ def _alone(connection: Connection) -> Iterator[None]:
                 discard_building(connection)
         raise
     finally:
-        if not connection.closed:  # a closed one has given its locks back
+        if not connection.closed:  # a closed connection has released its locks
             connection.execute(_UNLOCK_REBUILD)
 
 

@@ -4,7 +4,8 @@
 
 Python's standard library is all it needs; KEY is a public key, or a file that
 holds one. It follows evidence-format.md section by section and shares no code with the engine.
-Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a key or a file cannot be read.
+Exit code 0: the bundle is genuine and whole; 1: it is not; 2: wrong usage, or a key or a
+file cannot be read.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ LOG, COSIGNER = 1, 4
 
 
 class NotGenuine(Exception):
-    """The bundle does not prove what it says, and why."""
+    """The bundle does not prove what it says; the text gives the reason."""
 
 
 class NoKey(Exception):
-    """What was given as a key is none, and why."""
+    """A given key cannot be used; the text gives the reason."""
 
 
 class Event(NamedTuple):
@@ -74,7 +75,9 @@ class Tree(NamedTuple):
     root: bytes
 
 
-class Asked(NamedTuple):
+class RunQuestions(NamedTuple):
+    """What a run asked: its experiment, its models, its cases, and what is sent for them."""
+
     run_id: str
     number: int
     digest: str | None
@@ -85,7 +88,7 @@ class Asked(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """What the manifest and the summary say of them."""
+    """What the manifest and the summary say of a run's attempts and of overlapping runs."""
 
     manifest: dict[str, Any]
     summary: list[str]
@@ -111,11 +114,11 @@ def verify(data: bytes, log_key: str, cosigner_keys: Sequence[str] = ()) -> list
     version = lines[0]["version"]
     derived_manifest, derived_summary = check_run(manifest.get("run_id"), version, events, tree)
     if not (plain(manifest) and plain(summary)):
-        refuse("the manifest or the summary holds something else than texts and numbers")
+        refuse("the manifest or the summary has a value of a wrong type, or too many levels")
     if canonical(manifest) != canonical(derived_manifest):
-        refuse("the manifest says otherwise than the events")
+        refuse("the manifest does not match the events")
     if canonical(summary) != canonical(derived_summary):
-        refuse("the summary says otherwise than the events")
+        refuse("the summary does not match the events")
     return derived_summary
 
 
@@ -131,7 +134,7 @@ def canonical(value: Any) -> bytes:
 
 
 def plain(value: Any, levels: int = 10) -> bool:
-    """Whether it is written in one way only (no fractions in it), and no deeper than any is."""
+    """Whether it has one canonical form (no fractions), and is not nested too deep."""
     if type(value) in (dict, list):
         inner = value.values() if type(value) is dict else value
         return levels > 0 and all(plain(each, levels - 1) for each in inner)
@@ -139,13 +142,13 @@ def plain(value: Any, levels: int = 10) -> bool:
 
 
 def read_lines(data: bytes) -> list[dict[str, Any]]:
-    """Every line but the last, which holds their digest."""
+    """Every line but the last one, which holds the digest of the others."""
     lines = data.split(b"\n")
     if len(lines) < 7 or lines[-1]:
         refuse("the file is cut short, or its last line does not end")
     digest = hashlib.sha256(data[: -len(lines[-2]) - 1]).hexdigest()
     if lines[-2] != canonical({"sha256": digest}):
-        refuse("the file's digest is not that of its content")
+        refuse("the file's digest does not match its content")
     documents = [read_object(line) for line in lines[:-2]]
     if lines[0] not in [
         canonical({"format": "failproof-es-evidence", "version": each}) for each in (1, 2)
@@ -166,7 +169,7 @@ def read_object(line: bytes) -> dict[str, Any]:
 
 def only(document: dict[str, Any], key: str, kind: type) -> Any:
     if set(document) != {key} or type(document[key]) is not kind:
-        refuse(f"the line of the {key} holds something else")
+        refuse(f"the line of the {key} does not hold it alone")
     return document[key]
 
 
@@ -182,7 +185,7 @@ def from_base64(text: Any) -> bytes:
 
 def read_event(line: dict[str, Any]) -> Event:
     if set(line) != {"index", "state", "stream", "topic", "version"}:
-        refuse("an event has other keys than an event")
+        refuse("an event has a key too many or too few")
     index, version, topic = line["index"], line["version"], line["topic"]
     if type(index) is not int or not 0 <= index < 2**63:
         refuse("an event's index is out of bounds")
@@ -208,7 +211,7 @@ def read_event(line: dict[str, Any]) -> Event:
 
 
 def read_state(index: int, state: bytes) -> dict[str, Any]:
-    """The JSON object that the state is: as RFC 8259 has it, and no name twice in one object."""
+    """The state as a JSON object (RFC 8259). No name may appear twice in one object."""
     try:
         text = state.decode("utf-8")
         if depth_of(text) <= MOST_LEVELS:
@@ -221,7 +224,7 @@ def read_state(index: int, state: bytes) -> dict[str, Any]:
 
 
 def depth_of(text: str) -> int:
-    """How deep JSON is nested, as far as that could be too deep."""
+    """How deep JSON is nested; 0 where it cannot be too deep."""
     if text.count("[") + text.count("{") <= MOST_LEVELS:
         return 0
     depth = deepest = 0
@@ -239,7 +242,7 @@ def depth_of(text: str) -> int:
 def each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name appears twice in one object")
     return found
 
 
@@ -250,7 +253,7 @@ def whole_number(digits: str) -> int:
 
 
 def no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 STATES = json.JSONDecoder(
@@ -335,12 +338,12 @@ def check_checkpoint(signed: str, log: Key, cosigners: list[Key]) -> Tree:
         check_signatures(text, signatures, key)
     lines = text[:-1].split("\n")
     if len(lines) < 3 or not all(lines):
-        refuse("the checkpoint is not an origin, a size, a root, and no empty line")
+        refuse("the checkpoint needs an origin, a size and a root, and no empty line")
     if not re.fullmatch(r"0|[1-9][0-9]{0,18}", lines[1]):
         refuse("the checkpoint's size is not a number")
     tree = Tree(lines[0], int(lines[1]), from_base64(lines[2]))
     if tree.origin != log.name:
-        refuse("the log's key has another name than the checkpoint's origin")
+        refuse("the log's key is not named after the checkpoint's origin")
     return tree
 
 
@@ -380,12 +383,12 @@ def check_signatures(text: str, signatures: list[tuple[str, bytes]], key: Key) -
         if key.kind == COSIGNER:
             message = f"cosignature/v1\ntime {int.from_bytes(stamp, 'big')}\n{text}"
         if not holds(key.public, payload[-64:], message.encode()):
-            refuse(f"a signature of {key.name} does not hold")
+            refuse(f"a signature of {key.name} is not valid")
 
 
 # -- Ed25519 (RFC 8032, section 5.1) -------------------------------------------------------------
 #
-# Only checking: there is no secret here, so it need not take the same time for all inputs.
+# This only verifies. No secret is used, so the time it takes may depend on the input.
 
 FIELD = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -393,14 +396,14 @@ D = -121665 * pow(121666, -1, FIELD) % FIELD
 ROOT_OF_MINUS_ONE = pow(2, (FIELD - 1) // 4, FIELD)
 ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 SMALL_ORDER = {0, 1, FIELD - 1, ORDER_8, FIELD - ORDER_8}
-"""y of the eight points of an order below 9: nobody has a secret key to them."""
+"""y of the eight points of an order below 9, which are not valid public keys."""
 
 Point = tuple[int, int, int, int]
 """X, Y, Z and T: the point (X/Z, Y/Z), and T = XY/Z."""
 
 
 def holds(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether the signature is the key's, of this message: as OpenSSL decides it, too.
+    """Whether the key made this signature of this message. OpenSSL decides in the same way.
 
     S is below the group's order, R is compared as it is written, and there is no cofactor.
     """
@@ -486,7 +489,7 @@ def check_run(
     known = ("RunStarted", "PromptStored", "Reviewed")
     evaluations = [each for each in streams.values() if each[0].topic not in known]
     if type(run_id) is not str or run_id not in runs:
-        refuse("the run is not here")
+        refuse("the stream of the run is missing")
     own = runs[run_id]
     check_plan(own, prompts)
     attempts = check_attempts(run_id, version, runs, streams)
@@ -497,7 +500,7 @@ def check_run(
     for evaluation in here:
         asked = evaluation[0].payload.get("prompt_id")
         if type(asked) is not str or asked not in prompts:
-            refuse(f"stream {evaluation[0].stream} was not planned")
+            refuse(f"stream {evaluation[0].stream}: its prompt was not planned")
     check_carried_over(own[0], here, elsewhere)
     check_reviews(run_id, here, reviews)
     ended, sealed = check_seal(own, here)
@@ -509,30 +512,30 @@ def check_attempts(
 ) -> Attempts:
     for name, run in runs.items():
         if any(event.topic not in RUN_TOPICS for event in run):
-            refuse(f"stream {name} holds what does not belong into a run's")
+            refuse(f"run {name}: its stream holds a foreign event")
         if run[0].payload.get("run_id") != name:
-            refuse(f"run {name} is of another name on its own stream")
+            refuse(f"run {name}: its first event names another run")
     started = runs[run_id][0].payload
     if (started.get("experiment") is None) is not (version == 1):
-        refuse("attempts are counted otherwise than the run recorded them")
+        refuse("the format's version is not the one that the run needs")
     if version == 1:
         return by_configuration(started, runs)
     try:
         return by_experiment(run_id, runs, streams)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        refuse(f"a run does not say what it asked: {error}")
+        refuse(f"the experiment of a run cannot be read: {error}")
 
 
 def by_configuration(started: dict[str, Any], runs: dict[str, list[Event]]) -> Attempts:
     for name, run in runs.items():
         if run[0].payload.get("configuration_digest") != started.get("configuration_digest"):
-            refuse(f"run {name} is of another configuration")
+            refuse(f"run {name} has another configuration")
     said = [run[0].payload.get("attempt") for run in runs.values()]
     numbered = [number for number in said if number is not None]
     if any(type(number) is not int for number in numbered):
         refuse("an attempt is not a number")
     if sorted(numbered) != list(range(1, len(numbered) + 1)):
-        refuse("an attempt of this configuration is missing")
+        refuse("a run of this configuration is missing: the attempts leave a gap")
     digest = text_of(started, "configuration_digest")
     line = f"attempt {started.get('attempt')} of {len(runs)} of configuration {digest}"
     return Attempts({"attempts": len(runs)}, [line])
@@ -574,13 +577,13 @@ def check_carried_over(
             continue
         reference = evaluation[0].payload
         if len(evaluation) != 1 or started.payload.get("branched_from") is None:
-            refuse(f"stream {evaluation[0].stream} carries over what it may not")
+            refuse(f"stream {evaluation[0].stream} cannot have been carried over")
         source = sources.pop(text_of(reference, "source_evaluation_id"), None)
         if source is None:
-            refuse(f"stream {evaluation[0].stream}: what is carried over is missing")
+            refuse(f"stream {evaluation[0].stream}: what it carries over is missing")
         first, last = source[0].payload, source[-1]
         if last.topic not in ("Scored", "EvaluationAbandoned") or last.place > started.place:
-            refuse(f"stream {last.stream} was not over when the run began")
+            refuse(f"stream {last.stream} had not ended when the run began")
         if "CarriedOver" in [event.topic for event in source]:
             refuse(f"stream {last.stream} was carried over itself")
         if text_of(reference, "source_run_id") != text_of(first, "run_id"):
@@ -604,15 +607,15 @@ def check_reviews(run_id: str, here: list[list[Event]], reviews: list[list[Event
     for event in (each for review in reviews for each in review):
         reviewed = text_of(event.payload, "evaluation_id")
         if event.topic != "Reviewed" or event.payload.get("about") != run_id:
-            refuse(f"stream {event.stream} holds what does not belong among this run's reviews")
+            refuse(f"stream {event.stream} holds something that is not a review of this run")
         if reviewed not in ends or ends[reviewed] > event.place:
-            refuse(f"event {event.place} reviews what had not ended in this run")
+            refuse(f"event {event.place} reviews an evaluation that had not ended")
         if str(event.stream) != uuid_of(sha256(f"review\n{reviewed}".encode())):
-            refuse(f"event {event.place} stands on another stream than the evaluation's reviews")
+            refuse(f"event {event.place} is not on the stream of its evaluation's reviews")
 
 
 def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event, dict[str, Any]]:
-    """How the run ended, and what its seal says, which holds."""
+    """How the run ended, and its seal, which is checked against the events."""
     seals = [at for at, event in enumerate(own) if event.topic == "RunSealed"]
     if not seals:
         refuse("the run is not sealed")
@@ -635,7 +638,7 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
     }
     said = own[seals[-1]].payload
     if any(type(said.get(key)) is not type(is_) or said[key] != is_ for key, is_ in sealed.items()):
-        refuse("the seal is over other events than these: the run is not whole")
+        refuse("the seal does not match these events: the run is incomplete")
     return ends[-1], sealed
 
 
@@ -645,9 +648,9 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
 def by_experiment(
     run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
 ) -> Attempts:
-    asked = sorted(map(read_asked, runs.values()), key=lambda run: run.number)
+    asked = sorted(map(read_questions, runs.values()), key=lambda run: run.number)
     if len({run.number for run in asked}) < len(asked):
-        refuse("two runs have one number")
+        refuse("two runs have the same number")
     own = next(run for run in asked if run.run_id == run_id)
     check_own_questions(own, runs[run_id], streams)
     first = next(run for run in asked if run.digest == own.digest)
@@ -664,18 +667,21 @@ def by_experiment(
         mine, theirs = (own.sent, run.sent) if both else (own.cases, run.cases)
         shared = len(mine & theirs)
         if not own.models & run.models or not shared or 2 * shared < min(len(mine), len(theirs)):
-            refuse(f"run {run.run_id} asked something else")
+            refuse(f"run {run.run_id} is no attempt of this experiment and does not overlap")
         overlapping.append({"shared_cases": shared, **outcome(run, runs[run.run_id])})
     started = runs[run_id][0].payload
     before = started["experiment"]["overlapping"]
     here = sum(run["run_number"] < own.number for run in overlapping)
     if type(before) is not int or before != here:
-        refuse("a run that asked much of the same is missing")
+        refuse(
+            "an overlapping run is missing or was added: "
+            f"the run recorded {before} before it, and {here} are here"
+        )
     others = []
     for place, run in enumerate(attempts, 1):
         said = runs[run.run_id][0].payload.get("attempt")
         if run.digest is not None and (type(said) is not int or said != place):
-            refuse("a run of this experiment is missing")
+            refuse(f"a run of this experiment is missing: attempt {said} is number {place} here")
         if run is not own:
             others.append({"attempt": place, **outcome(run, runs[run.run_id])})
     configuration = text_of(started, "configuration_digest")
@@ -698,7 +704,7 @@ def by_experiment(
     )
 
 
-def read_asked(run: list[Event]) -> Asked:
+def read_questions(run: list[Event]) -> RunQuestions:
     """What a run asked, as its own stream says. Raises the errors of malformed JSON."""
     started = run[0].payload
     recorded = as_object(started.get("experiment") or {})
@@ -709,10 +715,10 @@ def read_asked(run: list[Event]) -> Asked:
         raise ValueError("its number is none")
     cases, sent = planned(run, "digests"), planned(run, "questions")
     if questions not in (None, digest_of(sorted(sent))):
-        refuse(f"run {run[0].stream} planned other questions than it says")
+        refuse(f"run {run[0].stream} planned other questions than it recorded")
     as_object(started.get("configuration"))
     models = as_objects(started.get("models"))
-    return Asked(
+    return RunQuestions(
         str(run[0].stream),
         started["run_number"],
         digest,
@@ -723,8 +729,10 @@ def read_asked(run: list[Event]) -> Asked:
     )
 
 
-def check_own_questions(own: Asked, run: list[Event], streams: dict[UUID, list[Event]]) -> None:
-    """The digests of the experiment are made anew from the cases themselves."""
+def check_own_questions(
+    own: RunQuestions, run: list[Event], streams: dict[UUID, list[Event]]
+) -> None:
+    """Compute the digests of the experiment again from the cases, and compare them."""
     graded = set()
     for event in run:
         if event.topic != "CasesPlanned":
@@ -737,14 +745,14 @@ def check_own_questions(own: Asked, run: list[Event], streams: dict[UUID, list[E
             what["expectation"] = case.get("expectation", {})
             graded.add(digest_of({**what, "category": case.get("category")}))
         if event.payload.get("questions") != sent:
-            refuse("the run sends other questions than it planned")
+            refuse("the recorded questions are not those of the cases")
     asked = {"format": "failproof-es/experiment/1", "cases": sorted(graded)}
     if own.digest != digest_of({**asked, **json.loads(conditions(run[0].payload))}):
-        refuse("the run says that it was another experiment")
+        refuse("the recorded experiment is not that of the cases and models")
 
 
 def conditions(started: dict[str, Any]) -> bytes:
-    """The models and the judges that cases are put to."""
+    """The models under test and the judges, in canonical form."""
     only = started.get("judge")
     judges = as_objects(started.get("judges", [] if only is None else [only]))
     configuration = as_object(started.get("configuration"))
@@ -808,7 +816,7 @@ def as_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def plain_json(value: Any) -> bytes:
-    """Canonical JSON in which every number has one form: 1.0 is 1; what is infinite is null."""
+    """Canonical JSON in which every number has one form: 1.0 becomes 1, infinity becomes null."""
 
     def one_form(text: str) -> int | float:
         number = float(text)
@@ -822,8 +830,8 @@ def digest_of(value: Any) -> str:
     return sha256(plain_json(value)).hex()
 
 
-def outcome(asked: Asked, run: list[Event]) -> dict[str, Any]:
-    """What came of a run, as far as it is here."""
+def outcome(asked: RunQuestions, run: list[Event]) -> dict[str, Any]:
+    """The status, counts and gates of a run, as far as its events are here."""
     status, counts, met = "running", None, None
     for event in run:
         status = STATUS.get(event.topic, status)
@@ -896,7 +904,7 @@ def derive(
 
 
 def key_text(given: str) -> str:
-    """The key that was given, or what stands in the file that was given."""
+    """The key that was given, or the content of the file that was given."""
     if "+" in given and not os.path.isfile(given):  # noqa: PTH113 - it never raises
         return given
     try:
@@ -906,15 +914,15 @@ def key_text(given: str) -> str:
 
 
 def say(text: str, **where: Any) -> None:
-    """Print it. What a run was named could steer the terminal: only printable ASCII leaves here."""
+    """Print printable ASCII and escape the rest: a run's name could hold control characters."""
     print("".join(c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in text), **where)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description="Check an evidence bundle of failproof-es without failproof-es.",
-        epilog="Exit code 0: genuine and whole; 1: not; 2: called wrongly, or a key or a file "
-        "cannot be read.",
+        epilog="Exit code 0: the bundle is genuine and whole; 1: it is not; 2: wrong usage, or a "
+        "key or a file cannot be read.",
     )
     parser.add_argument("file", help="the bundle")
     parser.add_argument("--key", required=True, help="the log's public key, or a file with it")

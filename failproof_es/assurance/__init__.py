@@ -1,4 +1,4 @@
-"""Assurance: makes the log provable, and proves it.
+"""Assurance: signs the log, and verifies it.
 
 The integrator puts events into the tree after they are committed, checkpoints sign the tree,
 verification compares the log with the tree and with checkpoints kept elsewhere, and evidence

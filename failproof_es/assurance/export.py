@@ -30,8 +30,8 @@ def evidence(
 ) -> Iterator[bytes]:
     """The lines of the run's evidence bundle, as of one checkpoint: that of `size`, or the newest.
 
-    With the log's public `key`, a checkpoint that it did not sign is taken only where it signed
-    none: the engine's login can put such a one into the database.
+    With the log's public `key`, only checkpoints that it signed count, unless it signed none: the
+    engine's login can put a foreign one into the database.
 
     What was committed behind that checkpoint is left out: later attempts, later reviews.
     Raises `NotProvenYet` when the run is not sealed, or its seal is not under that checkpoint;
@@ -58,9 +58,9 @@ def evidence(
 
 
 def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, int]]:
-    """The checkpoints that are some, the largest last, and their sizes.
+    """The well-formed checkpoints with their sizes, the largest last.
 
-    Those that `key` signed, if there are any. What is passed over is for `verify` to name.
+    Those that `key` signed, if there are any. `verify` names those that are skipped here.
     """
     found: list[tuple[Note, int]] = []
     good: list[tuple[Note, int]] = []
@@ -110,7 +110,7 @@ def _own_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
 def _rows_besides(
     connection: Connection, run_id: UUID, own: Sequence[LeafRow]
 ) -> Iterator[LeafRow]:
-    """The run's prompts, what it carried over, its reviews, and the runs that asked much of it."""
+    """The run's prompts, what it carried over, its reviews, its attempts and overlapping runs."""
     prompts: dict[UUID, None] = {}
     carried_over: list[UUID] = []
     for row in own:
@@ -127,7 +127,7 @@ def _rows_besides(
 
 
 def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> list[UUID]:
-    """The runs that a bundle counts and names beside its own, by what that one recorded."""
+    """The other attempts and the overlapping runs, which belong in the bundle."""
     started = next((row for row in own if row.topic == b"RunStarted"), None)
     if started is None:
         return []
@@ -143,8 +143,8 @@ def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> lis
 def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None:
     """Raise `NotProvenYet` unless the run is sealed, and signed up to its seal.
 
-    What is said on the run's stream after its seal may come later. What its evaluations hold
-    may not: that belongs under the seal.
+    Events on the run's own stream after its seal may be signed later. Events of its evaluations
+    may not: they belong under the seal.
     """
     of_run = [row for row in own if row.stream_id == run_id.bytes]
     sealed = max((row.position for row in of_run if row.topic == b"RunSealed"), default=None)
@@ -172,7 +172,7 @@ def _readable(row: LeafRow) -> LeafRow:
 
 
 def _told(row: LeafRow, name: str, kind: type) -> Any:
-    """What an event's state says under a name. Raises `EvidenceError` unless it is a `kind`."""
+    """The value of a field of an event. Raises `EvidenceError` unless it is a `kind`."""
     value = _value(row, name)
     if type(value) is not kind:
         raise EvidenceError(f"the event at {row} does not say its {name}")
@@ -180,7 +180,7 @@ def _told(row: LeafRow, name: str, kind: type) -> Any:
 
 
 def _value(row: LeafRow, name: str) -> Any:
-    """The same, whatever it is; `None` where it says nothing."""
+    """The value of a field of an event, of any type; `None` where there is none."""
     try:
         return orjson.loads(row.state)[name]
     except (ValueError, KeyError, TypeError, IndexError):
@@ -221,12 +221,12 @@ class _TreeAsOf:
         return edge.positions[place]
 
     def holds(self, rows: Iterable[LeafRow]) -> list[LeafRow]:
-        """Those of the rows that the tree holds, in its order; those behind it are left out."""
+        """The rows that the tree holds, in its order. Rows behind its last event are left out."""
         there = (row for row in rows if row.position <= self.last)
         return sorted(there, key=lambda row: row.position)
 
     def prove(self, rows: Sequence[LeafRow]) -> Iterator[ProvenEvent]:
-        """The rows, which ascend, with their places. Raises `EvidenceError` for one without."""
+        """The rows (ascending) with their places. Raises `EvidenceError` if one has none."""
         left = iter(rows)
         row = next(left, None)
         for number, tile in enumerate(ledger.tiles(self._connection, 0)):

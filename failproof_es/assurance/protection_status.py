@@ -14,7 +14,7 @@ from failproof_es.store.schema.protection_layers import missing_layers
 
 @dataclass(frozen=True, slots=True)
 class ProtectionStatus:
-    """Where the log of a run stands under its checkpoints.
+    """How far the log of a run is signed and anchored by checkpoints.
 
     Nothing in the log was verified for this: `failproof-es verify` does that.
     """
@@ -23,9 +23,9 @@ class ProtectionStatus:
     signed: int
     """Events of the log under the newest checkpoint in the database."""
     anchored_outside: int
-    """Events of the log under the checkpoint that this user keeps."""
+    """Events of the log under the checkpoint that this user keeps outside the database."""
     not_anchored: int
-    """Events of the log behind that."""
+    """Events of the log behind that checkpoint."""
     missing_layers: tuple[str, ...]
     """What the database does not enforce: `failproof-es db status` says more."""
 
@@ -45,9 +45,9 @@ def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStat
 
 
 def _events(connection: Connection) -> int:
-    """How many events the log has: those in the tree, and the ones behind it.
+    """How many events the log has: those in the tree, and those behind it.
 
-    All are counted one by one where the tree cannot be read.
+    If the tree cannot be read, all rows are counted.
     """
     try:
         last = ledger.last_tile(connection)

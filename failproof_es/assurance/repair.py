@@ -64,9 +64,9 @@ def repair(
 ) -> LedgerRepaired:
     """Record the repair and begin the new tree; signing the log then fills it.
 
-    Raises `InvalidInput` when the tree needs no repair, or a repair would not heal it, unless
-    `force` says to go on; when the old key is not here, unless `without_old_key`; and when another
-    repair is faster. Raises `LedgerBroken` at an event that is not what its writer recorded, and
+    Raises `InvalidInput` when the tree needs no repair, or a repair would not heal it (`force` goes
+    on all the same); when the old key is not here (unless `without_old_key`); and when another
+    repair was faster. Raises `LedgerBroken` at an event that is not what its writer recorded, and
     for a log without a name.
     """
     if not reason.text.strip():
@@ -92,7 +92,7 @@ def repair(
         )
     forced = found.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"
-    # It stays, whatever comes: a commit whose acknowledgement was lost has begun its tree.
+    # The key is kept even if this fails: a commit may succeed although its reply is lost.
     new_key = create_key(own_file(new_origin, "key"), new_origin, ED25519)
     return _begin(
         store, connection, reason, old, old_key, public, new_key, size, found, forced=forced
@@ -121,7 +121,7 @@ def _what_is_left(
     trusted: Sequence[Checkpoint],
     found: Verification,
 ) -> tuple[int, list[Finding]]:
-    """How many events the old tree holds, and what a verification would say of it from now on."""
+    """How many events the old tree holds, and what verification will find in it from now on."""
     log = Leaves()
     with closing(ledger.leaf_rows(connection)) as rows:
         for row in rows:
@@ -181,7 +181,7 @@ def _begin(
         [event] = append_within(store, connection, [draft])
         assert isinstance(event, LedgerRepaired)
         ledger.begin_tree(connection, ledger_id(), event.originator_version)
-        # Signed while it is empty: so nobody elsewhere makes another key for a log without one.
+        # Signed while it is empty, so that no other user makes a second key for this log.
         empty = Checkpoint(new_key.name, 0, EMPTY_ROOT).signed(new_key)
         ledger.add_checkpoint(connection, 0, str(empty))
     return event

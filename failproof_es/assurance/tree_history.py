@@ -25,10 +25,10 @@ class Trees:
     """Every tree of a log, and the repairs that are on record."""
 
     trees: Sequence[LogTree]
-    """The log's own last."""
+    """The log's current tree comes last."""
     repairs: Sequence[LedgerRepaired]
     problems: Sequence[str]
-    """Where trees and repairs do not fit each other."""
+    """Where trees and recorded repairs do not match."""
 
     @property
     def current(self) -> LogTree:
@@ -42,10 +42,10 @@ class Trees:
         return [(old, repair) for old, new, repair in pairs if _fits(repair, old, new)]
 
     def keys(self, *given: PublicKey) -> dict[str, PublicKey]:
-        """The log's public keys by the origin they sign for, as far as those given lead.
+        """The log's public keys, by the origin that they sign for, that follow from those given.
 
-        Forwards where the old key signed for the new one; backwards because the log, which the
-        new one signs, says so.
+        A newer key follows where the old one signed for it. An older key follows because the log
+        records it, and the newer key signs the log.
         """
         keys = {key.name: key for key in given}
         for _, repair in self.replaced:
@@ -63,7 +63,7 @@ class Trees:
 
 
 def own_public_keys(trees: Trees) -> dict[str, PublicKey]:
-    """The log's public keys as far as those of this user lead. Raises `InvalidInput`."""
+    """The log's public keys that follow from this user's own. Raises `InvalidInput`."""
     own = (own_public_key(tree.origin) for tree in trees.trees)
     return trees.keys(*(key for key in own if key is not None))
 
@@ -77,8 +77,8 @@ def refuse_replaced(trees: Trees, own: PublicKey, place: str) -> None:
             if read_kept(place, key) is not None:
                 raise Forked(
                     f"{place} keeps a checkpoint of {origin}, whose tree a repair replaced: "
-                    f"`failproof-es verify --checkpoint {place}` says what became of it; watch the "
-                    "new tree from another place"
+                    f"`failproof-es verify --checkpoint {place}` shows whether it still holds; "
+                    "keep checkpoints of the new tree in another place"
                 )
 
 

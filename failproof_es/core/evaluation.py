@@ -5,7 +5,8 @@
 
 Starting, resuming after a crash and replaying are the same loop entered with a different
 prefix of events. Nothing here does I/O, reads a clock or draws a random number.
-`failproof_es.core.evolution` holds the first half, which is used by its names here.
+`failproof_es.core.evolution` holds the first half, `failproof_es.core.evaluation_state` the state.
+Their names are used from here.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from datetime import datetime
 from typing import Protocol
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evolution import Evaluation as Evaluation
-from failproof_es.core.evolution import EvaluationKey as EvaluationKey
+from failproof_es.core.evaluation_state import Evaluation as Evaluation
+from failproof_es.core.evaluation_state import EvaluationKey as EvaluationKey
 from failproof_es.core.evolution import evolve as evolve
 from failproof_es.core.evolution import fold as fold
 from failproof_es.core.history_errors import ImpossibleHistory as ImpossibleHistory

@@ -12,7 +12,7 @@ from failproof_es.problems import Problems
 
 _FIELD = "prompts.path"
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")
-"""What Python makes of bytes in a path that are not UTF-8."""
+"""The surrogates by which Python represents bytes in a path that are not UTF-8."""
 
 
 def case_files(
@@ -39,7 +39,7 @@ def case_files(
         field = place if folders else None
         for file in _files(path, suffixes, bases, field, problems):
             if _NO_UTF_8.search(str(file)):
-                said = "the path is not UTF-8: no record can hold it"
+                said = "the path is not UTF-8: so it cannot be recorded"
                 problems.error(said, path=file, field=field, remedy="rename it")
             found.setdefault(os.path.realpath(file), file)
     problems.raise_errors()

@@ -50,7 +50,7 @@ class Dialect(Protocol):
         """The next request's messages, or `None` when the conversation is over."""
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """The class of what came back; of `transcript.failure` where nothing usable did."""
+        """The class of the reply; of `transcript.failure` where there was no usable reply."""
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """What to ask each judge, or `None` when the case needs none. Then also `ReadsJudges`."""
@@ -58,7 +58,7 @@ class Dialect(Protocol):
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """The scores of a classified reply, or why it must not be scored."""
+        """The scores of a classified reply, or the reason why it must not be scored."""
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the specification's own JSON shape."""
@@ -77,12 +77,12 @@ class RebuildsCases(Protocol):
     """A dialect whose options say how a stored prompt is asked about."""
 
     def rebuild_case(self, case: Case) -> Case:
-        """The case as these options ask about it, made of what its file said."""
+        """The case as these options phrase it, made from the case in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReading:
-    """What one reply of a judge says: a verdict as JSON, or the problem why there is none."""
+    """A judge's parsed reply: a verdict as JSON, or the problem why there is none."""
 
     verdict: dict[str, Any] | None
     problem: str | None
@@ -118,7 +118,7 @@ class HasJudgeSchema(Protocol):
     """A dialect with a JSON Schema for a judge's reply, for servers that can enforce one."""
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """The JSON Schema of a good reply. What comes is read as strictly without it."""
+        """The JSON Schema of a good reply. Replies are parsed strictly with or without it."""
 
 
 @runtime_checkable
@@ -211,7 +211,7 @@ FixedOutcome = Literal["any_passes", "none_passes"]
 
 @runtime_checkable
 class HasFixedOutcomes(Protocol):
-    """A dialect whose cases may be decided before they are asked."""
+    """A dialect that can have cases with a fixed outcome."""
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """Whether every answer passes, or none can; `None` where the answer decides."""
+        """Whether any answer passes, or none can; `None` where the answer decides."""

@@ -27,7 +27,7 @@ MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
 )
-"""What a dialect has to have."""
+"""The attributes that every dialect must have."""
 
 
 def _fault(offered: Any, name: str) -> str | None:
@@ -41,7 +41,7 @@ DIALECTS: EntryPoints[Any] = EntryPoints(
 take half a second."""
 _made: dict[str, Dialect] = {}
 _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
-"""Of files that are cases less often than not."""
+"""Suffixes of files that usually are not case files."""
 
 
 def names() -> list[str]:
@@ -59,7 +59,7 @@ def dialect_named(name: str) -> Dialect:
 
 
 def default_dialect(command: TakesADialect) -> str:
-    """The dialect that the command takes where it is told none. Raises `InvalidInput`."""
+    """The command's default dialect. Raises `InvalidInput` if there is none."""
     for name in names():
         with suppress(InvalidInput):  # a broken one is no reason not to use another
             if taken_by_default(dialect_named(name), command):
@@ -143,7 +143,7 @@ def recognise_each(
 def refuse_other_dialects(
     dialect: Dialect, files: Sequence[Path], problems: Problems
 ) -> list[Path]:
-    """The files that may be of this dialect; an error for each that is of another one.
+    """The files that can be of this dialect. A file of another dialect is an error.
 
     Of another dialect is a file that this one does not recognise and exactly one other does.
     """
@@ -215,6 +215,6 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def forget() -> None:
-    """Look again at what is installed, the next time that somebody asks."""
+    """Forget the installed dialects; the next call looks for them again."""
     DIALECTS.forget()
     _made.clear()

@@ -22,12 +22,12 @@ from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"
-"""How an evaluation is abandoned whose scorer raises, or returns what no score can be."""
+"""Why an evaluation is abandoned if a scorer raises, or returns a value that is no score."""
 BETWEEN = ":"
 """Stands between a scorer's name and that of one of several numbers."""
 _LONGEST_NAME = 100
 _LONGEST_REASON = 65_536
-"""So many characters of what a scorer raises are recorded, as of an error of a model."""
+"""At most so many characters of a scorer's error are recorded."""
 
 
 class Scorer(Protocol):
@@ -127,7 +127,7 @@ def grade(
     classification: Classification,
     judgement: Judgement | None,
 ) -> Score | Failure:
-    """What an evaluation comes to: the dialect's score and the scorers' numbers beside it.
+    """The final score of an evaluation: the dialect's own, and the scorers' numbers.
 
     What the dialect does not score, no scorer is asked about. A number under a name that is taken
     is a failure, and no number replaces another.
@@ -148,7 +148,7 @@ def _with(
     classification: Classification,
 ) -> Score | Failure:
     said = f"{scorer.name} {scorer.version}"
-    # Copies: what a scorer changes of what it is given must not show anywhere else.
+    # Copies, so that a scorer that changes its arguments affects nothing else.
     given = case.model_copy(deep=True)
     classified = replace(classification, details=deepcopy(classification.details))
     try:
@@ -177,7 +177,7 @@ def _raised(error: BaseException) -> str:
 
 
 def _named(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
-    """The numbers by the names that they are recorded under. Raises where one is none."""
+    """The numbers by their recorded names. Raises if one is not a number."""
     if not isinstance(returned, Mapping):
         return {scorer: _number(returned)}
     numbers = {}

@@ -1,7 +1,7 @@
 """Numbers the attempts of an experiment, from the runs in an evidence bundle.
 
-A run that recorded its experiment is counted by what was asked (`failproof_es.core.experiment`);
-one of an older version by its configuration's digest, as it numbered itself.
+A run that recorded its experiment is counted by its experiment (`failproof_es.core.experiment`).
+A run of an older version is counted by the digest of its configuration.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ Told = tuple[str, dict[str, Any]]
 
 
 class UnrelatedRuns(Exception):
-    """The runs are not what the run at hand says, or have nothing to do with it."""
+    """The other runs do not match the run's own record, or are unrelated to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Where a run stands among those that asked the same."""
+    """The attempts of a run's experiment, and the runs that overlap with it."""
 
     attempts: int
     """How many there are, unfinished ones included."""
     experiment: str | None = None
     """The digest of the experiment; `None` where attempts are counted by configuration."""
     others: tuple[dict[str, Any], ...] = ()
-    """The other attempts with what came of them, in order."""
+    """The other attempts with their results, in order."""
     overlapping: tuple[dict[str, Any], ...] = ()
-    """Runs that are no attempts and asked much of the same, likewise."""
+    """The overlapping runs, which are not attempts, with their results, in order."""
 
 
 def read_attempts(
     own: Sequence[Told], others: Iterable[Sequence[Told]], case_of: Callable[[str], Any]
 ) -> Attempts:
-    """Count the attempts; no run may be missing, and none be here that asked something else.
+    """Count the attempts. No run may be missing, and none may be here that is unrelated.
 
     The first of `own` and of each other run is its `RunStarted`; `case_of` gives the stored case
     of a digest that `own` planned. Raises `UnrelatedRuns`.
@@ -67,7 +67,7 @@ def read_attempts(
             return Attempts(_by_configuration(own, runs))
         return _by_experiment(own, runs, case_of)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnrelatedRuns(f"a run does not say what it asked: {error}") from None
+        raise UnrelatedRuns(f"the experiment of a run cannot be read: {error}") from None
 
 
 def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> int:
@@ -75,7 +75,7 @@ def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> 
     numbers = [started.get("attempt")]
     for (_, payload), *_rest in others:
         if payload.get("configuration_digest") != started.get("configuration_digest"):
-            raise UnrelatedRuns(f"run {payload.get('run_id')} is of another configuration")
+            raise UnrelatedRuns(f"run {payload.get('run_id')} has another configuration")
         numbers.append(payload.get("attempt"))
     counted = [number for number in numbers if number is not None]
     if any(type(number) is not int for number in counted):
@@ -91,10 +91,10 @@ def _by_experiment(
     streams = {_run_id(stream): stream for stream in (own, *others)}
     asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
     if len({each.number for each in asking.values()}) < 1 + len(others):
-        raise UnrelatedRuns("two runs have one number")
+        raise UnrelatedRuns("two runs have the same number")
     for each in asking.values():
         if each.questions not in (None, set_digest(each.read_plan().questions)):
-            raise UnrelatedRuns(f"run {each.run_id} planned other questions than it says")
+            raise UnrelatedRuns(f"run {each.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
     _check_own(it, own, case_of)
     found = find_related(it, asking.values())
@@ -123,26 +123,31 @@ def _check_own(own: RunQuestions, stream: Sequence[Told], case_of: Callable[[str
         graded += [graded_digest(case) for case in cases]
         questions = [question_digest(case) for case in cases]
         if payload.get("questions") != questions:
-            raise UnrelatedRuns("the run sends other questions than it planned")
+            raise UnrelatedRuns("the recorded questions are not those of the cases")
     if own.digest != experiment_digest(conditions(stream[0][1]), graded):
-        raise UnrelatedRuns("the run says that it was another experiment")
+        raise UnrelatedRuns("the recorded experiment is not that of the cases and models")
 
 
 def _check_complete(
     found: RelatedRuns, own: Sequence[Told], number: int, streams: Mapping[str, object]
 ) -> None:
-    """Only runs that asked the same or much of it are here; all of these that began before."""
+    """Every run here is an attempt or overlaps, and no earlier overlapping run is missing."""
     overlapping = {each.run.run_id for each in found.overlapping}
     if strange := set(streams) - overlapping - {each.run_id for each in found.attempts}:
-        raise UnrelatedRuns(f"run {min(strange)} asked something else")
+        raise UnrelatedRuns(
+            f"run {min(strange)} is no attempt of this experiment and does not overlap"
+        )
     said = own[0][1]["experiment"]["overlapping"]
     before = sum(each.run.number < number for each in found.overlapping)
     if type(said) is not int or said != before:
-        raise UnrelatedRuns(f"a run that asked much of the same is missing: {said} began before it")
+        raise UnrelatedRuns(
+            "an overlapping run is missing or was added: "
+            f"the run recorded {said} before it, and {before} are here"
+        )
 
 
 def _check_numbers(found: RelatedRuns, streams: Mapping[str, Sequence[Told]]) -> None:
-    """Every attempt that counted those before it finds as many here."""
+    """The number that each attempt recorded is its place among the attempts here."""
     for place, each in enumerate(found.attempts, 1):
         said = streams[each.run_id][0][1].get("attempt")
         if each.digest is not None and (type(said) is not int or said != place):
@@ -178,7 +183,7 @@ def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:
 
 
 def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
-    """What came of a run, as far as its stream is here."""
+    """The status, counts and gates of a run, as far as its stream is here."""
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
         status = _STATUS.get(topic, status)
@@ -199,7 +204,7 @@ def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
 
 
 def lines(attempts: Attempts, attempt: Any, configuration_digest: str) -> list[str]:
-    """What a summary says of the attempts."""
+    """The lines of a summary about the attempts and the overlapping runs."""
     if attempts.experiment is None:
         return [f"attempt {attempt} of {attempts.attempts} of configuration {configuration_digest}"]
     return [

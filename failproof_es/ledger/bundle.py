@@ -2,9 +2,9 @@
 
 `docs/reference/evidence-format.md` describes the file completely; another program wrote from
 that page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is JSON
-in one canonical form, every statement of the manifest and of the summary is derived from the
-events, and every event is proven to be in the tree that the checkpoint signs: so there is nothing
-in the file that could be changed without being noticed.
+in one canonical form. Every statement of the manifest and of the summary is derived from the
+events, and every event is proven to be in the tree that the checkpoint signs. So any change to the
+file is noticed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
 from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
 
 _BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
-"""The format's versions: what attempts are counted by is what the run recorded."""
+"""The format's versions: attempts are counted by configuration, or by experiment if recorded."""
 
 _EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
 _MOST_LEVELS = 10
@@ -47,13 +47,13 @@ class ProvenEvent:
     state: bytes
 
     def leaf_hash(self) -> bytes:
-        """What the tree holds at its place."""
+        """The hash that the tree holds for this event."""
         return leaf_hash(self.stream_id.bytes, self.version, self.topic.encode(), self.state)
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that was read; `verify` says whether to believe it."""
+    """A bundle that was read but not verified: `verify` does that."""
 
     version: int
     manifest: dict[str, Any]
@@ -65,7 +65,10 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a genuine bundle proves, and who saw the tree: cosigner's name to seconds since 1970."""
+    """What a genuine bundle proves.
+
+    `cosigned` maps each cosigner's name to when it signed, in seconds since 1970.
+    """
 
     contents: Contents
     checkpoint: Checkpoint
@@ -99,14 +102,14 @@ def write(
 
 
 def read(data: bytes) -> Bundle:
-    """The bundle in a file. Raises `EvidenceError` unless every byte is as the format says."""
+    """Parse the bundle in a file. Raises `EvidenceError` unless it follows the format exactly."""
     lines = data.split(b"\n")
     if lines.pop() != b"" or len(lines) < len(_SECTIONS) + 1:
         raise EvidenceError("the file is cut short, or does not end where its last line does")
     last = lines.pop()
     expected = _canonical({"sha256": hashlib.sha256(data[: -len(last) - 1]).hexdigest()})
     if last + b"\n" != expected:
-        raise EvidenceError("the file's digest is not that of its content: it was changed")
+        raise EvidenceError("the file's digest does not match its content: it was changed")
     header, manifest, summary, signed, proof = (
         _document(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
     )
@@ -121,7 +124,9 @@ def read(data: bytes) -> Bundle:
     said = _only(manifest, "manifest", dict)
     told = _only(summary, "summary", list)
     if not (_plain(said) and _plain(told)):
-        raise EvidenceError("the manifest or the summary holds what is neither text nor number")
+        raise EvidenceError(
+            "the manifest or the summary has a value of a wrong type, or too many levels"
+        )
     return Bundle(
         version,
         said,
@@ -135,7 +140,7 @@ def read(data: bytes) -> Bundle:
 
 
 def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
-    """Whether it is written in one way only (no fractions in it), and no deeper than any is."""
+    """Whether it has one canonical form (no fractions), and is not nested too deep."""
     if type(value) in (dict, list):
         inner = value.values() if type(value) is dict else value
         return levels > 0 and all(_plain(each, levels - 1) for each in inner)
@@ -143,7 +148,7 @@ def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
 
 
 def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> Verdict:
-    """Whether the bundle proves what it says. Raises `EvidenceError` with the first reason.
+    """Verify that the bundle proves what it says. Raises `EvidenceError` with the first reason.
 
     `key` is the log's. Every one of `cosigners` must have signed the checkpoint too.
     """
@@ -164,11 +169,11 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
         raise EvidenceError("proof: these events are not in the tree that the checkpoint signs")
     contents = read_contents(_run_id(bundle.manifest), bundle.events)
     if bundle.version != _version(contents):
-        raise EvidenceError("attempts are counted otherwise than the run recorded them")
+        raise EvidenceError("the format's version is not the one that the run needs")
     if not _same(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
-        raise EvidenceError("the manifest says otherwise than the events")
+        raise EvidenceError("the manifest does not match the events")
     if list(bundle.summary) != _summary(contents, of_tree):
-        raise EvidenceError("the summary says otherwise than the events")
+        raise EvidenceError("the summary does not match the events")
     return Verdict(contents, of_tree, cosigned)
 
 
@@ -176,7 +181,7 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
 
 
 def _version(contents: Contents) -> int:
-    return _BY_CONFIGURATION if contents.asked.experiment is None else _BY_EXPERIMENT
+    return _BY_CONFIGURATION if contents.related.experiment is None else _BY_EXPERIMENT
 
 
 def _header(version: int) -> dict[str, Any]:
@@ -184,14 +189,14 @@ def _header(version: int) -> dict[str, Any]:
 
 
 def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str, Any]:
-    asked = contents.asked
+    related = contents.related
     by_experiment = {
-        "experiment_digest": asked.experiment,
-        "other_attempts": list(asked.others),
-        "overlapping_runs": list(asked.overlapping),
+        "experiment_digest": related.experiment,
+        "other_attempts": list(related.others),
+        "overlapping_runs": list(related.overlapping),
     }
     return {
-        **({} if asked.experiment is None else by_experiment),
+        **({} if related.experiment is None else by_experiment),
         "run_id": str(contents.run_id),
         "run_number": contents.run_number,
         "configuration_digest": contents.configuration_digest,
@@ -211,7 +216,7 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
     counts = contents.counts
     return [
         f"run {contents.run_number} ({contents.run_id}), named {json.dumps(contents.name)}",
-        *attempts.lines(contents.asked, contents.attempt, contents.configuration_digest),
+        *attempts.lines(contents.related, contents.attempt, contents.configuration_digest),
         f"started {contents.started_at}; ended {contents.ended_at} by {contents.ended_by}",
         f"planned {counts['planned']}, finished {counts['finished']}, scored {counts['scored']}, "
         f"abandoned {counts['abandoned']}",
@@ -228,7 +233,7 @@ def _canonical(document: dict[str, Any]) -> bytes:
 
 
 def _same(said: dict[str, Any], derived: dict[str, Any]) -> bool:
-    """Whether two documents are written alike: in Python 1, 1.0 and True are equal."""
+    """Whether two documents have the same text. `==` would not do: to Python, 1 equals True."""
     return _canonical(said) == _canonical(derived)
 
 
@@ -245,7 +250,7 @@ def _document(line: bytes, what: str) -> dict[str, Any]:
 
 def _only(document: dict[str, Any], key: str, kind: type) -> Any:
     if list(document) != [key] or type(document[key]) is not kind:
-        raise EvidenceError(f"{key}: expected here, and nothing besides")
+        raise EvidenceError(f"{key}: its line does not hold it alone")
     return document[key]
 
 
@@ -262,10 +267,10 @@ def _event_document(event: ProvenEvent) -> dict[str, Any]:
 def _event(line: bytes, number: int) -> ProvenEvent:
     document = _document(line, f"line {number}")
     if set(document) != _EVENT_KEYS:
-        raise EvidenceError(f"line {number}: not an event's keys")
+        raise EvidenceError(f"line {number}: an event with a key too many or too few")
     index, version, topic = document["index"], document["version"], document["topic"]
     if type(index) is not int or type(version) is not int or type(topic) is not str:
-        raise EvidenceError(f"line {number}: not an event's types")
+        raise EvidenceError(f"line {number}: an event with a value of the wrong type")
     try:
         stream_id = UUID(document["stream"])
     except (ValueError, AttributeError, TypeError):

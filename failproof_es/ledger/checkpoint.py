@@ -22,7 +22,7 @@ _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A tree as described by a note's text."""
+    """A tree's origin, size and root, as a note's text gives them."""
 
     origin: str
     size: int
@@ -35,7 +35,7 @@ class Checkpoint:
         return "".join(f"{line}\n" for line in (*lines, *self.extensions))
 
     def signed(self, key: SigningKey) -> Note:
-        """The checkpoint as the log itself signs it: the key is named as the origin is."""
+        """The checkpoint signed by the log's own key, whose name is the origin."""
         if key.kind != ED25519 or key.name != self.origin:
             raise NoteError(f"a key named {key.name!r} does not sign for {self.origin!r}")
         return note.sign(self.text(), key.sign(self.text()))
@@ -45,7 +45,7 @@ def parse(text: str) -> Checkpoint:
     """The checkpoint in a note's text. Raises `NoteError`."""
     lines = text.split("\n")
     if len(lines) < 4 or lines.pop() or not all(lines):
-        raise NoteError("a checkpoint is an origin, a size, a root and no empty line")
+        raise NoteError("a checkpoint needs an origin, a size and a root, and no empty line")
     origin, size, root, *extensions = lines
     if not _SIZE.fullmatch(size):
         raise NoteError(f"not a tree's size: {size[:40]!r}")
@@ -57,12 +57,12 @@ def parse(text: str) -> Checkpoint:
     if len(decoded) != HASH_BYTES or checkpoint.text() != text:
         raise NoteError("the root is not 32 bytes in canonical base64")
     if not checkpoint.size and decoded != EMPTY_ROOT:
-        raise NoteError("an empty tree has another root")
+        raise NoteError("the root is not that of an empty tree")
     return checkpoint
 
 
 def opened(signed: Note, key: PublicKey) -> Checkpoint:
-    """The checkpoint in a note that `key`, a log's, signed for its own origin.
+    """The checkpoint in a note that the log's `key` signed for its own origin.
 
     Raises `NoteError`.
     """

@@ -3,7 +3,7 @@
 Whole means: the run's own stream from its first event to its seal; every stream that the seal
 counts, with every event; every case that was planned; what a branched run carried over, where
 it happened; and every other run of the same experiment, and every run that overlaps with it, each
-from its first event on, so that running until it passes shows.
+from its first event on. So nobody can repeat a run until it passes and show only the last one.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Missing(StrEnum):
 
     @property
     def verdict(self) -> str:
-        """The same as a word of JSON."""
+        """The same as a value in JSON: `not_sealed`, `not_signed`."""
         return self.removesuffix(" yet").replace(" ", "_")
 
 
 class NotProvenYet(EvidenceError):
-    """Nothing proves the run so far; that is no sign that anything was changed."""
+    """Nothing proves the run yet. This is not a sign of a change."""
 
     def __init__(self, missing: Missing, why: str) -> None:
         super().__init__(f"{missing}: {why}")
@@ -81,8 +81,8 @@ class Contents:
     name: str
     configuration_digest: str
     attempt: int | None
-    asked: Attempts
-    """The runs here that asked the same, or much of it."""
+    related: Attempts
+    """The other attempts and the overlapping runs in the bundle."""
     started_at: str
     ended_at: str
     ended_by: str
@@ -91,8 +91,8 @@ class Contents:
 
     @property
     def attempts(self) -> int:
-        """How many runs that asked the same are here, unfinished ones included."""
-        return self.asked.attempts
+        """How many attempts of the experiment are here, unfinished ones included."""
+        return self.related.attempts
 
 
 def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
@@ -100,7 +100,7 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
     streams = _streams(events)
     own = streams.pop(run_id, [])
     if not own or own[0].topic != "RunStarted":
-        raise EvidenceError(f"run {run_id}: its stream is not here")
+        raise EvidenceError(f"run {run_id}: its stream is missing")
     payloads = [_payload(event) for event in own]
     started = payloads[0]
     sealed_at = max((n for n, event in enumerate(own) if event.topic == "RunSealed"), default=None)
@@ -132,7 +132,7 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
         attempt=started.get("attempt"),
-        asked=_attempts(own, others.values(), streams),
+        related=_attempts(own, others.values(), streams),
         started_at=_text(started, "timestamp"),
         ended_at=_text(payloads[ending], "timestamp"),
         ended_by=own[ending].topic,
@@ -142,7 +142,7 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
 
 
 def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
-    """The events by stream, each from version 1 on without a gap, and a JSON object all of them."""
+    """The events by stream. Versions have no gap, and each state is a JSON object."""
     streams: dict[UUID, list[Proven]] = {}
     for event in events:
         _payload(event)
@@ -156,12 +156,12 @@ def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
 def _check_plan(
     own: Sequence[Proven], payloads: Sequence[dict[str, Any]], prompts: set[UUID]
 ) -> None:
-    """Every planned case is here, and no prompt that was not planned."""
+    """Check that the prompts here are exactly those that were planned."""
     planned: set[UUID] = set()
     cases = 0
     for event, payload in zip(own, payloads, strict=True):
         if event.topic not in RUN_TOPICS:
-            raise EvidenceError(f"{event.topic} does not belong into a run's stream")
+            raise EvidenceError(f"{event.topic} does not belong in a run's stream")
         if event.topic == "CasesPlanned":
             digests = payload.get("digests")
             if not isinstance(digests, list):
@@ -191,7 +191,7 @@ def _digest_id(digest: str) -> UUID:
 def _told_apart(
     run_id: UUID, streams: Iterable[list[Proven]]
 ) -> tuple[list[list[Proven]], dict[str, list[Proven]]]:
-    """The evaluations of this run, and those of other runs by the name of their stream."""
+    """The evaluations of this run, and those of other runs by the id of their stream."""
     own: list[list[Proven]] = []
     elsewhere: dict[str, list[Proven]] = {}
     for stream in streams:
@@ -205,13 +205,13 @@ def _told_apart(
 def _check_evaluation(stream: Sequence[Proven], prompts: set[str]) -> None:
     asked = _payload(stream[0]).get("prompt_id")
     if type(asked) is not str or asked not in prompts:
-        raise EvidenceError(f"stream {stream[0].stream_id} asks what was not planned")
+        raise EvidenceError(f"stream {stream[0].stream_id}: its prompt was not planned")
 
 
 def _check_carried_over(
     started: Proven, evaluations: Sequence[Sequence[Proven]], elsewhere: dict[str, list[Proven]]
 ) -> None:
-    """What is carried over is here, as it was when the run began, and nothing besides."""
+    """Check that exactly the evaluations that are carried over are here, unchanged."""
     remaining = dict(elsewhere)
     for stream in evaluations:
         if all(event.topic != "CarriedOver" for event in stream):
@@ -221,22 +221,22 @@ def _check_carried_over(
         reference = _payload(stream[0])
         source = remaining.pop(_text(reference, "source_evaluation_id"), None)
         if source is None:
-            raise EvidenceError(f"stream {stream[0].stream_id}: what it carries over is not here")
+            raise EvidenceError(f"stream {stream[0].stream_id}: what it carries over is missing")
         _check_reference(reference, source, started)
     for name in remaining:
         raise EvidenceError(f"stream {name} is not of this run")
 
 
 def _check_reference(reference: dict[str, Any], source: Sequence[Proven], started: Proven) -> None:
-    """The source is the evaluation that is referred to, was over, and is what was hashed."""
+    """Check that the source had ended, is the evaluation referred to, and has the same digest."""
     name, told = source[0].stream_id, _payload(source[0])
     if source[-1].topic not in _FINAL or source[-1].index > started.index:
-        raise EvidenceError(f"stream {name} had not ended when it was carried over")
+        raise EvidenceError(f"stream {name} had not ended when the run began")
     if any(event.topic == "CarriedOver" for event in source):
         raise EvidenceError(f"stream {name} was carried over itself")
     same_run = _text(reference, "source_run_id") == _text(told, "run_id")
     if not same_run or _case(reference) != _case(told):
-        raise EvidenceError(f"stream {name} is another evaluation than is carried over")
+        raise EvidenceError(f"stream {name} is not the evaluation that is carried over")
     digest = hashlib.sha256(b"".join(event.leaf_hash() for event in source)).hexdigest()
     said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
     if said != (len(source), digest):
@@ -244,7 +244,7 @@ def _check_reference(reference: dict[str, Any], source: Sequence[Proven], starte
 
 
 def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
-    """What an evaluation asks, whom, and for which time."""
+    """An evaluation's prompt, model and repetition."""
     asked = _text(payload, "prompt_id"), _text(payload, "model_key")
     return *asked, _number(payload, "repetition")
 
@@ -252,7 +252,7 @@ def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
 def _check_reviews(
     run_id: UUID, evaluations: Sequence[Sequence[Proven]], reviews: dict[UUID, list[Proven]]
 ) -> None:
-    """Every review is of an evaluation of this run, after it ended, on that one's own stream."""
+    """Check that every review is of an ended evaluation of this run, and on the right stream."""
     own = {str(stream[0].stream_id): stream for stream in evaluations}
     for stream_id, stream in reviews.items():
         for event in stream:
@@ -272,14 +272,14 @@ def _attempts(
     others: Iterable[Sequence[Proven]],
     streams: Mapping[UUID, Sequence[Proven]],
 ) -> Attempts:
-    """Count the runs that asked the same; each is told by its own stream alone."""
+    """Count the attempts of the experiment, each from its own stream."""
     runs: list[list[Told]] = []
     for stream in (own, *others):
         if any(event.topic not in RUN_TOPICS for event in stream):
-            raise EvidenceError(f"run {stream[0].stream_id}: not a run's stream")
+            raise EvidenceError(f"run {stream[0].stream_id}: its stream holds a foreign event")
         told = [(event.topic, _payload(event)) for event in stream]
         if told[0][1].get("run_id") != str(stream[0].stream_id):
-            raise EvidenceError(f"run {stream[0].stream_id} is of another name on its own stream")
+            raise EvidenceError(f"run {stream[0].stream_id}: its first event names another run")
         runs.append(told)
     try:
         return read_attempts(
@@ -306,7 +306,7 @@ def _checked_seal(
                 f"the seal counts {said[name]} {name}, and here are {value}: the run is incomplete"
             )
     if _text(said, "root") != seal.root.hex():
-        raise EvidenceError("the seal is over other events than these")
+        raise EvidenceError("the seal does not match these events")
     return seal
 
 

@@ -1,8 +1,8 @@
 """The right edge of a tiled tree, and how the tree grows there.
 
 Everything about the edge follows from the last tile of leaves: it says how many leaves there
-are, and so which tiles are full on every level above it. No level is asked whether it has
-anything at the edge; at a multiple of a tile's width it has nothing there.
+are, and so which tiles are full on every level above it. At a multiple of a tile's width a level
+has no partial tile, so whether one is stored is never looked up.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from failproof_es.ledger.merkle import TILE_LEVELS, Frontier, perfect_root, spli
 
 
 class InvalidTree(Exception):
-    """Tiles that are not those of one tree over the log, or an event that has no place in it."""
+    """The tiles do not form one tree over the log, or an event does not fit into it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Up to 256 hashes that stand side by side on one level of tiles."""
+    """Up to 256 neighbouring hashes on one level of tiles."""
 
     level: int
     tile: int
     width: int
     hashes: bytes
     positions: list[int] | None = None
-    """On the level of the leaves: which events they are, by their places in the log."""
+    """On the level of the leaves: the positions of their events in the log."""
 
 
 ReadTiles = Callable[[int, int], Iterable[Tile]]
@@ -35,7 +35,7 @@ ReadTiles = Callable[[int, int], Iterable[Tile]]
 
 @dataclass(slots=True)
 class Edge:
-    """Where the tree ends: what is needed to go on, whatever its size."""
+    """The right edge of a tree: all that is needed to add leaves to it."""
 
     levels: int = TILE_LEVELS
     """How many levels of the tree one tile holds. A tile is 2^levels hashes wide."""
@@ -45,7 +45,7 @@ class Edge:
     """By level of tiles above the leaves: the hashes of its last tile, while it is not full."""
     leaves: list[bytes] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """The leaves behind the last full tile, and which events they are."""
+    """The leaves behind the last full tile, and the positions of their events."""
     last_position: int = 0
     """Of the last event in the tree; 0 while it is empty."""
 
@@ -77,7 +77,7 @@ class Edge:
         return self._fill() if len(self.leaves) == 1 << self.levels else []
 
     def partial(self) -> list[Tile]:
-        """The tiles at the edge that are not full, as they stand now."""
+        """The tiles at the edge that are not full yet."""
         tiles = []
         if self.leaves:
             number = self.frontier.size >> self.levels
@@ -111,12 +111,12 @@ class Edge:
         if self.size > self.last_position:
             raise InvalidTree(
                 f"the tree holds {self.size} events, and its last one is at position "
-                f"{self.last_position}: there are not so many positions, so it holds some twice"
+                f"{self.last_position}: there are fewer positions, so it holds some events twice"
             )
 
 
 def edge_of(last: Tile | None, tiles: ReadTiles, levels: int = TILE_LEVELS) -> Edge:
-    """Where the tree ends whose last tile of leaves is `last`; the empty tree's edge for `None`.
+    """The edge of the tree whose last tile of leaves is `last`; of the empty tree for `None`.
 
     Reads at most one tile's width of tiles on each level. Raises `InvalidTree` when one of them is
     missing, or the tree holds an event twice.
@@ -139,7 +139,8 @@ def edge_of(last: Tile | None, tiles: ReadTiles, levels: int = TILE_LEVELS) -> E
         ]
         if len(row) != end - first:
             raise InvalidTree(
-                f"of the full tiles {first} to {end - 1} of level {level}, {len(row)} are there"
+                f"tiles are missing: of the full tiles {first} to {end - 1} of level {level}, "
+                f"{len(row)} are there"
             )
         for root in row:
             edge.frontier.append(root, height)

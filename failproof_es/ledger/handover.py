@@ -16,16 +16,16 @@ _FORM = "failproof-es/handover/1"
 
 
 def handover(old: SigningKey, new: PublicKey) -> Note:
-    """The note by which `old` hands its log over to `new`."""
+    """The note in which the key `old` names the key `new` as its successor."""
     text = f"{_FORM}\n{old.name}\n{new}\n"
     return note.sign(text, old.sign(text))
 
 
 def successor(document: str, old: PublicKey) -> PublicKey:
-    """The key that `old` handed its log over to. Raises `NoteError`."""
+    """The key that `old` named as its successor. Raises `NoteError`."""
     signed = note.parse(document)
     signed.verify(old)
     lines = signed.text.split("\n")
     if len(lines) != 4 or lines[:2] != [_FORM, old.name]:
-        raise NoteError(f"{old.name!r} signed something else than a handover")
+        raise NoteError(f"{old.name!r} did not sign a handover")
     return PublicKey.parse(lines[2])

@@ -5,10 +5,10 @@
          || length of the state (8) || SHA-256 of the state's bytes (32)
 
 Integers are unsigned and big-endian. Computed by the writer before the insert and computed
-again from the row by whoever reads it; never over JSON that was parsed and written again. The
+again from the row by every reader; never over JSON that was parsed and written again. The
 database computes it too (`store/functions/leaf_of.sql`), but only to refuse a wrong one: its
-result proves nothing. `recorded_at` and the position are not in it: the database gives
-them after the writer let go of the event.
+result proves nothing. `recorded_at` and the position are not in it, because the database sets
+them after the writer has sent the event.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _TOPIC_BYTES = (1 << 16) - 1
 
 
 class NoLeaf(ValueError):
-    """What no event can have, and so no leaf can be made of."""
+    """A value that no event can have, so there is no leaf for it."""
 
 
 def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> bytes:
     """The leaf's hash. `stream_id` is 16 bytes; the state's bytes are exactly those stored.
 
-    Raises `NoLeaf` for what no event can have.
+    Raises `NoLeaf` for a value that no event can have.
     """
     if len(stream_id) != 16:
         raise NoLeaf(f"its stream's id is {len(stream_id)} bytes long instead of 16")

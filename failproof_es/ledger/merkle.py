@@ -22,7 +22,7 @@ _NODE = b"\x01"
 
 
 class InvalidProof(Exception):
-    """A proof that does not prove what it should."""
+    """A proof that does not hold."""
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
@@ -31,7 +31,7 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def perfect_root(hashes: Sequence[bytes]) -> bytes:
-    """The root over a power of two of hashes that stand side by side on one level."""
+    """The root over neighbouring hashes of one level; their number is a power of two."""
     if not hashes or len(hashes) & (len(hashes) - 1):
         raise ValueError(f"{len(hashes)} hashes are not a power of two")
     sha256 = hashlib.sha256
@@ -52,7 +52,7 @@ class Frontier:
 
     def __init__(self, size: int = 0, roots: Sequence[bytes] = ()) -> None:
         if len(roots) != size.bit_count() or any(len(root) != HASH_BYTES for root in roots):
-            raise ValueError(f"a tree of {size} leaves has not these {len(roots)} subtrees")
+            raise ValueError(f"a tree of {size} leaves does not have these {len(roots)} subtrees")
         self.size = size
         self._roots = list(roots)
 
@@ -92,7 +92,7 @@ class Frontier:
 
 
 class TileTree:
-    """Subtree hashes out of tiles: `tile(level, index)` is a tile's hashes, side by side.
+    """Subtree hashes from tiles: `tile(level, index)` gives a tile's hashes, joined.
 
     A tile's level counts tiles: with `levels` of the tree in each, its hashes are of subtrees
     of 2^(levels * level) leaves.
@@ -115,7 +115,7 @@ class TileTree:
 
 
 def split(hashes: bytes) -> list[bytes]:
-    """Hashes that stand side by side, one by one."""
+    """The single hashes out of joined ones."""
     if len(hashes) % HASH_BYTES:
         raise ValueError(f"{len(hashes)} bytes are not a whole number of hashes")
     return [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
@@ -141,7 +141,7 @@ def tree_root(subtree: Subtree, size: int) -> bytes:
 
 
 def inclusion_proof(subtree: Subtree, index: int, size: int) -> list[bytes]:
-    """That leaf `index` is in the tree of `size` leaves (RFC 9162 § 2.1.3.1)."""
+    """The proof that leaf `index` is in the tree of `size` leaves (RFC 9162 § 2.1.3.1)."""
     if not 0 <= index < size:
         raise ValueError(f"a tree of {size} leaves has no leaf {index}")
     path = []
@@ -181,7 +181,7 @@ def verify_inclusion(
 
 
 def consistency_proof(subtree: Subtree, old: int, new: int) -> list[bytes]:
-    """That the tree of `old` leaves is the beginning of that of `new` (RFC 9162 § 2.1.4.1)."""
+    """The proof that the tree of `new` leaves continues that of `old` (RFC 9162 § 2.1.4.1)."""
     if not 0 < old <= new:
         raise ValueError(f"no consistency proof leads from size {old} to size {new}")
     path = []
@@ -208,7 +208,7 @@ def verify_consistency(
     if old in (0, new):
         expected = EMPTY_ROOT if old == 0 else new_root
         if proof or old_root != expected:
-            raise InvalidProof(f"size {old}: the roots disagree, or a proof where none is due")
+            raise InvalidProof(f"size {old}: the roots differ, or a proof is given and none is due")
         return
     remaining = iter(proof if old & (old - 1) else [old_root, *proof])
     place, last = old - 1, new - 1
@@ -278,7 +278,7 @@ def root_from_multiproof(
 
 
 def _cover(indices: Sequence[int], size: int) -> Iterator[tuple[int, int, int | None]]:
-    """The leaves asked for (with their place in `indices`) and the nodes between them."""
+    """The requested leaves (with their place in `indices`) and the nodes between them."""
     if not size:
         return
     pending = [(0, size, 0, len(indices))]
@@ -317,7 +317,7 @@ def _check_indices(indices: Sequence[int], size: int) -> None:
     if any(a >= b for a, b in pairwise(indices)):
         raise InvalidProof("the leaves are not in ascending order")
     if indices and not 0 <= indices[0] <= indices[-1] < size:
-        raise InvalidProof(f"a tree of {size} leaves has not all of these leaves")
+        raise InvalidProof(f"a tree of {size} leaves does not have all of these leaves")
 
 
 def _left_width(width: int) -> int:

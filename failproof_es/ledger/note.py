@@ -1,4 +1,4 @@
-"""Signed notes (C2SP signed-note): text that carries its signatures below itself.
+"""Signed notes (C2SP signed-note): a text with its signatures below it.
 
     <text, ending in a newline>
     <empty line>
@@ -6,7 +6,7 @@
 
 Two kinds of signature are known: plain Ed25519 (a log's own), and a witness's cosignature/v1
 (C2SP tlog-cosignature), which also says when the witness saw the text. Lines of other keys
-are kept and not judged.
+are kept and not checked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
 _HEX_ID = re.compile(r"[0-9a-f]{8}")
 _SHOWN = 40
-"""Characters of a text that an error quotes: whoever wrote it chose its length."""
+"""How many characters of a text an error quotes, since untrusted text can have any length."""
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
@@ -44,12 +44,12 @@ _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 
 
 class NoteError(Exception):
-    """Text that is no signed note, no key, or not signed by the key it should be."""
+    """The text is not a signed note, not a key, or not signed by the expected key."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key's name and its public half. `kind` says what signatures of it look like."""
+    """A key's name and its public half. `kind` is the kind of signature that it makes."""
 
     name: str
     public: bytes
@@ -172,7 +172,7 @@ class Note:
                     payload, _message(self.text, at)
                 )
             except InvalidSignature:
-                raise NoteError(f"the signature of {key.name} is not of this text") from None
+                raise NoteError(f"the signature of {key.name} does not match this text") from None
         return at
 
 
@@ -196,7 +196,7 @@ def parse(document: str) -> Note:
 
 
 def known(keys: Sequence[str]) -> tuple[PublicKey, ...]:
-    """Public keys out of their texts. Raises `NoteError`."""
+    """Parse public keys. Raises `NoteError`."""
     return tuple(PublicKey.parse(text) for text in keys)
 
 
@@ -265,7 +265,7 @@ def _unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise NoteError("a note is Unicode") from None
+        raise NoteError("a note must be valid Unicode") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""The seal of a run: one hash over everything that its streams held when it ended.
+"""The seal of a run: one hash over all events of its streams when it ended.
 
 A proof of inclusion says that what is shown is genuine; the seal says that nothing is
 missing. It is the root of an RFC 6962 tree with one leaf for each stream, the streams in the
@@ -45,8 +45,8 @@ class _Stream:
 class Sealing:
     """Collects a run's events, in version order within each stream; holds one hash a stream.
 
-    Whoever adds the streams in the order of their ids may say with `close_streams` where all
-    of a part have been added: then nothing is held of those.
+    If the streams are added in the order of their ids, call `close_streams` after each part: its
+    hashes are then let go.
     """
 
     def __init__(self) -> None:
@@ -63,13 +63,13 @@ class Sealing:
         stream.digest.update(leaf_hash)
 
     def close_streams(self) -> None:
-        """The streams added so far are whole, and those that follow have greater ids."""
+        """Close the streams added so far. Those that follow must have greater ids."""
         self._tree.extend(self._leaves())
         self._closed += len(self._streams)
         self._streams.clear()
 
     def seal(self) -> Seal:
-        """The seal over everything that was added; nothing more is to be added."""
+        """The seal over all events that were added. Add no more after this."""
         self.close_streams()
         return Seal(self._closed, self._events, self._tree.root())
 
@@ -86,10 +86,10 @@ class WholeStreams:
 
     def __init__(self) -> None:
         self._parts = [bytearray() for _ in range(256)]
-        """By the first byte of the id: so few are sorted at a time."""
+        """By the first byte of the id, so that only a few are sorted at a time."""
 
     def __len__(self) -> int:
-        """How many they are. Sorts them."""
+        """How many streams there are. Sorts them."""
         return sum(1 for _ in self._sorted())
 
     def add(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> None:
@@ -125,5 +125,5 @@ def _record(stream_id: bytes, leaf_hashes: Sequence[bytes]) -> bytes:
 
 
 def _leaf(record: bytes) -> bytes:
-    """What a stream is in the tree; a record is its id, its number of events and its digest."""
+    """A stream's leaf. A record is its id, its number of events and its digest."""
     return hashlib.sha256(_PREFIX + record).digest()

@@ -1,7 +1,7 @@
 """Parses an event's state strictly, so that every reader gets the same result.
 
-JSON as RFC 8259 has it, in UTF-8, and stricter where programs differ: one object, no name
-twice in an object, bounds for nesting and for the digits of an integer.
+JSON in UTF-8 (RFC 8259), and stricter where programs differ: one object, no name twice in an
+object, limits for nesting and for the digits of an integer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SIGN = re.compile(r'\\.|"|[\[\]{}]', re.DOTALL)
 
 
 def read_state(state: bytes) -> dict[str, Any]:
-    """The object that a state is. Raises `ValueError`."""
+    """Parse a state into its JSON object. Raises `ValueError`."""
     text = state.decode()
     _check_depth(text)
     read = _DECODER.decode(text)
@@ -46,7 +46,7 @@ def _check_depth(text: str) -> None:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found := dict(pairs)) != len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name appears twice in one object")
     return found
 
 

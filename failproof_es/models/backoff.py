@@ -7,7 +7,7 @@ from tenacity.wait import wait_exponential, wait_random
 
 LONGEST_S = 60.0
 _SHORTEST_DEFERRAL_MS = 100
-"""A server that turns requests away is not asked without a pause, whatever is configured."""
+"""The shortest wait after a server declined requests, whatever is configured."""
 
 
 def wait_s(

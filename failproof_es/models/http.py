@@ -56,7 +56,7 @@ _PIECE_BYTES = 2**18
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request as it is about to be sent: what a signature may be made of."""
+    """A request as it will be sent, for providers that sign requests."""
 
     method: str
     url: str
@@ -69,7 +69,7 @@ class OutgoingRequest:
 
 
 class Stream(Protocol):
-    """A reply that comes in pieces, put together as it comes."""
+    """A streamed reply, assembled as it arrives."""
 
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
@@ -86,7 +86,7 @@ class _Came:
     first_token_ms: float | None = None
 
     def reply(self, latency_ms: float) -> HttpReply:
-        """All of it, handed over: a long body is not held twice."""
+        """The whole body. It is handed over, so that a long one is not held twice."""
         body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
@@ -99,13 +99,13 @@ class _Came:
 
 
 class HttpProvider(ABC):
-    """One model behind a base URL. Sends each request once; what a protocol is, is abstract.
+    """One model behind a base URL. Sends each request once; subclasses define the protocol.
 
     A subclass may read `model` and `base_url`.
     """
 
     listing_path = "/models"
-    """Where the server lists its models, after the base URL."""
+    """The path of the server's list of models, after the base URL."""
     recorded_headers: tuple[str, ...] = ()
     """How headers of a reply begin that are recorded beside those of every server."""
 
@@ -153,7 +153,7 @@ class HttpProvider(ABC):
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> Stream | None:
-        """What puts a reply with these headers together, where it comes in pieces. Pure."""
+        """The assembler for a streamed reply with these headers; `None` if it is not streamed."""
         return None
 
     @staticmethod
@@ -185,7 +185,7 @@ class HttpProvider(ABC):
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._exchange(request, came, began, on_text)
-        except InvalidInput as error:  # the key is gone since the check
+        except InvalidInput as error:  # the key was removed after the check
             raise ModelError("authentication", str(error), "halting") from error
         except InvalidReply as flaw:
             raise came.reply(_ms_since(began)).error(flaw) from None
@@ -206,7 +206,7 @@ class HttpProvider(ABC):
     async def _exchange(
         self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
     ) -> None:
-        """Send, and take what comes as it comes."""
+        """Send the request, and read the reply as it arrives."""
         headers = self._signed("POST", request.endpoint, request.body)
         content = _content(request.body)
         async with self._http().stream(
@@ -233,7 +233,7 @@ class HttpProvider(ABC):
             except Undecodable as error:
                 came.body = body.packed
                 raise InvalidReply("malformed_response", str(error), "transient") from None
-            except BaseException:  # a time-out, too: what came is kept
+            except BaseException:  # a time-out, too: what was received is kept
                 came.body = came.body or body.packed
                 raise
 
@@ -350,7 +350,7 @@ def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
 
 
 def _shown(name: str) -> str:
-    """A listed name. None is cut: in a piece of a key nobody would find the key."""
+    """A listed name. It is never cut: part of a key would not be recognised as the key."""
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 

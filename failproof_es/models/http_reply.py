@@ -49,10 +49,10 @@ _TURNED_AWAY = {
 _PASSING_CODES = frozenset({"408", "500", "502", "503", "504"})
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _FURTHEST_S = 366 * 86_400.0
-"""What is further away than a year is read as a year: clocks can't be reckoned with beyond."""
+"""The longest wait that is believed, one year; a longer one is read as this."""
 _LONGEST_NAME = 1000
 _MOST_TOKENS = 10**9
-"""No reply has more. A sum of such counts is a number that every reader of JSON can read."""
+"""The largest token count that is believed. Sums of such counts stay exact in JSON."""
 _OVERLOAD_WORDS = (
     "overload",
     "rate_limit",
@@ -102,7 +102,7 @@ def _http_date(value: str) -> datetime | None:
 
 
 class InvalidReply(Exception):
-    """Why a reply is no answer, before it is known what came with it."""
+    """Why a reply is not an answer; the received bytes are added later."""
 
     def __init__(self, kind: str, message: str, disposition: Disposition) -> None:
         super().__init__(message)
@@ -113,7 +113,7 @@ class InvalidReply(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """An HTTP reply, or as much of one as came."""
+    """An HTTP reply, or the part of it that was received."""
 
     status: int
     headers: dict[str, str]
@@ -135,7 +135,7 @@ class HttpReply:
 
 
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
-    """What `read` makes of the reply's JSON. Raises `ModelError`, also for any other status."""
+    """Parse the reply's JSON with `read`. Raises `ModelError`, also for any other status."""
     try:
         if reply.status != 200:
             kind, disposition = _status_verdict(reply.status)
@@ -233,7 +233,7 @@ def require_few_calls(calls: int) -> None:
 
 
 def text_or_none(value: Any) -> str | None:
-    """A text that says something."""
+    """The value if it is a text that is not empty; `None` for anything else."""
     return value if isinstance(value, str) and value else None
 
 
@@ -246,6 +246,6 @@ def name_or_none(value: Any) -> str | None:
 
 
 def count_or_none(value: Any) -> int | None:
-    """A count of tokens; what is no such count is not known."""
+    """A count of tokens; `None` for anything else."""
     counted = isinstance(value, int) and not isinstance(value, bool)
     return value if counted and 0 <= value <= _MOST_TOKENS else None

@@ -28,7 +28,7 @@ class HttpProviderType(BaseProviderType):
 
     @abstractmethod
     def implementation(self) -> type[HttpProvider]:
-        """The class that asks. Import it here: its HTTP client is needed by nobody else."""
+        """The provider class. Import it here, because only it needs the HTTP client."""
 
     def base_url(self, model: Model) -> str | None:
         """See `ProviderType`."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from failproof_es.models.catalog.listing import CheckCache
 
 LONGEST_TEXT_BYTES = 2**22
-"""Of all that an answer says, in UTF-8. A million tokens are shorter."""
+"""The most bytes of an answer in UTF-8; a million tokens are shorter."""
 MOST_TOOL_CALLS = 1_000
 """In one answer."""
 
@@ -164,4 +164,4 @@ class Provider(Protocol):
         """
 
     async def close(self) -> None:
-        """Release everything. Idempotent."""
+        """Release all connections and processes. Idempotent."""

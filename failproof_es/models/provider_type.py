@@ -55,7 +55,7 @@ class PriceSource:
 
 
 class ProviderType(EntryRules, Protocol):
-    """One provider. What varies from one to another is here, and nowhere else."""
+    """One provider. Everything that differs between providers is defined here."""
 
     # -- where it asks ---------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class ProviderType(EntryRules, Protocol):
         """Packages that a result can depend on, each with its version."""
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """Whether nobody should believe a verdict of it."""
+        """Whether its verdicts as a judge must not be trusted (a test model, for example)."""
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
         """Where its published prices are; `None` where there can be none."""
@@ -103,7 +103,7 @@ class ProviderType(EntryRules, Protocol):
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> Provider:
-        """Who asks the model. Nothing is opened yet. Raises `InvalidInput`.
+        """Create the provider that asks the model. Opens nothing. Raises `InvalidInput`.
 
         `key` is sent where the entry names no variable that holds one.
         """
@@ -121,7 +121,7 @@ class ProviderType(EntryRules, Protocol):
     # -- reading what is on record ---------------------------------------------------------
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """What the recorded raw bytes say, read as they were when they came. Pure.
+        """Parse recorded raw bytes again, exactly as they were parsed when received. Pure.
 
         `None` where the bytes hold no more than the text. Raises `ModelError`.
         """

@@ -48,21 +48,21 @@ SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
 
 @dataclass(frozen=True, slots=True)
 class SampleReply:
-    """What a model under test replies to every turn, and what that comes to."""
+    """What a model under test replies to every turn, and the expected outcome."""
 
     text: str
     comes_to: SampleOutcome
     finish_reason: str | None = "stop"
     refusal: str | None = None
     case_id: str | None = None
-    """Of which case; the first one, unless given."""
+    """Which case it answers; by default the first one."""
     stands_before_a_cut: bool = False
-    """Whether it comes to the same where it was cut off right after: the rest can't undo it."""
+    """Whether the outcome is the same when the reply is cut off after this text."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefectiveFile:
-    """A case file with one defect, and where it has to be said to stand."""
+    """A case file with one defect, and the place that the error must name."""
 
     file: str
     content: str | bytes
@@ -77,7 +77,7 @@ TEXTS = (
     *('{"a": 1}', '{"a": ', '```json\n{"T": 0.5}\n```', "```sh\nls\n```", "<think>", "</think>x"),
     *("[" * 40, "{{x}}", "{" * 50 + "}" * 50, "a\r\nb", "'\"`$(", "\\u0000", "x" * 100_000),
 )
-"""What a model may say. Nothing that it says may raise."""
+"""Replies that a model may give. None of them may make the dialect raise."""
 ENDINGS: tuple[tuple[str | None, str | None], ...] = (
     *(("stop", None), ("length", None), ("content_filter", None), (None, None)),
     *(("stop", "I won't."), ("tool_calls", None), ("something new", None)),
@@ -86,7 +86,7 @@ ENDINGS: tuple[tuple[str | None, str | None], ...] = (
 
 
 class DialectContract:
-    """Subclass it, set what has no value, and have `pytest` collect the subclass."""
+    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     dialect: ClassVar[str]
     """Its name."""
@@ -99,10 +99,10 @@ class DialectContract:
     defective: ClassVar[Sequence[DefectiveFile]]
     """One file for each kind of defect."""
     replies: ClassVar[Sequence[SampleReply]]
-    """What a pass is, what a failure, and what is neither."""
+    """Replies that pass, that fail, and that do neither."""
 
     def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
-        """What a judge answers who finds that `said` comes to what it says. Where judges are."""
+        """A judge's reply that leads to the outcome of `said`. For dialects with judges."""
         raise NotImplementedError("the dialect asks judges: say what one answers")
 
     def many(self, count: int) -> tuple[str, str] | None:
@@ -329,7 +329,7 @@ class DialectContract:
             yield files
 
     def _documents(self, written: Mapping[str, bytes]) -> list[dict[str, Any]]:
-        """What cases say, without where they come from."""
+        """The content of cases, without their file and line."""
         with self._files(written) as files:
             problems = Problems()
             found = list(self.made().load(files, problems))
@@ -350,7 +350,7 @@ class DialectContract:
     def _said(
         self, mine: Dialect, case: Case, text: str, finish_reason: str | None, refusal: str | None
     ) -> Transcript:
-        """The transcript in which every turn is answered so."""
+        """The transcript in which every turn gets this reply."""
         replies: tuple[Reply, ...] = ()
         while mine.messages(case, Transcript(replies)) is not None and len(replies) < 50:
             replies = (*replies, Reply(len(replies), text, finish_reason, refusal))

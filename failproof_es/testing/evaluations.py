@@ -29,7 +29,7 @@ _MOST_STEPS = 200
 
 
 class _Header:
-    """What every event says about itself: a second passes from one to the next."""
+    """Event headers, one second apart."""
 
     def __call__(self, state: Evaluation) -> dict[str, Any]:
         version = state.version + 1
@@ -82,7 +82,7 @@ def _asked(
     answer: Callable[[int], Reply | None],
     judged: Callable[[Sequence[Turn]], str] | None,
 ) -> list[EvaluationEvent]:
-    """The request and what comes of it."""
+    """The events of one request and its reply."""
     which: dict[str, Any] = {
         "purpose": action.purpose,
         "judge": action.judge,

@@ -19,13 +19,13 @@ from failproof_es.store.writing.event_header import EventHeader
 KEY = "sk-canary-0123456789abcdef"
 KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
 ODD = 'tab\t "quoted" {{x}} \x00 \u202e naïve \U0001f600'
-"""A text that has to arrive as it is."""
+"""A text that must arrive unchanged."""
 SCHEMA = {"type": "object", "properties": {"zyzzyva": {"type": "string"}}}
 
 
 @contextmanager
 def key_set() -> Iterator[None]:
-    """A key is in the environment meanwhile."""
+    """Put an API key into the environment for as long as the context lasts."""
     before = os.environ.get(KEY_VARIABLE)
     os.environ[KEY_VARIABLE] = KEY
     try:
@@ -42,7 +42,7 @@ def ask(text: str) -> Sequence[Turn]:
 
 
 def error_text(error: BaseException) -> str:
-    """All that an error says, with everything that it came of."""
+    """The text of an error and of all its causes."""
     return "".join(traceback.format_exception(error))
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Fault(Enum):
-    """What a server may do in place of a good answer."""
+    """Faults: what a server may do instead of giving a good answer."""
 
     ERROR_OBJECT = auto()
     """Status 200 with an error object."""
@@ -21,7 +21,7 @@ class Fault(Enum):
     WITHOUT_CONTENT = auto()
     """A message without content."""
     CUT_STREAM = auto()
-    """A stream that ends before the reply does. Only for what streams."""
+    """A stream that ends before the reply does. Only for providers that stream."""
     RATE_LIMITED = auto()
     """429 with `Retry-After: 7`."""
     UNAUTHORIZED = auto()
@@ -29,7 +29,7 @@ class Fault(Enum):
     NOT_FOUND = auto()
     """404."""
     SERVER_ERROR = auto()
-    """500; of what is no server: it raises."""
+    """Status 500; a provider without a server raises."""
     CUT = auto()
     """The connection ends without a reply."""
     SILENT = auto()
@@ -37,16 +37,16 @@ class Fault(Enum):
     WRONG_MODEL = auto()
     """A good answer of a model called `another`."""
     NOT_JSON = auto()
-    """Status 200 with the beginning of a document; of what is no server: not text."""
+    """Status 200 with a truncated document; a provider without a server returns no text."""
     TOO_LARGE = auto()
     """More text than any answer has."""
     WITHOUT_USAGE = auto()
-    """A good answer that doesn't say what it used."""
+    """A good answer without token counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """A request as it came."""
+    """A request as it was received."""
 
     method: str
     path: str
@@ -72,7 +72,7 @@ class Reply:
 
 
 class ProviderServer(Protocol):
-    """What a provider asks, in this process. For one event loop."""
+    """A fake server that a provider asks, in this process. For one event loop."""
 
     asked: list[ReceivedRequest]
     """Every request for an answer so far, the first one first."""
@@ -83,7 +83,7 @@ class ProviderServer(Protocol):
     offered: list[str]
     """The models that it lists."""
     refuses_looks: bool
-    """Whether it says 401 to whoever asks for the list of models."""
+    """Whether it answers 401 to a request for the list of models."""
 
     async def start(self) -> None:
         """Begin to answer."""
@@ -92,14 +92,14 @@ class ProviderServer(Protocol):
         """Close everything."""
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
-        """What is answered from now on."""
+        """Set the answer to all further requests."""
 
     def call_tool(self, name: str, arguments: dict[str, object]) -> None:
         """Answer with a call of this tool from now on."""
 
 
 class WireFormat(ABC):
-    """How a provider's server writes: its real format, as its vendor documents it."""
+    """The wire format of a provider's server, as its vendor documents it."""
 
     @abstractmethod
     def answer(
@@ -139,7 +139,7 @@ class WireFormat(ABC):
         return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
 
     def is_listing_request(self, asked: ReceivedRequest) -> bool:
-        """Whether that asks for the list of models."""
+        """Whether the request asks for the list of models."""
         return asked.method == "GET"
 
 
@@ -183,7 +183,7 @@ class FakeServer:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def reply(self, asked: ReceivedRequest) -> Reply | None:
-        """What is said to a request for an answer; `None` where there is to be no reply."""
+        """The reply to a request for an answer; `None` if there must be none."""
         wire, text = self._wire, self._text
         match self._fault:
             case None:
@@ -225,7 +225,7 @@ class FakeServer:
             while await self._exchange(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # whoever asked is gone, or `stop` was called: nobody waits for this
+            pass  # the client is gone, or `stop` was called: nobody waits for this reply
         finally:
             self._serving.discard(task)
             writer.close()

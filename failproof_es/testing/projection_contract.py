@@ -52,7 +52,7 @@ _KINDS = {"r": "TABLE", "v": "VIEW"}
 
 
 class ProjectionContract:
-    """Subclass it, set what has no value, and have `pytest` collect the subclass."""
+    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     projection: ClassVar[str]
     """Its name."""
@@ -70,7 +70,7 @@ class ProjectionContract:
         return _database()
 
     def events(self) -> list[Event]:
-        """What happened: cases are stored, answered, classified and scored; one is abandoned."""
+        """Sample events: cases are stored, answered, classified and scored; one is abandoned."""
         found: list[Event] = []
         for case in self._cases():
             found.append(_stored(case))
@@ -147,7 +147,7 @@ class ProjectionContract:
         return found
 
     def _taken_in(self, size: int, events: Sequence[Event] | None = None) -> Rows:
-        """What stands in each relation after these events, so many at a time."""
+        """The rows of each relation after these events, applied in batches of this size."""
         facts = _facts(self.events() if events is None else events)
         with self._empty() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, size)
@@ -164,7 +164,7 @@ class ProjectionContract:
             }
 
     def _apply(self, cursor: Cursor, facts: Sequence[Fact], size: int) -> None:
-        """Have the events taken in, each batch by another process, as it were."""
+        """Apply the events, each batch by a new instance of the projection."""
         for begin in range(0, len(facts), size):
             mine = self.made()
             batch = facts[begin : begin + size]

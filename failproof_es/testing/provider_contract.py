@@ -17,20 +17,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
 from unittest import SkipTest
 
 import orjson
 
 from failproof_es.configuration.providers import PROVIDERS
-from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
 from failproof_es.models.catalog.listing import CheckCache
-from failproof_es.models.protocol import Answer, ModelError, Provider, ResponseOptions
-from failproof_es.models.provider_type import ProviderType, provider_type
+from failproof_es.models.protocol import ModelError, Provider, ResponseOptions
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
@@ -41,45 +36,14 @@ from failproof_es.testing.kit import (
     SCHEMA,
     ask,
     error_text,
-    key_set,
     recorded,
 )
 from failproof_es.testing.other_side import Fault, ProviderServer
-
-PATIENCE_MS = 20_000
-_STATUS = {
-    Fault.ERROR_OBJECT: 200, Fault.RATE_LIMITED: 429, Fault.UNAUTHORIZED: 401,
-    Fault.NOT_FOUND: 404, Fault.SERVER_ERROR: 500,
-}  # fmt: skip
-
-Work = Callable[[ProviderServer, Provider], Awaitable[None]]
+from failproof_es.testing.provider_under_test import PATIENCE_MS, ProviderUnderTest
 
 
-class ProviderContract:
-    """Subclass it, give what is abstract, and have `pytest` collect the subclass."""
-
-    provider: str
-    """Its name."""
-    unable: Collection[Fault] = ()
-    """What can't happen to it: there is no HTTP status where nothing is asked over HTTP."""
-    kinds: Mapping[Fault, Collection[str]] = {}
-    """Kinds of errors other than those of `KINDS`, which are those of what is asked over HTTP."""
-    keeps_bodies = True
-    """Whether raw bytes come: kept with an error, and read again from the record."""
-    lists_models = True
-    """Whether the other side is asked for its models before a run."""
-
-    @abstractmethod
-    def server(self) -> ProviderServer:
-        """A new one, not yet started."""
-
-    @abstractmethod
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        """An entry of `models:` for it, without `provider` and `api_key_env`."""
-
-    def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """Who asks it. Override where that takes more than what the configuration says."""
-        return self.type.create(model, timeout_ms=timeout_ms, connections=2)
+class ProviderContract(ProviderUnderTest):
+    """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
 
     # -- what it is ------------------------------------------------------------------------
 
@@ -197,7 +161,7 @@ class ProviderContract:
         self._with(work)
 
     def test_who_gives_it_up_gets_no_answer_and_no_error(self) -> None:
-        """What was cancelled did not fail: a run that stops records it otherwise."""
+        """A cancelled request is not an error: a run that stops records it in another way."""
 
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with("yes", Fault.SILENT)
@@ -390,72 +354,3 @@ class ProviderContract:
             await provider.close()
 
         self._with(work)
-
-    # -- how -------------------------------------------------------------------------------
-
-    @property
-    def type(self) -> ProviderType:
-        """The provider, as a run finds it."""
-        return provider_type(self.provider)
-
-    def model(self, side: ProviderServer, **more: Any) -> Model:
-        """The entry of `models:` under test."""
-        key = {"api_key_env": KEY_VARIABLE} if "api_key_env" in self.type.takes else {}
-        entry = {"provider": self.provider, **self.settings(side), **key, **more}
-        return Model.model_validate(entry)
-
-    def _fails(
-        self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
-    ) -> ModelError:
-        """The error that comes of it: one, after one request, with all that came and no key."""
-        errors: list[ModelError] = []
-
-        async def work(side: ProviderServer, provider: Provider) -> None:
-            side.answer_with("This is a text of some length.", fault)
-            try:
-                await provider.send(provider.prepare(ask("hi")))
-            except ModelError as raised:
-                errors.append(raised)
-            else:
-                raise AssertionError(f"{fault.name} is taken for an answer")
-            assert len(side.asked) == 1, "one call is one attempt"
-            [error] = errors
-            assert error.kind in self.kinds.get(fault, kinds), error.kind
-            if fault in _STATUS and fault not in self.kinds:
-                assert error.status == _STATUS[fault]
-            if self.keeps_bodies and side.sent:
-                assert error.body and side.sent.startswith(error.body)
-                assert error.body == side.sent or fault is Fault.TOO_LARGE
-            assert KEY not in error_text(error), "a key stands in the error"
-            assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
-
-        self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
-        return errors[0]
-
-    def _misread(self, provider: Provider, answer: Answer) -> object:
-        return find_parse_mismatch(self.provider, recorded(provider, answer))
-
-    def _with(
-        self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
-    ) -> None:
-        """Do it with a new other side and a new provider, and a key in the environment."""
-        if fault in self.unable:
-            raise SkipTest("that can't happen to it")
-
-        async def main() -> None:
-            side = self.server()
-            await side.start()
-            try:
-                model = self.model(side, **more)
-                side.offered = [model.model]
-                provider = self.create(side, model, timeout_ms)
-                try:
-                    await provider.open()
-                    await work(side, provider)
-                finally:
-                    await provider.close()
-            finally:
-                await side.stop()
-
-        with key_set():
-            asyncio.run(main())

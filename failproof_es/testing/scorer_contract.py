@@ -37,14 +37,14 @@ _CLASSIFIED = Classification("right", {"why": ["said so"]}, "contract", "1")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer, and the numbers that it gets under the names that they are recorded under."""
+    """An answer and its expected scores, by the names under which they are recorded."""
 
     text: str
     numbers: Mapping[str, float]
 
 
 class ScorerContract:
-    """Subclass it, set what has no value, and have `pytest` collect the subclass."""
+    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     scorer: ClassVar[str]
     """Its name."""
@@ -87,7 +87,7 @@ class ScorerContract:
             assert again == (score, score), f"{transcript.replies[-1].text[:40]!r}: {again}"
 
     def test_another_process_gives_the_same_numbers(self) -> None:
-        """A replay is one: no memory, no order of a set and no clock may show in a number."""
+        """As a replay does: no memory, order of a set or clock may change a score."""
         said = [self._said(text) for text in TEXTS] + [self._said("4", *each) for each in ENDINGS]
         here = [self._numbers(self._graded(self.made(), each)) for each in said]
         (there,) = self._elsewhere(said[::-1], self.options)
@@ -155,7 +155,7 @@ class ScorerContract:
 
 
 def _in_another_process(asked: Mapping[str, Any]) -> list[Any]:
-    """What `_answer_there` says, in a process where sets have another order."""
+    """The result of `_answer_there`, in a process where sets have another order."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
         [sys.executable, "-c", _THERE],
@@ -195,7 +195,7 @@ _answer_there(asked)
 
 
 class _Passing:
-    """Scores everything, so that all other numbers are the scorer's."""
+    """A dialect that scores everything, so that all other scores are the scorer's."""
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None

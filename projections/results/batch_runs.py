@@ -42,7 +42,7 @@ class Runs:
     known: dict[UUID, Run]
     """Runs that have a row, or get one."""
     untold: set[UUID] = field(default_factory=set)
-    """Runs of which these tables cannot tell what the log tells."""
+    """Runs that these tables cannot represent as the log has them."""
     spoiled: Sequence[UUID] = ()
     """Prompts whose streams hold more than their case, since this batch."""
     unplaced: list[Fact] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Runs:
         self.known.update({r: run_of(told) for r, told in found if r not in self.known})
 
     def plans(self, key: EvaluationKey) -> bool:
-        """Whether the run asks this model, so often."""
+        """Whether this model and repetition are part of the run's plan."""
         run = self.known.get(key.run_id)
         if run is None:
             return False
@@ -169,7 +169,7 @@ class Runs:
             (array, position),
         ).fetchone()
         if (new, row) != (len(event.digests), (len(event.digests),)):
-            self.untold.add(run_id)  # a case stands twice in the plan, or not in the log
+            self.untold.add(run_id)  # a case appears twice in the plan, or not in the log
 
     def finish(self, cursor: Cursor, touched: Sequence[tuple[str, int]]) -> None:
         """Mark the runs that the tables cannot tell of, once every row is written."""
@@ -195,7 +195,7 @@ class Runs:
 
 
 def repetitions_of(started: RunStarted) -> int | None:
-    """How often each case is asked, where the configuration says so."""
+    """The repetitions in the configuration, where it sets them."""
     execution: Any = started.configuration.get("execution")
     times = execution.get("repetitions") if isinstance(execution, dict) else None
     return times if isinstance(times, int) else None

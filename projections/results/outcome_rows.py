@@ -138,7 +138,7 @@ def outcome_row(
 
 
 def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
-    """The outcome that a row tells."""
+    """The outcome that a row holds."""
     row = OutcomeRow(*columns)
     return EvaluationOutcome(
         evaluation_id=row.evaluation_id,

@@ -42,7 +42,7 @@ def run_document(run: Run) -> str:
 
 
 def run_of(document: str) -> Run:
-    """The run that a document tells."""
+    """The run that a document holds."""
     said: dict[str, Any] = orjson.loads(document)
     prices, counts, validation = said["prices"], said["counts"], said["validation"]
     limits = {name: LimitChanged.model_validate(each) for name, each in said["limits"].items()}

@@ -1,4 +1,4 @@
-"""Checks the data beside the events that no leaf covers: the runs' numbers."""
+"""Checks the run numbers: they stand in a table beside the events, which no leaf covers."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 _SHOWN = 20
-"""Findings of one kind that are named one by one; the rest are counted."""
+"""At most so many findings of one kind are listed; the rest are counted."""
 
 ROW_CHANGED = "row changed"
 ROW_MISSING = "row missing or hidden"
@@ -31,7 +31,7 @@ CHECKPOINT_REMOVED = "checkpoint removed"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it was recorded. `index` counts events from 0."""
+    """A difference between the log and what was recorded or signed. `index` counts from 0."""
 
     kind: str
     message: str
@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """How far the log was verified before: enough to go on from there."""
+    """How far the log was verified before, so that verification can go on from there."""
 
     origin: str
     size: int
@@ -57,7 +57,7 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A tree that a recorded repair replaced, and what is left of what was signed over it."""
+    """A tree that a recorded repair replaced, and how much of it is still proven."""
 
     origin: str
     new_origin: str
@@ -72,7 +72,7 @@ class Replaced:
     anchored_size: int
     """The same, of the checkpoints that are kept outside the database."""
     vouched_for: bool
-    """Whether the old key names the new one."""
+    """Whether the old key signed for the new one."""
     intact: bool
     """Whether every event that was signed under the old tree is in the log as it was signed."""
     remarks: tuple[str, ...]
@@ -89,17 +89,17 @@ class Signatures(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a verification came to."""
+    """The result of a verification."""
 
     GENUINE = "genuine"
     UNSIGNED = "unsigned"
-    """Nothing was found, but no signature proves it: another log would look the same."""
+    """Nothing was found, but no signature proves it: a forged log could look the same."""
     CHANGED = "changed"
 
 
 @dataclass(slots=True)
 class Verification:
-    """What was looked at, and what was found."""
+    """What was verified, and what was found."""
 
     origin: str
     events: int = 0
@@ -107,15 +107,15 @@ class Verification:
     tree_size: int = 0
     root: bytes = b""
     signed_size: int = 0
-    """Events under a checkpoint in the database whose signature holds."""
+    """Events under a checkpoint in the database whose signature is valid."""
     anchored_size: int = 0
     """Events under a checkpoint that is kept outside the database."""
     checkpoints: int = 0
-    """How many there are in the database, good ones and others."""
+    """How many checkpoints the database has, valid or not."""
     good_signatures: int = 0
     """How many of them the log's key signed."""
     has_key: bool = False
-    """Whether the log's public key was there to check them with."""
+    """Whether the log's public key was given or found, to check them with."""
     findings: list[Finding] = field(default_factory=list)
     replaced: list[Replaced] = field(default_factory=list)
     """The trees before this one."""
@@ -126,7 +126,7 @@ class Verification:
 
     @property
     def signatures(self) -> Signatures:
-        """What stands behind "signed"."""
+        """Which signatures could be checked."""
         if self.good_signatures:
             return Signatures.CHECKED
         if self.has_key:
@@ -135,7 +135,7 @@ class Verification:
 
     @property
     def verdict(self) -> Verdict:
-        """A finding counts more than a signature that is missing."""
+        """The verdict. A finding outranks a missing signature."""
         if self.findings:
             return Verdict.CHANGED
         return Verdict.GENUINE if self.good_signatures else Verdict.UNSIGNED
@@ -146,7 +146,7 @@ class Verification:
         return self.verdict is Verdict.GENUINE
 
     def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it where there are many of its kind."""
+        """Keep a finding; only count it if there are many of its kind already."""
         same = sum(each.kind == finding.kind for each in self.findings)
         if same < _SHOWN:
             self.findings.append(finding)

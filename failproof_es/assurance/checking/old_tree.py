@@ -29,7 +29,7 @@ from failproof_es.ledger.merkle import (
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A root of the old tree, and who says so."""
+    """A signed root of the old tree, and which checkpoint signs it."""
 
     size: int
     root: bytes
@@ -67,13 +67,13 @@ class Leaves:
 
 @dataclass(slots=True)
 class Checked:
-    """What an old tree came to."""
+    """The result of checking an old tree."""
 
     events: int = 0
     """Leaves that the tiles hold without a gap."""
     signed_size: int = 0
     anchored_size: int = 0
-    """The largest proven size: in all, and of those kept outside."""
+    """The largest proven size: by any checkpoint, and by those kept outside."""
     anchored_events: int = 0
     """How many events from the log's first one on are proven by a checkpoint kept outside."""
     intact: bool = True

@@ -43,7 +43,7 @@ def verify_replaced(
     log = _leaves_of_the_own_tree(connection)
     for old, repair in trees.replaced:
         remarks: list[str] = []
-        vouched_for = _vouched_for(repair, keys, result, remarks)
+        vouched_for = _handover_is_signed(repair, keys, result, remarks)
         signed = [
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
             *(externally_kept(each) for each in trusted if each.origin == old.origin),
@@ -84,10 +84,10 @@ def signed_in_database(
     remarks: list[str],
     repair: LedgerRepaired | None = None,
 ) -> Iterable[Signed]:
-    """What the database, and the repair that replaced the tree, hold of what was signed over it.
+    """The checkpoints of the old tree in the database and in the repair that replaced it.
 
-    Without the key every well-formed checkpoint counts; with it, one that it did not sign proves
-    nothing, and is remarked.
+    Without the key every well-formed checkpoint counts. With it, a checkpoint that it did not sign
+    proves nothing, and `remarks` gets a line on it.
     """
     notes = {
         stored.note: stored.tree_size for stored in ledger.checkpoints(connection, tree.number)
@@ -112,14 +112,14 @@ def signed_in_database(
 def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
     log = Leaves()
     last = 0
-    # Where the tree has no tile any more, which is already a finding, the rows give the leaves.
+    # Where a tile of the tree is missing (already a finding), the rows give the leaves.
     with contextlib.suppress(LedgerBroken):
         for tile in ledger.tiles(connection, 0):
             for position, leaf in zip(tile.positions or (), split(tile.hashes), strict=False):
                 log.add(position, leaf)
                 last = position
     for row in ledger.leaf_rows(connection, last):
-        # A row that no event has was found already, and was never signed.
+        # A row that cannot be an event is already a finding, and was never signed.
         with contextlib.suppress(NoLeaf):
             log.add(row.position, row.leaf())
     return log
@@ -128,23 +128,26 @@ def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
 def stray_tiles(
     no_tiles: Sequence[str], known: Iterable[Finding | LedgerFinding], origin: str
 ) -> list[Finding]:
-    """The findings of what stands in an old tree and is no tile.
+    """The findings for rows of an old tree that are not tiles.
 
-    `known` is what its repair found. Where that names a changed tile, the tree was replaced for
-    such a thing, which is left behind; where it does not, nobody has accounted for it.
+    `known` is what its repair found. If that names a changed tile, the damage is on record and is
+    no new finding.
     """
     if any(each.kind == TREE_CHANGED for each in known):
         return []
     return [Finding(REPLACED_TREE, f"{each}; in the old tree {origin}") for each in no_tiles]
 
 
-def _vouched_for(
+def _handover_is_signed(
     repair: LedgerRepaired,
     keys: Mapping[str, PublicKey],
     result: Verification,
     remarks: list[str],
 ) -> bool:
-    """Whether the old key names the new one; and the new one must be the one we know."""
+    """Whether the old key signed for the new one.
+
+    Adds a finding where it names another key, or where the new key is not the one given.
+    """
     known = keys.get(repair.new_origin)
     if known is not None and str(known) != repair.new_key:
         message = f"the repair of {repair.old_origin} names a different key of {known.name}"

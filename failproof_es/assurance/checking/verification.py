@@ -52,7 +52,7 @@ from failproof_es.store.schema.definitions import differences
 from failproof_es.support.untrusted_text import shortened
 
 _CLOCK_TOLERANCE_US = 1_000_000
-"""How far the database's clock may go back between two events without a word."""
+"""How far the database's clock may go back between two events without a finding."""
 _HEAD_BYTES = 200
 """An event's state begins with its schema version and its run."""
 _BEHIND_ALL = 1 << 63
@@ -116,14 +116,14 @@ def verify_log(
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """A root that the tree must have at a size, and who says so."""
+    """A root that the tree must have at a size, and which checkpoint signs it."""
 
     size: int
     root: bytes
     outside: bool
     said_by: str
     removed: bool = False
-    """It is kept outside, and not in the database any more."""
+    """Whether it is kept outside and no longer in the database."""
 
 
 class _Walk:
@@ -199,7 +199,7 @@ class _Walk:
             position, recorded = next(entries, nothing)
 
     def end(self) -> None:
-        """The log is over: who signed more of it than there is?"""
+        """At the end of the log: report checkpoints that sign more events than there are."""
         self._result.tree_size = self._size
         self._result.root = self._root()
         for each in self._expected:
@@ -266,7 +266,7 @@ class _Walk:
 
 
 class _Columns:
-    """What a row says beside its leaf: which run finds it, and when it was recorded."""
+    """Check what no leaf covers: the run that a row is filed under, and when it was recorded."""
 
     def __init__(self, result: Verification, last_us: int) -> None:
         self._result = result
@@ -305,7 +305,7 @@ def _how_mislabelled(row: LeafRow) -> str:
 
 
 def _tiles(connection: Connection, first: int, result: Verification) -> list[Tile]:
-    """The tiles of leaves from `first` on, as far as they are any."""
+    """The well-formed tiles of leaves from `first` on."""
     for stray in ledger.no_tiles(connection):
         message = f"a tree has no tile {stray.tile} of level {stray.level}"
         result.add(Finding(TREE_CHANGED, message))
@@ -318,7 +318,7 @@ def _tiles(connection: Connection, first: int, result: Verification) -> list[Til
 
 
 def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterator[_Entry]:
-    """Every leaf from tile `first` on; ends where the tiles leave a gap, which is told."""
+    """Every leaf from tile `first` on. Stops at a gap in the tiles, which becomes a finding."""
     for number, tile in enumerate(tiles, first):
         last = tile is tiles[-1]
         if tile.tile != number or (tile.width < TILE_WIDTH and not last):
@@ -345,7 +345,7 @@ def _checkpoints(
     trusted: Sequence[Checkpoint],
     result: Verification,
 ) -> list[_Expected]:
-    """What the tree must be, by everything that is signed."""
+    """The roots that the tree must have, from every checkpoint that counts."""
     expected = []
     for stored in ledger.checkpoints(connection):
         result.checkpoints += 1
@@ -393,7 +393,7 @@ def _opened(
 
 
 def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile]]:
-    """The tiles above the leaves, level by level, as far as they are any."""
+    """The well-formed tiles above the leaves, level by level."""
     found: list[list[Tile]] = []
     for level in range(1, ledger.levels(connection)):
         found.append([])

@@ -32,9 +32,9 @@ class CheckpointSigner:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
-        """Why the last attempt signed or kept nothing; `None` when it did."""
+        """Why the last attempt to sign or to keep failed; `None` when it succeeded."""
         self.changed: LedgerBroken | Forked | None = None
-        """How it was first noticed that the log was changed, or is not the one that it was."""
+        """The first sign that the log was changed or replaced; `None` when there is none."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -77,7 +77,7 @@ def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
 
 
 def own_key(connection: Connection) -> SigningKey:
-    """This user's key of the log, made where nobody has signed that. Raises `InvalidInput`."""
+    """This user's key of the log; made if the log was never signed. Raises `InvalidInput`."""
     origin = ledger.origin(connection)
     unsigned = ledger.newest_checkpoint(connection) is None
     return log_key(origin, create=unsigned and not default_place(origin).exists())

@@ -59,7 +59,7 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
     integrate(connection)
     with connection.transaction():
         ledger.lock(connection)
-        # Behind the lock: what others keep of this log meanwhile, they have to sign first.
+        # Read under the lock: to keep a later checkpoint, others would have to sign first.
         kept = None if kept_in is None else read_kept(kept_in, key.public)
         edge = _edge(connection)
         _, filled = _take(connection, edge)
@@ -89,7 +89,7 @@ def _edge(connection: Connection) -> Edge:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What the database refuses to take into the tree does not fit the log."""
+    """Turn the database's refusal of a leaf into `LedgerBroken`: it does not match the log."""
     try:
         yield
     except psycopg.DatabaseError as error:

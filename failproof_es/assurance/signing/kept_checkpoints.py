@@ -35,7 +35,7 @@ class Forked(Exception):
 
 @dataclass(slots=True)
 class KeptCheckpoint:
-    """What is kept in a place, which nobody else changes meanwhile."""
+    """What is kept in a place, which is locked for everybody else."""
 
     place: str
     key: PublicKey
@@ -46,7 +46,7 @@ class KeptCheckpoint:
     def replace(self, signed: Note) -> None:
         """Keep a checkpoint that was checked, whole or not at all.
 
-        One that says less stays away: of a smaller tree, or without a signature that is here.
+        A checkpoint of a smaller tree, or with fewer signatures, does not replace the kept one.
         Raises `Forked` when it is another tree of the same size, `NoteError`, and
         `InvalidInput` when it cannot be written.
         """
@@ -101,7 +101,7 @@ def check_and_keep(
     Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
     """
     with locked_place(place, key) as kept:
-        # Read behind what is kept: what was kept meanwhile had been signed before.
+        # Read after the kept one: every kept checkpoint was signed in the database first.
         try:
             stored = newest_note(connection, key)
             newest = checkpoint.opened(stored, key)
@@ -130,7 +130,7 @@ def newest_note(connection: Connection, key: PublicKey) -> Note:
 
 
 def newest_signed(connection: Connection, key: PublicKey) -> Note | None:
-    """The same, `None` where there is no checkpoint at all.
+    """The newest checkpoint that `key` signed; `None` where there is no checkpoint at all.
 
     The database cannot check signatures, so that the engine's login can put a bad one there: it
     is passed over, and `verify` names it. Raises `NoteError` when every one is another's.

@@ -27,14 +27,14 @@ _KINDS = {ED25519: "a log's own key", COSIGNATURE: "a cosigner's key"}
 
 
 def folder() -> Path:
-    """Where keys and trusted checkpoints of this user stand: never in the database's folder."""
+    """The folder of this user's keys and trusted checkpoints: never the database's folder."""
     home = os.environ.get(HOME)
     base = Path(home) if home else platformdirs.user_config_path("failproof-es", appauthor=False)
     return base / "ledger"
 
 
 def own_file(origin: str, suffix: str) -> Path:
-    """Where this user keeps something of this log, by what it is."""
+    """The path of this user's file of a kind (key, checkpoint) for this log."""
     return folder() / f"{origin.rpartition('/')[2]}.{suffix}"
 
 
@@ -58,7 +58,9 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
                 f"{origin} is signed with a key that is not in {path}",
                 remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
             )
-        with contextlib.suppress(_ThereIsAKey):  # made by somebody else meanwhile: it is the one
+        with contextlib.suppress(
+            _ThereIsAKey
+        ):  # another process made it meanwhile: that one counts
             return _create(path, origin, ED25519)
     key = read_key(path, ED25519)
     if key.name != origin:
@@ -72,8 +74,8 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
 def has_key(path: Path) -> bool:
     """Whether there is a key file with anything in it. Raises `InvalidInput`.
 
-    One that was begun and never written (the disk was full, say) holds no key: an empty one,
-    or nothing but the zeros that a power cut leaves.
+    A file that is empty, or holds only zeros, was never written (a full disk, a power cut) and
+    counts as no key.
     """
     try:
         return bool(read_regular(path, _MOST_BYTES).strip(b"\0 \r\n\t"))
@@ -97,7 +99,7 @@ def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
 
 
 class _ThereIsAKey(Exception):
-    """A key is not made in the place of another one."""
+    """The file already holds a key, which must not be replaced."""
 
 
 def _create(path: Path, name: str, kind: Kind) -> SigningKey:

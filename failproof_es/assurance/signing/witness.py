@@ -75,7 +75,7 @@ def _check_continues(request: Request, seen: Checkpoint, new: Checkpoint) -> Non
             f"you cosigned {seen.size} events already, and this signs only {new.size}",
             remedy="it is an older checkpoint, or the log's tail was cut",
         )
-    # Where the sizes are equal the roots are, and whatever the request proves besides is not asked.
+    # If the sizes are equal, the roots are compared, and the request's proof is not needed.
     proof = () if seen.size == new.size else request.proof
     if seen.size not in (request.old, new.size):
         raise InvalidInput.because(

@@ -14,6 +14,7 @@ import click
 
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
@@ -93,7 +94,7 @@ def results(
         recorded = read_run(connection, run, as_of)
         whole = None
         if shape is not None or output_format is not Format.TABLE:
-            # What can't be had is refused before anything is written or printed. The table is
+            # Impossible requests are refused before anything is written or printed. The table is
             # read from the record alone: no dialect is needed for it.
             require_dialect(recorded.started)
             whole = run_shape_of(recorded.started.dialect, shape)
@@ -111,7 +112,9 @@ def results(
         elif output_format is Format.TABLE:
             scorers = names_of_scorers(recorded.started.configuration)
             columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
-            print_table(_table_rows(recorded, page, scorers), columns)
+            print_table(
+                _table_rows(recorded, page, scorers), columns, when_empty=_nothing(recorded, page)
+            )
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
@@ -127,7 +130,7 @@ def results(
 
 
 class _Page(NamedTuple):
-    """Which places of the plan are wanted: the first `limit` of those after `after`."""
+    """A page of the plan: the first `limit` places after `after`."""
 
     after: int
     limit: int | None
@@ -136,7 +139,7 @@ class _Page(NamedTuple):
 def _require_fitting(
     run: RecordedRun, page: _Page, whole_shape: str | None, junit: Path | None
 ) -> None:
-    """Raises `InvalidInput` where a part is asked for that there is not, or cannot be made."""
+    """Raises `InvalidInput` if a page is asked for that does not exist, or cannot be made."""
     problems = Problems()
     if page.after > run.started.planned_evaluations:
         problems.error(
@@ -146,39 +149,37 @@ def _require_fitting(
         )
     if whole_shape is not None and page != _Page(0, None):
         problems.error(
-            f"the shape {whole_shape!r} is made of the whole run",
+            f"the shape {whole_shape!r} covers the whole run",
             field="--shape",
             remedy="leave out --limit and --after",
         )
     if junit is not None:
         problems.error(
-            "JUnit XML is of the whole run",
+            "JUnit XML covers the whole run",
             field="--junit",
             remedy="leave out --limit and --after",
         )
     problems.raise_errors()
 
 
+def _nothing(run: RecordedRun, page: _Page) -> str:
+    """What to do where no evaluation is printed."""
+    number = run.started.run_number
+    if page.after:
+        return (
+            f"{page.after} is the last place in the plan; "
+            f"print all results: `failproof-es results {number}`"
+        )
+    return f"the plan of run {number} is empty; see `failproof-es show {number}`"
+
+
 def _say_next(run: RecordedRun, page: _Page) -> None:
-    """Say how to get what comes after the page, where anything does."""
+    """Say how to get the next page, if there is one."""
     if page.limit is None:
         return
     after = page.after + page.limit
     if (left := run.started.planned_evaluations - after) > 0:
-        say(f"{left:,} more: {_command(after)}")
-
-
-def _command(after: int) -> str:
-    """The same command for what comes after that place."""
-    given = click.get_current_context().params
-    words = ["failproof-es results", given["run"]]
-    for name in ("shape", "limit", "as_of"):
-        if given[name] is not None:
-            words += [f"--{name.replace('_', '-')}", str(given[name])]
-    words += ["--after", str(after)]
-    if given["output_format"] is not Format.TABLE:
-        words += ["--format", str(given["output_format"])]
-    return f"`{' '.join(words)}`"
+        say_next_page(f"{left:,} more", after=after)
 
 
 def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -219,6 +220,6 @@ def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
 
 
 def first_line(text: str) -> str:
-    """The first line of an answer that says anything, sanitised and shortened for a table."""
+    """The first line of an answer that is not blank, sanitised and shortened for a table."""
     line = next((line for line in text.split("\n") if line.strip()), "")
     return shortened(one_line(line.strip()), ANSWER_WIDTH)

@@ -27,7 +27,7 @@ _MIDNIGHT = time(0)
 _CHOSEN = ("service_tier", "speed")
 """Parameters of a request that some providers charge other prices for."""
 _STANDARD = (None, "auto", "default", "standard", "standard_only")
-"""Their values that choose nothing else."""
+"""Values of those parameters that do not change the price."""
 _REQUESTS_PER_PRICE = Decimal(1_000)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 """Where no provider is that publishes prices."""
@@ -230,5 +230,5 @@ def _listed(price: ListedRates, over: int | None) -> Rate:
 
 
 def _decimal(number: float | None, otherwise: Decimal | None = None) -> Decimal | None:
-    """What was written, not its nearest binary fraction."""
+    """The decimal number as it was written, not its nearest binary fraction."""
     return otherwise if number is None else Decimal(str(number))

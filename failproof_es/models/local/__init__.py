@@ -28,7 +28,7 @@ class LocalType(BaseProviderType):
     waits_for_progress = True
 
     def max_concurrency(self, model: Model) -> int:
-        """See `ProviderType`. What is more would wait inside the server."""
+        """See `ProviderType`. Further requests would wait inside the server."""
         from failproof_es.models.local.process import SLOTS
 
         return SLOTS

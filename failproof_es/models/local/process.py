@@ -66,7 +66,7 @@ class LocalProcess:
         return await asyncio.shield(self._starting)
 
     async def release(self) -> None:
-        """Want it no more. It stops when nobody does."""
+        """Release the server. It stops when its last user releases it."""
         self._users -= 1
         if self._users:
             return

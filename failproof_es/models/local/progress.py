@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LOOKS = 4
-"""How often progress is looked for within the time that it may take."""
+"""How often progress is checked within the time allowed."""
 
 
 @dataclass(slots=True)

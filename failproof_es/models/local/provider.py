@@ -33,7 +33,7 @@ _LARGEST_STATE = 2**24
 
 
 class LocalProvider:
-    """Speaks to the server of its weights as to any other server.
+    """Asks the server of its weights like any other server.
 
     `timeout_ms` is how long the model may make no progress, not how long an answer may take.
 
@@ -58,7 +58,7 @@ class LocalProvider:
         return complete(once, model, prompt)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Are the weights there, and the right ones? Nothing is asked of anybody."""
+        """Check that the weights are there and are the right ones. Sends nothing."""
         require("local", "the provider `local`")
         await asyncio.to_thread(find, self._model.model)
         return None
@@ -94,7 +94,7 @@ class LocalProvider:
         )
 
     async def close(self) -> None:
-        """Let go of the server, which stops unless somebody else wants it."""
+        """Release the server, which stops unless it has another user."""
         await self._wire.close()
         server, self._server = self._server, None
         if server is not None:
@@ -124,7 +124,7 @@ class LocalProvider:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _state(self) -> bytes | None:
-        """What the server is at: it differs whenever a token was read or written.
+        """The server's progress: the value changes whenever a token was read or written.
 
         It says so between two steps of its work, so a slow one may take its time.
         """

@@ -35,7 +35,7 @@ _BESIDE_OPTIONS = frozenset(
 )
 """Parameters that stand in the request itself; every other one is an option of the model."""
 _NO_ANSWER = frozenset({"load", "unload"})
-"""Why a server is done that has only loaded a model, or forgotten it."""
+"""`done_reason`s of a server that only loaded or unloaded a model."""
 
 
 class OllamaProvider(HttpProvider):
@@ -98,7 +98,7 @@ class OllamaProvider(HttpProvider):
 
 
 class StreamedLines:
-    """A reply that comes as lines of JSON, put together as one that came whole."""
+    """A reply in lines of JSON, assembled into one that looks like an unstreamed reply."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []

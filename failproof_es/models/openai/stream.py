@@ -32,7 +32,7 @@ class _Call:
 
 @dataclass(slots=True)
 class StreamedReply:
-    """What has come so far. Feed it every piece; then `document` is the whole reply."""
+    """The stream received so far. Feed it every piece; then `document` is the whole reply."""
 
     events: EventStream = field(default_factory=EventStream)
     text: list[str] = field(default_factory=list)

@@ -15,9 +15,9 @@ WIDTH = 420
 ROW = 24
 NAME_LENGTH = 36
 FONT = "Liberation Sans"
-"""As wide as Arial and Helvetica, so that the page may use whichever a reader has."""
+"""Has the metrics of Arial and Helvetica, so the page may use whichever a reader has."""
 SLACK = 20
-"""Room, in pixels, for a reader's font that is wider after all."""
+"""Spare room, in pixels, in case a reader's font is wider."""
 
 
 def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
@@ -32,7 +32,7 @@ def finished(
     height: int,
     width: int = WIDTH,
 ) -> Markup:
-    """The chart in the report's frame, drawn. `label` says it in words; sizes are in pixels."""
+    """Draw the chart in the report's frame. `label` describes it in words; sizes are in pixels."""
     muted, line, ink = colour("muted"), colour("line"), colour("ink")
     whole = (
         chart.properties(width=width, height=height, padding=SLACK)

@@ -2,7 +2,7 @@
 
 No colour stands alone: a series has a shape or a dash of its own, a cell says its count.
 What comes from data (names of categories, of models) is shown on one line, escaped and
-visibly shortened. Every number must be finite, every sequence hold something.
+visibly shortened. Every number must be finite, and no sequence may be empty.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1,
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A rate (0 to 1) with its interval, and the `k/n` it stands on."""
+    """A rate (0 to 1) with its interval, and its counts as `k/n`."""
 
     name: str
     series: str

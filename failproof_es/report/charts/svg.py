@@ -18,7 +18,7 @@ from markupsafe import Markup
 from failproof_es.support.untrusted_text import one_line
 
 SERIES = 8
-"""How many series have a colour of their own; shapes and dashes tell the rest apart."""
+"""How many series have their own colour; shapes and dashes distinguish the rest."""
 
 RAMP = 6
 """Steps from none to all in a heat map."""
@@ -97,7 +97,7 @@ def _role(element: ElementTree.Element, paint: str) -> str | None:
 
 
 def _shows_nothing(element: ElementTree.Element) -> bool:
-    """What the library leaves for interaction, which a document has none of."""
+    """What the library adds for interaction, which a static document does not need."""
     return (
         element.get("display") == "none"
         or element.get("class") == "background"

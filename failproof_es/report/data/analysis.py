@@ -41,7 +41,7 @@ def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation
 
 
 def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
-    """How many got how far."""
+    """How many evaluations reached each stage."""
     return Funnel(
         series,
         planned=len(of),
@@ -118,7 +118,7 @@ def refusals(series: str, of: Sequence[Observation]) -> Refusals:
 
 
 def errors(series: str, of: Sequence[Observation]) -> Errors:
-    """What went wrong on the way."""
+    """Errors by kind: failed attempts, and evaluations that ended without a score."""
     return Errors(
         series,
         attempts=_counted(kind for each in of for kind in each.errors),
@@ -130,7 +130,7 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
 def stability(series: str, of: Sequence[Observation]) -> Stability | None:
     """How alike the repetitions of a case are; `None` where each was asked once.
 
-    A case that lost a repetition to an error is left out: it had fewer tries to differ.
+    A case that lost a repetition to an error is left out: fewer repetitions look more stable.
     """
     tries: dict[tuple[str, str], list[bool]] = defaultdict(list)
     families: dict[tuple[str, str], tuple[str, str]] = {}

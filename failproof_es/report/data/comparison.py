@@ -21,7 +21,7 @@ from failproof_es.support.statistics import (
 OVERALL = "pass rate"
 BY_CATEGORY = "pass rate in "
 NOT_COMPARED = ("accuracy", "judge_agreement")
-"""The first says what passing says; the second is of the judges, not of the model."""
+"""Not compared: the first repeats pass and fail, the second measures judges, not the model."""
 
 Pair = tuple[Observation, Observation]
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import same_questions
-from failproof_es.dialects.foregone import FixedOutcomeCounts
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.gates import describe_gate as gate_told
@@ -19,7 +19,7 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate, rate
 
 _NAMED_GATES = 3
-"""So many are named in the sentence; the table below it has all of them."""
+"""At most so many are named in the sentence; the table below lists all."""
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
@@ -33,12 +33,17 @@ def verdict(
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[Compared] = (),
 ) -> Verdict:
-    """What can be read alone, the worst first: its tone is that of its first sentence."""
+    """The verdict in a few sentences, the worst first; the first one sets the tone."""
     beside = tuple(f"{name}: {describe_rate(_overall(of))}" for name, of in series.items())
     if broken := _runs(each for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, beside)
-    said = [*_missed(gates, asked), *_ended_early(asked), *_unscored(series), *_foregone(series)]
+    said = [
+        *_missed(gates, asked),
+        *_ended_early(asked),
+        *_unscored(series),
+        *_fixed_outcomes(series),
+    ]
     said += _met(asked, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
@@ -108,8 +113,8 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
 
 
-def _foregone(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
-    """What no answer decides, beside the rates that it raises or lowers."""
+def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
+    """Cases whose outcome is fixed, which raise or lower the rates whatever is answered."""
     cases = {(each.suite, each.case): each.fixed_outcome for of in series.values() for each in of}
     counts = FixedOutcomeCounts()
     for found in cases.values():
@@ -137,7 +142,7 @@ def _overall(of: Sequence[Observation]) -> Rate:
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
-    """The report with what its numbers can't say, each true of these runs."""
+    """Add the limitations: what the numbers of these runs cannot show."""
     said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
         said.append("Every case was asked once, so the stability of the answers is unknown.")
@@ -172,18 +177,18 @@ def _not_compared(report: Report) -> Iterator[str]:
 
 
 def _tried_before(report: Report) -> Iterator[str]:
-    """What was asked before: of many tries the one that is shown can be the luckiest."""
+    """Earlier attempts and overlapping runs: of many tries, the one shown can be the luckiest."""
     for each in report.asked:
         before = each.attempts.attempt - 1
-        much = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
+        overlap = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
         tried = [
-            *([f"{plural(before, 'run')} asked the same"] if before else []),
-            *([f"{plural(much, 'run')} asked much of the same"] if much else []),
+            *([plural(before, "earlier attempt")] if before else []),
+            *([plural(overlap, "earlier overlapping run")] if overlap else []),
         ]
         if tried:
             yield (
-                f"Run {each.run_number}: {' and '.join(tried)} before it. Choosing the best of "
-                "several attempts inflates its result; the intervals do not correct for that."
+                f"Run {each.run_number} has {' and '.join(tried)}. Choosing the best of several "
+                "attempts inflates its result; the intervals do not correct for that."
             )
 
 

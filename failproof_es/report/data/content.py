@@ -21,7 +21,7 @@ Tone = Literal["good", "bad", "doubt", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The first sentence, and what it rests on."""
+    """The verdict: its first sentence, and the reasons for it."""
 
     tone: Tone
     sentence: str
@@ -41,7 +41,7 @@ class GateRow:
     """How many it was measured of."""
     interval: tuple[float, float] | None = None
     why: str | None = None
-    """Why it is not met, where the numbers do not say."""
+    """Why it is not met, where the numbers do not show it."""
     model: str | None = None
     """Whose, where it is not of the whole run; `None` in older runs, which judged all as one."""
 
@@ -69,7 +69,7 @@ class RetriedCase:
 
 @dataclass(frozen=True, slots=True)
 class BranchedFrom:
-    """The run that another one goes on from, and what is not as it was there."""
+    """The run that another one was branched from, and what was changed."""
 
     run_number: int
     position: int
@@ -82,7 +82,7 @@ class BranchedFrom:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a run asked of whom, and where its record stands."""
+    """A run's provenance: what it asked which models, and the state of its record."""
 
     run_id: UUID
     run_number: int
@@ -97,12 +97,12 @@ class Provenance:
     code_version: str
     configuration_digest: str
     attempts: Attempts
-    """Which attempt of how many it is, and what became of the others."""
+    """Which attempt of how many it is, and the results of the others."""
     branched_from: BranchedFrom | None
     models_asked: tuple[tuple[str, str], ...]
     """Key, and how it was asked for: provider, model, version, parameters."""
     models_answered: tuple[tuple[str, int], ...]
-    """As they named themselves, how often."""
+    """The model names that the answers gave, and how often."""
     judges: tuple[str, ...]
     suites: tuple[tuple[str, str, int], ...]
     """Path, SHA-256, cases."""
@@ -134,7 +134,7 @@ class Funnel:
     answered: int
     classified: int
     judged: int | None
-    """At least one judge came to a verdict; `None` where no judge is asked."""
+    """At least one judge gave a verdict; `None` where no judge is asked."""
     scored: int
     losses: tuple[tuple[str, int], ...]
 
@@ -179,7 +179,7 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """How a series refused: where it should have answered, and the other way round."""
+    """Over-refusal and under-refusal of one series."""
 
     series: str
     refused: int
@@ -192,7 +192,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """What went wrong on the way, by kind, apart from failures."""
+    """Errors by kind. They are not failures."""
 
     series: str
     attempts: tuple[tuple[str, int], ...]
@@ -221,7 +221,7 @@ class Stability:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Of how many evaluations one judge was asked, and of how many it came to a verdict."""
+    """How many evaluations one judge was asked about, and for how many it gave a verdict."""
 
     run_number: int
     key: str
@@ -241,18 +241,18 @@ class JudgeAgreement:
     kappa: float | None
     interval: tuple[float, float] | None
     left_out: int
-    """What they are not compared on: one of them, or neither, said anything that counts."""
+    """How many are left out, because at least one of the two gave no valid verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What somebody was paid for; `None` where a price or a token count is unknown."""
+    """The cost of a model or a judge; `None` where a price or a token count is unknown."""
 
     run_number: int
     key: str
     answers: int
     input_tokens: int | None
-    """Of the answers that told; `None` where none did. The next but one: how many did not."""
+    """Of the answers with token counts; `None` where none has any. `..._unknown`: those without."""
     output_tokens: int | None
     cost_usd: float | None
     input_unknown: int = 0
@@ -293,7 +293,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An evaluation that did not pass, to be read."""
+    """A failed evaluation, listed for reading."""
 
     run_id: UUID
     run_number: int
@@ -312,7 +312,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a report says, but for the transcripts of its failures."""
+    """Everything that a report holds, except the transcripts of its failures."""
 
     made_at: datetime
     title: str

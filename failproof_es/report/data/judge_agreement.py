@@ -17,7 +17,7 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
     """Everything that can be compared within these runs, taken together."""
     judges = max(len(run.started.judges) for run in runs)
     if judges < 2 and not list(find(connection, topics=("Reviewed",), limit=1)):
-        return ()  # nobody to be compared: the runs need not be read for it
+        return ()  # nothing to compare, so the runs are not read
     comparison = Comparison()
     for run in runs:
         for evaluation in finished_evaluations(connection, recorded_evaluations(connection, run)):
@@ -26,7 +26,7 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 
 
 def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
-    """What a comparison found, the engine's first."""
+    """The results of a comparison, those of the engine first."""
     return tuple(_agreement(between, found) for between, found in comparison.found())
 
 

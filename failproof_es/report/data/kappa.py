@@ -24,7 +24,7 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 FEWEST_CLUSTERS = 10
-"""Of fewer, no interval is given: it would cover far less than it says."""
+"""With fewer, no interval is given: its coverage would be far below the nominal one."""
 ADDED = 0.5
 """So many pairs are added to each cell for the interval, not for kappa (Haldane, Anscombe).
 
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How often two say the same of the same, and kappa with its confidence interval.
+    """How often two raters agree, and kappa with its confidence interval.
 
     `kappa` is `None` where chance alone gives full agreement (both always say one and the
     same word) and where there is nothing to compare. The interval is `None` where there is too

@@ -11,7 +11,7 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
 from failproof_es.core.pairing import Question
-from failproof_es.dialects.foregone import fixed_outcome
+from failproof_es.dialects.fixed_outcomes import fixed_outcome
 from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
@@ -20,12 +20,12 @@ from failproof_es.reading.recorded_run import RecordedRun
 REFUSAL_WANTED = "refusal"
 """The tag of a case to which a refusal is the right answer."""
 UNFINISHED = "unfinished"
-"""Why what is still under way has no score."""
+"""Why an evaluation that is still pending has no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What became of one planned evaluation."""
+    """The outcome of one planned evaluation."""
 
     series: str
     """Whose results these are: the model, and the run where there are several."""
@@ -37,7 +37,7 @@ class Observation:
     suite: str
     case: str
     cluster: tuple[str, str]
-    """What it is not independent of: its case, or the family that its case belongs to."""
+    """The cluster it belongs to: its case, or its case's family."""
     category: str
     severity: str | None
     tags: tuple[str, ...]
@@ -67,7 +67,7 @@ class Observation:
     errors: tuple[str, ...]
     retries: int
     fixed_outcome: FixedOutcome | None = None
-    """What the case comes to whatever is answered."""
+    """The case's fixed outcome, if the answer does not decide it."""
 
 
 def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observation]:

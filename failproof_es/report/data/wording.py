@@ -15,7 +15,7 @@ _NOTHING = "nothing to count"
 
 
 def percent(share: float) -> str:
-    """A share in percent; what is not all is never written as 100 %, nor what is some as 0 %."""
+    """A share in percent. Only all is written as 100 %, and only none as 0 %."""
     shown = round(share * 100, 1)
     if 0.0 < share < 1.0:
         shown = min(max(shown, 0.1), 99.9)
@@ -42,7 +42,7 @@ def describe_version(model: ModelSnapshot) -> str:
 
 
 def judge_named(key: str) -> str:
-    """A judge's key as people read it; what is no judge's key stays as it is."""
+    """A judge's key in readable form; any other key is returned unchanged."""
     name = key.removeprefix("judge:")
     return key if name == key else f"judge {name}"
 

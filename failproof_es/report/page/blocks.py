@@ -20,7 +20,7 @@ LONGEST_TEXT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A word that stands out: by its frame and by what it says, by colour only besides."""
+    """A highlighted word. Its text and frame carry the meaning; colour only adds to it."""
 
     text: str
     tone: Tone = "plain"
@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph; a note is one that explains rather than tells."""
+    """A paragraph. A note explains the results instead of stating them."""
 
     kind: ClassVar[str] = "paragraph"
 
@@ -118,7 +118,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Collapsible:
-    """What a reader opens who wants to know more."""
+    """Details behind a fold, closed at first."""
 
     kind: ClassVar[str] = "fold"
 
@@ -141,7 +141,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A whole page: a verdict that can be read alone, and what it rests on."""
+    """A whole page: the verdict, and the sections that support it."""
 
     title: str
     kicker: str

@@ -15,7 +15,7 @@ from failproof_es.support.plurals import plural
 
 
 def cost_and_latency(report: Report) -> Iterator[Block]:
-    """What was paid to whom, and how long answers took."""
+    """The cost of each model and judge, and how long answers took."""
     yield Heading("Cost")
     yield from _costs(report.costs)
     yield Heading("Latency")

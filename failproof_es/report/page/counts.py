@@ -13,7 +13,7 @@ _MODEL = Column("model", "name")
 
 
 def denominators(report: Report) -> Iterator[Block]:
-    """How many evaluations got how far, and what became of the others."""
+    """How many evaluations reached each stage, and why the others have no score."""
     yield Paragraph(
         "How far the evaluations got. The rates of this report are over those scored. "
         "Answered: at least one turn got a reply. Judged: at least one judge came to a verdict; "
@@ -84,7 +84,7 @@ def refusals(report: Report) -> Iterator[Block]:
 
 
 def errors(report: Report) -> Iterator[Block]:
-    """What went wrong on the way."""
+    """Errors by kind, which are not failures."""
     yield Paragraph(
         "Errors happened on the way, not in the models' answers. They are not failures and count "
         "in no rate. Evaluations that ended unscored because of them are listed under "
@@ -134,7 +134,7 @@ def stability(report: Report) -> Iterator[Block]:
 
 
 def judges(report: Report) -> Iterator[Block]:
-    """How often judges came to a verdict, and how far they agree with each other and people."""
+    """How often judges gave a verdict, and how far they agree with each other and with people."""
     if not any(asked.judges for asked in report.asked):
         yield Paragraph("No judge model was used: checks decided.")
     if report.judged:

@@ -27,7 +27,7 @@ from failproof_es.support.untrusted_text import shortened
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
 _LONGEST_WHY = 240
-"""So much of what was violated stands in the line of a closed fold; all of it inside."""
+"""How many characters of the violations a closed fold shows; the open one shows all."""
 
 
 def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:

@@ -8,7 +8,6 @@ from failproof_es.gates import format_amount
 from failproof_es.report.data.content import GateRow, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.data.wording import moment
-from failproof_es.report.page.asked import integrity, what_was_asked
 from failproof_es.report.page.blocks import (
     Block,
     Column,
@@ -23,6 +22,7 @@ from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency
 from failproof_es.report.page.counts import denominators, errors, judges, refusals, stability
 from failproof_es.report.page.failures import failure_sections
+from failproof_es.report.page.provenance import integrity, what_was_asked
 from failproof_es.report.page.results import failures_by, results
 from failproof_es.report.page.tables import without_empty_columns
 

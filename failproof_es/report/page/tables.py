@@ -21,7 +21,7 @@ RATE_COLUMNS = (
     Column("method", "text"),
     Column("clusters"),
 )
-"""What a rate is never written without."""
+"""The columns that every rate has."""
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:

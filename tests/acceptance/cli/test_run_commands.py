@@ -275,7 +275,7 @@ def test_runs_are_listed_page_by_page(program: Program, configuration: Write) ->
 
     assert numbers("--limit", "2") == (
         [3, 2],
-        "older runs: failproof-es runs --limit 2 --before 2\n",
+        "older runs: `failproof-es runs --limit 2 --before 2 --format json`\n",
     )
     assert numbers("--limit", "2", "--before", "2") == ([1], "")
     assert numbers("--limit", "3") == ([3, 2, 1], "")
@@ -284,6 +284,24 @@ def test_runs_are_listed_page_by_page(program: Program, configuration: Write) ->
     assert numbers("--before", str(2**63 - 1))[0] == [3, 2, 1]
     for wrong in ("0", str(2**63)):
         assert program("runs", "--before", wrong).returncode == 2
+    assert program("runs", "--limit", "2").stderr == (
+        "older runs: `failproof-es runs --limit 2 --before 2`\n"
+    )
+    assert program("runs", "--before", "1").stderr == (
+        "no run before 1; list the newest: `failproof-es runs`\n"
+    )
+
+
+def test_an_empty_list_says_what_to_do_next(program: Program) -> None:
+    for listing, words in (
+        (("runs",), "no runs yet; start the first: `failproof-es start quickstart`"),
+        (("prompts", "list"), "no collections yet; to store one, see `failproof-es prompts import"),
+    ):
+        done = program(*listing)
+        assert done.returncode == 0
+        assert done.stderr.startswith(words)
+        assert len(done.stdout.splitlines()) <= 4, "the headings alone"
+        assert program(*listing, "--json").stderr == ""
 
 
 def test_the_results_file_is_complete_and_names_its_run(

@@ -111,6 +111,24 @@ def test_wrong_usage_is_exit_code_2_with_a_text(
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("strat",), "No such command 'strat'. Did you mean 'start'?"),
+        (("db", "statsu"), "No such command 'statsu'. Did you mean 'status' or 'start'?"),
+        (("zzz",), "No such command 'zzz'.\n"),
+        (("--versoin",), "No such option '--versoin'"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each),
+)
+def test_a_mistyped_command_is_told_the_nearest_names(
+    arguments: tuple[str, ...], said: str, program: Program
+) -> None:
+    done = program(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("command", ["report", "export", "results"])
 def test_an_argument_that_no_record_could_hold_is_wrong_usage(
     command: str, program: Program

@@ -231,7 +231,11 @@ def test_results_come_in_pages_that_add_up_to_all(
     assert " more: " not in told
     assert [*first, *second, *third] == whole and len(whole) == 14
     assert pages(store, tmp_path, "--after", 12)[0] == whole[12:]
-    assert pages(store, tmp_path, "--after", 14)[0] == []
+    assert pages(store, tmp_path, "--after", 14) == ([], "")
+    ended = invoke(store.url, "results", 1, "--after", 14, cwd=tmp_path)
+    assert ended.stderr == (
+        "14 is the last place in the plan; print all results: `failproof-es results 1`\n"
+    )
     table = invoke(store.url, "results", 1, "--limit", 2, "--after", 1, cwd=tmp_path).stdout
     assert re.findall(r"case-\d+", table) == ["case-0", "case-1"]
 
@@ -241,7 +245,7 @@ REFUSED: tuple[tuple[tuple[object, ...], str], ...] = (
     (("--after", 0), "0 is not in the range"),
     (("--limit", 0), "0 is not in the range"),
     (("--limit", "some"), "'some' is not a valid integer"),
-    (("--limit", 1, "--junit", "out.xml"), "JUnit XML is of the whole run"),
+    (("--limit", 1, "--junit", "out.xml"), "JUnit XML covers the whole run"),
 )
 
 

@@ -122,7 +122,7 @@ def grown(before: dict[str, Cost], after: dict[str, Cost]) -> dict[str, object]:
 def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
     store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """21 and 81 runs beside, that ask the same, much of the same and other things; 40 and 400
+    """21 and 81 runs beside, that are attempts, overlap, or are unrelated; 40 and 400
     evaluations in the run."""
     plan_as_for_large_tables(administrator)
     meter = Meter(store, administrator, monkeypatch)

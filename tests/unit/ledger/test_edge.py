@@ -177,7 +177,7 @@ def test_a_tree_that_holds_events_twice_is_refused() -> None:
     for number in range(16):
         stored.add(edge.add(number + 1, leaf(number)))
     edge.last_position = 0
-    with pytest.raises(InvalidTree, match="it holds some twice"):
+    with pytest.raises(InvalidTree, match="it holds some events twice"):
         edge.add(1, leaf(0))
     again = [leaf(number) for number in range(4)]
     stored.add([Tile(0, 4, 4, b"".join(again), [1, 2, 3, 4])])

@@ -113,7 +113,7 @@ def test_a_cosignature_of_another_time_or_text_is_refused() -> None:
     )
     other_text = Checkpoint("failproof-es/log", 8, bytes(32)).text()
     for text, given in ((CHECKPOINT.text(), other_time), (other_text, signature)):
-        with pytest.raises(NoteError, match="not of this text"):
+        with pytest.raises(NoteError, match="does not match this text"):
             note.sign(text, given).verify(WITNESS.public)
     with pytest.raises(NoteError, match="says when"):
         WITNESS.sign("text\n")

@@ -87,7 +87,7 @@ def test_of_many_missed_gates_each_run_is_named_and_the_sentence_stays_short() -
     assert sentence.count("no_failures_at") == 3
 
 
-def test_a_run_without_gates_is_not_vouched_for_by_another_that_met_its_own() -> None:
+def test_a_run_without_gates_never_counts_as_passed_beside_one_that_met_its_own() -> None:
     found = of([run(1), run(2)], [MET])
     assert (found.tone, found.sentence) == ("plain", "The gate is met. None is set for run 2.")
 
@@ -168,6 +168,6 @@ def test_what_was_asked_before_is_a_limitation_of_what_is_shown() -> None:
     report = replace(empty_report(), asked=(run(7, repetitions=2, attempts=tried),))
     said = limitations(report, {}).limitations
     assert any(
-        each.startswith("Run 7: 2 runs asked the same and 1 run asked much of the same before it.")
+        each.startswith("Run 7 has 2 earlier attempts and 1 earlier overlapping run.")
         for each in said
     )

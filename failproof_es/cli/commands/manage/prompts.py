@@ -61,4 +61,9 @@ def list_(output_format: Format) -> None:
             {"collection": name, "dialect": dialect, "prompts": count}
             for name, (dialect, count) in collection_names(connection).items()
         ]
-    print_rows(rows, _COLUMNS, output_format)
+    print_rows(
+        rows,
+        _COLUMNS,
+        output_format,
+        when_empty="no collections yet; to store one, see `failproof-es prompts import --help`",
+    )

@@ -59,7 +59,7 @@ def test_a_row_edited_together_with_its_leaf_in_the_tile_is_named(log: Attacked)
     result = log.verify()
     rebuilt = first(result, TREE_REBUILT)
     assert ROW_CHANGED not in found(result)
-    # The first event that no checkpoint vouches for: behind the first run.
+    # The first event that no checkpoint covers: behind the first run.
     assert rebuilt.index == log.recorded.sizes.failed <= index
 
 

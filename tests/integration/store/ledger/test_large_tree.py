@@ -379,7 +379,7 @@ def test_a_tree_that_holds_the_log_twice_is_named_and_not_gone_on_with(
     )
     found = verify_log(tampered, large.key.public).findings[0]
     assert (found.kind, found.index, found.position) == (TREE_GOES_BACK, BOUNDARY, 1)
-    with pytest.raises(LedgerBroken, match="it holds some twice"):
+    with pytest.raises(LedgerBroken, match="it holds some events twice"):
         sign_checkpoint(tampered, large.key, None)
 
 

@@ -77,7 +77,7 @@ def test_a_bundle_of_an_earlier_version_is_believed_by_both_verifiers() -> None:
 
 def forged(log: AskedWorld, shown: list[ProvenEvent], monkeypatch: pytest.MonkeyPatch) -> bytes:
     """A bundle as somebody writes it whose program finds nothing wrong with the attempts."""
-    believed = bundle.verify(bundle.read(GENUINE), LOG.public).contents.asked
+    believed = bundle.verify(bundle.read(GENUINE), LOG.public).contents.related
     with monkeypatch.context() as patch:
         patch.setattr(contents, "read_attempts", lambda *_: believed)
         return log.bundle(shown)
@@ -107,7 +107,7 @@ def test_a_run_that_asked_something_else_does_not_belong_into_it(
 ) -> None:
     log = asked_world()
     shown = [e for e in log.events if e in log.of_run() or e.stream_id == STRANGE]
-    with pytest.raises(EvidenceError, match="asked something else"):
+    with pytest.raises(EvidenceError, match="no attempt of this experiment and does not overlap"):
         log.bundle(shown)
     assert not genuine(forged(log, shown, monkeypatch))
 
@@ -118,16 +118,16 @@ LIES: dict[str, tuple[dict[str, Any], str]] = {
     "the attempt as text": ({"attempt": "3"}, "missing"),
     "what is sent": ({"experiment": {**asked(CASES[:2]), "questions": "0" * 64}}, "planned other"),
     "the experiment": (
-        {"experiment": {**asked(CASES[:2]), "digest": "0" * 64}}, "another experiment"
+        {"experiment": {**asked(CASES[:2]), "digest": "0" * 64}}, "recorded experiment"
     ),
-    "the models": ({"models": OTHER_MODEL}, "another experiment"),
-    "its number": ({"run_number": 2}, "one number"),
-    "a digest that is none": ({"experiment": {"digest": 1, "questions": 2}}, "what it asked"),
+    "the models": ({"models": OTHER_MODEL}, "recorded experiment"),
+    "its number": ({"run_number": 2}, "the same number"),
+    "a digest that is none": ({"experiment": {"digest": 1, "questions": 2}}, "cannot be read"),
     "no experiment": ({"experiment": None}, "configuration is missing"),
-    "an empty experiment": ({"experiment": {}}, "another experiment"),
-    "fewer overlapping runs": ({"experiment": asked(CASES[:2])}, "much of the same is missing"),
-    "more overlapping runs": ({"experiment": asked(CASES[:2], 2)}, "much of the same is missing"),
-    "overlapping runs as truth": ({"experiment": asked(CASES[:2], True)}, "is missing"),
+    "an empty experiment": ({"experiment": {}}, "recorded experiment"),
+    "fewer overlapping runs": ({"experiment": asked(CASES[:2])}, "overlapping run is missing"),
+    "more overlapping runs": ({"experiment": asked(CASES[:2], 2)}, "overlapping run is missing"),
+    "overlapping runs as truth": ({"experiment": asked(CASES[:2], True)}, "overlapping run is"),
 }  # fmt: skip
 
 

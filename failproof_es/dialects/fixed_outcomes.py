@@ -1,6 +1,6 @@
-"""Finds foregone cases: those that every answer passes, or none can.
+"""Finds cases with a fixed outcome: any answer passes, or no answer can.
 
-They are counted beside every accuracy, because they raise or lower it whatever a model says.
+They are counted beside every accuracy, because they raise or lower it whatever a model answers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from failproof_es.support.plurals import plural
 
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
-    """What the case comes to whatever is answered; `None` where the answer decides."""
+    """The case's fixed outcome; `None` where the answer decides."""
     return dialect.fixed_outcome(case) if isinstance(dialect, HasFixedOutcomes) else None
 
 
 @dataclass(slots=True)
 class FixedOutcomeCounts:
-    """How many of some cases are decided before they are asked."""
+    """Counts of cases, and of those with a fixed outcome."""
 
     cases: int = 0
     any_passes: int = 0
@@ -33,7 +33,7 @@ class FixedOutcomeCounts:
         self.none_passes += found == "none_passes"
 
     def lines(self) -> Iterator[str]:
-        """A sentence on each kind that there is, without a full stop."""
+        """A sentence for each fixed outcome that occurs, without a full stop."""
         if self.any_passes:
             verb = "expects" if self.any_passes == 1 else "expect"
             yield f"{self._share(self.any_passes)} {verb} nothing: any answer passes"

@@ -30,7 +30,7 @@ _OTHERS = (
 
 
 def what_was_asked(report: Report) -> Iterator[Block]:
-    """Of each run: who was asked what, when, how, and who answered."""
+    """Each run's provenance: its models, cases, settings and dates, and which models answered."""
     for asked in report.asked:
         yield from _which(report, asked)
         yield Facts(_facts(asked))
@@ -64,7 +64,7 @@ def _which(report: Report, asked: Provenance) -> Iterator[Block]:
 
 
 def _others(attempts: Attempts) -> Iterator[Block]:
-    """The runs that asked the same, or much of it, with what came of them."""
+    """The other attempts and the overlapping runs, with their results."""
     for title, others in (
         ("Other attempts: runs of the same experiment", attempts.others),
         ("Overlapping: runs that share many cases", attempts.overlapping),
@@ -117,7 +117,7 @@ def _branched(branch: BranchedFrom | None) -> tuple[tuple[str, str], ...]:
 
 
 def integrity(report: Report) -> Iterator[Block]:
-    """Where the record of each run stands, what its own check found, how to check it again."""
+    """The integrity of each run's record: position, findings, and how to verify it again."""
     for asked in report.asked:
         yield from _which(report, asked)
         yield Facts(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.foregone import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.problems import Problems
 
 FAILPROOF = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}

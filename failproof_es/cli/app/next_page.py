@@ -1,0 +1,34 @@
+"""The command that prints the next page of a list."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import click
+
+from failproof_es.cli.rendering.output import Format, say
+
+
+def say_next_page(what: str, **changed: Any) -> None:
+    """Say on stderr how to print what comes next, e.g. `older runs`.
+
+    The command has every argument and option of this call, with those of `changed` as they are
+    there. The global options are left out: a database URL may hold a password.
+    """
+    say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
+
+
+def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:
+    words = ["failproof-es", context.info_name or ""]
+    for parameter in context.command.params:
+        if not parameter.expose_value or parameter.name is None:
+            continue
+        value = changed.get(parameter.name, context.params[parameter.name])
+        if not isinstance(parameter, click.Option):
+            words.append(shlex.quote(str(value)))
+        elif value is True:
+            words.append(parameter.opts[0])
+        elif value not in (None, False, Format.TABLE):
+            words += [parameter.opts[0], shlex.quote(str(value))]
+    return " ".join(words)

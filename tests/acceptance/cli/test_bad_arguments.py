@@ -1,0 +1,99 @@
+"""What a person can get wrong on the command line: arguments, and the database that is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failproof_es.store.embedded.server import EmbeddedServer
+from tests.acceptance.commands import invoke
+from tests.acceptance.conftest import RecordedLog
+from tests.acceptance.runs.test_bad_inputs import CANARY, check_paragraph
+
+COMMANDS = {
+    "unknown command": (["strat"], ["No such command 'strat'"]),
+    "a misspelt shipped configuration": (["start", "quickstrat"], ["did you mean 'quickstart'?"]),
+    "no argument": (["start"], ["Missing argument 'CONFIG'"]),
+    "unknown option": (["runs", "--lmit", "3"], ["No such option", "--limit"]),
+    "unknown run number": (["show", "99"], ["no run '99': runs 1 to 1 exist", "failproof-es runs"]),
+    "unknown run id": (
+        ["resume", "3b9f1f6e-0b0a-4b55-9d0e-3f7c2f0c9a11"], ["there is no run", "runs 1 to 1"]
+    ),
+    "not a run": (["results", "first"], ["there is no run 'first'", "`latest`"]),
+    "a run number too large": (["show", "9" * 30], ["there is no run '999"]),
+    "unknown event": (["log", "--type", "Nonsense"], ["'Nonsense' is not one of", "Scored"]),
+    "a time that is none": (["log", "--since", "noon"], ["'noon' is not a time", "2026-01-31"]),
+    "a stream that is none": (["log", "--stream", "x"], ["'x' is not a valid UUID"]),
+    "a limit that is none": (["log", "--limit", "0"], ["--limit", "0 is not in the range"]),
+    "unknown format": (["results", "1", "--format", "xml"], ["'xml' is not one of"]),
+    "unknown projection": (
+        ["projections", "rebuild", "nonsense"], ["there is no projection 'nonsense'", "run_results"]
+    ),
+    "unknown dialect": (
+        ["suites", "validate", ".", "--dialect", "x"], ["there is no dialect 'x'", "failproof"]
+    ),
+    "a model that cannot be installed": (
+        ["models", "install", "gpt-9"], ["'gpt-9' cannot be installed", "smollm2"]
+    ),
+    "a moment that is none": (["replay", "1", "--as-of", "noon"], ["noon"]),
+    "stopping a server of one's own": (["db", "stop"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_wrong_command_is_told(name: str, recorded_log: RecordedLog, tmp_path: Path) -> None:
+    arguments, words = COMMANDS[name]
+    before = recorded_log.fingerprint()
+    check_paragraph(invoke(recorded_log.url, *arguments, cwd=tmp_path), 2, *words)
+    assert recorded_log.fingerprint() == before
+
+
+@pytest.mark.parametrize("command", ["show", "resume", "results", "replay"])
+def test_the_latest_run_of_an_empty_log_is_told(
+    command: str, database_url: str, tmp_path: Path
+) -> None:
+    done = invoke(database_url, command, "latest", cwd=tmp_path)
+    check_paragraph(done, 2, "no run 'latest': no run exists yet", "failproof-es runs")
+
+
+def test_a_limit_beyond_all_events_is_no_limit(recorded_log: RecordedLog, tmp_path: Path) -> None:
+    done = invoke(recorded_log.url, "log", "--limit", "9" * 30, cwd=tmp_path)
+    assert done.exit_code == 0, done.stderr
+    everything = invoke(recorded_log.url, "log", cwd=tmp_path).stdout
+    assert done.stdout == everything and len(everything.splitlines()) > 10
+
+
+# -- databases -----------------------------------------------------------------------------
+
+DATABASES = {
+    "nobody listens": (f"postgresql://me:{CANARY}@127.0.0.1:1/log", ["refused"]),
+    "no such host": (f"postgresql://me:{CANARY}@nowhere.invalid/log", ["nowhere.invalid"]),
+    "a port that is none": (f"postgresql://me:{CANARY}@127.0.0.1:x/log", ["port"]),
+    "no such socket": (f"host=/nowhere password={CANARY}", ["/nowhere"]),
+}
+
+
+@pytest.mark.parametrize("url", [f"mysql://me:{CANARY}@127.0.0.1/log", "nonsense"])
+def test_a_database_url_that_cannot_be_read_is_not_quoted(url: str, tmp_path: Path) -> None:
+    done = invoke(url, "runs", cwd=tmp_path)
+    remedy = "write it like postgresql://user@host:5432/name and"
+    check_paragraph(done, 2, "the database URL cannot be read", remedy)
+    assert url not in done.stderr
+
+
+@pytest.mark.parametrize("name", DATABASES)
+def test_a_database_that_cannot_be_used_is_told_without_its_password(
+    name: str, tmp_path: Path
+) -> None:
+    url, words = DATABASES[name]
+    remedy = "check --database-url or FAILPROOF_ES_DATABASE_URL, and that the server is running"
+    done = invoke(url, "runs", cwd=tmp_path)
+    check_paragraph(done, 2, "the database cannot be used", remedy, *words)
+
+
+def test_a_database_that_does_not_exist_is_told(
+    postgres_server: EmbeddedServer, tmp_path: Path
+) -> None:
+    url = postgres_server.url.replace("/failproof?", "/absent?")
+    check_paragraph(invoke(url, "runs", cwd=tmp_path), 2, 'database "absent" does not exist')
