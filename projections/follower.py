@@ -74,7 +74,7 @@ class Follower:
 
     def _begin(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "projections.follower"],
+            [sys.executable, "-P", "-m", "projections.follower"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -69,7 +69,7 @@ def build_in_shares(
     try:
         with _workers(connection, projections, building, processes - 1) as workers:
             events = _build(connection, projections, building, workers, head, progress)
-    except (OutOfPlace, WorkerFailed):
+    except (OutOfPlace, WorkerFailed, psycopg.errors.DeadlockDetected):
         return None
     if events != _count_events(connection, head):
         return None
@@ -150,7 +150,7 @@ class _Worker:
     ) -> None:
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "projections.share_worker"],
+                [sys.executable, "-P", "-m", "projections.share_worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.core.case import operations_id, review_id
+from failproof_es.core.case import digest_number, operations_id, review_id
 from failproof_es.core.costs import Prices
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
@@ -26,7 +26,7 @@ from failproof_es.events import (
     topics,
 )
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible
-from projections.results.batch_runs import RUN_TOPICS, Runs, prompts_of
+from projections.results.batch_runs import RUN_TOPICS, Runs
 from projections.results.counters import Change, GroupWords, save
 from projections.results.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.results.streams import (
@@ -180,7 +180,7 @@ def _astray(others: Streams) -> list[Fact]:
         for fact in facts:
             event = fact.event
             if isinstance(event, PromptStored):
-                at_home = event.originator_id in prompts_of([event.digest])
+                at_home = _stored_as(event)
             elif isinstance(event, Reviewed):
                 at_home = event.originator_id == review_id(event.evaluation_id)
             elif isinstance(event, OperationEvent):
@@ -190,6 +190,14 @@ def _astray(others: Streams) -> list[Fact]:
             if not at_home:
                 found.append(fact)
     return found
+
+
+def _stored_as(event: PromptStored) -> bool:
+    """Whether it stands in the stream that its digest names."""
+    try:
+        return digest_number(bytes.fromhex(event.digest)) == event.originator_id.int
+    except ValueError:
+        return False
 
 
 def _note_unplaced(cursor: Cursor, facts: Sequence[Fact]) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -113,6 +114,34 @@ def test_a_worker_that_is_killed_leaves_its_share_to_this_process(
     with store.connect() as connection:
         rebuild(connection, processes=2)
         assert reached == [None]
+        assert rows(connection) == followed
+
+
+def test_two_processes_that_wait_for_each_other_leave_it_to_one(
+    store: Store, followed: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen_by_the_server(*_: Any) -> int:
+        raise psycopg.errors.DeadlockDetected
+
+    monkeypatch.setattr(parallel_rebuild, "take_share", chosen_by_the_server)
+    reached = noted(monkeypatch)
+    with store.connect() as connection:
+        rebuild(connection, processes=2)
+        assert reached == [None]
+        assert rows(connection) == followed
+
+
+def test_a_worker_runs_no_code_of_the_folder_that_it_is_started_in(
+    store: Store, followed: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "projections"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('somebody else')")
+    monkeypatch.chdir(tmp_path)
+    reached = noted(monkeypatch)
+    with store.connect() as connection:
+        rebuild(connection, processes=2)
+        assert reached == [max_position(connection)]
         assert rows(connection) == followed
 
 
