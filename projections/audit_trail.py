@@ -25,6 +25,7 @@ class AuditTrail:
     version: int = 5
     relations: tuple[Relation, ...] = (Relation("TABLE", "audit_trail"),)
     topics: frozenset[str] = frozenset(kind.__name__ for kind in AUDITED.values())
+    in_shares = True
 
     def __init__(self) -> None:
         self._append = sql_file("audit_trail_append")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import orjson
@@ -13,7 +13,7 @@ import psycopg
 from failproof_es.events import EVENTS, Event
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import decode, upcast
-from projections.protocol import Fact, sql_file
+from projections.protocol import Fact, Projection, sql_file
 
 BATCH_EVENTS = 10_000
 BATCH_BYTES = 16_000_000
@@ -40,11 +40,44 @@ def read_batch(
     Damaged events are facts that say so. Raises `UnreadableState` for an event that a newer
     program wrote: it is for that one to take in.
     """
+    return _read(connection, sql_file("read_batch"), {"position": position}, topics)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of the log, of whole streams: some of those of one kind, up to a position."""
+
+    kinds: tuple[str, ...]
+    """Topics of events: those of the share are among them, or where not `among`, are not."""
+    among: bool
+    first: UUID
+    """The streams from this id on, up to the `last`, both included."""
+    last: UUID
+    up_to: int
+    """The last position."""
+
+
+def read_share(
+    connection: psycopg.Connection[Any], position: int, share: Share, topics: Collection[str]
+) -> Batch | None:
+    """As `read_batch`, what follows of a share."""
+    wanted = {
+        "position": position, "up_to": share.up_to, "kinds": list(share.kinds),
+        "among": share.among, "first": share.first, "last": share.last,
+    }  # fmt: skip
+    return _read(connection, sql_file("read_share"), wanted, topics)
+
+
+def _read(
+    connection: psycopg.Connection[Any],
+    statement: LiteralString,
+    where: Mapping[str, Any],
+    topics: Collection[str],
+) -> Batch | None:
     limits = {"events": BATCH_EVENTS, "bytes": BATCH_BYTES}
     with connection.cursor(binary=True) as cursor:
         cursor.execute(
-            sql_file("read_batch"),
-            {"position": position, "topics": list(topics), "known": list(EVENTS), **limits},
+            statement, {**where, "topics": list(topics), "known": list(EVENTS), **limits}
         )
         rows = cursor.fetchall()
     if not rows:
@@ -97,3 +130,25 @@ def _newer(topic: str, state: bytes) -> bool:
         return bool(orjson.loads(state)["schema_version"] > _CURRENT[topic])
     except (ValueError, TypeError, KeyError):
         return False
+
+
+def take_in(
+    connection: psycopg.Connection[Any],
+    projections: Sequence[Projection],
+    positions: Mapping[str, int],
+    batch: Batch,
+) -> None:
+    """Let each take in what it wants of a batch, and what it has not taken in."""
+    facts = batch.facts
+    whole = [each for each in facts if each.damage is None]
+    held = {each.topic for each in facts}
+    with connection.cursor() as cursor:
+        for projection in projections:
+            position, topics = positions[projection.name], projection.topics
+            wanted = facts if getattr(projection, "takes_damaged", False) else whole
+            if not held <= topics:
+                wanted = [each for each in wanted if each.topic in topics]
+            if wanted and wanted[0].position <= position:
+                wanted = [each for each in wanted if each.position > position]
+            if wanted:
+                projection.apply(cursor, wanted)

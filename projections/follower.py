@@ -24,16 +24,16 @@ from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
 from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
-from failproof_es.store.reading.reader import CHANNEL
+from failproof_es.store.reading.reader import CHANNEL, max_position
+from projections import PROJECTIONS
 from projections.installed import names_of_others, usable_of_others
 from projections.protocol import Projection
-from projections.runner import COLLECT_SELDOM, catch_up, prepare
+from projections.runner import COLLECT_SELDOM, catch_up, prepare, reached
 
 _POLL_S = 0.5
-_PAUSE_S = 0.4
-"""Between two batches: a little more at once is cheaper than each event alone."""
-_MUCH = 2_000
-"""Events in a batch after which the next one is not waited for."""
+_PAUSE_S = 1.0
+"""Between two batches. An evaluation that is under way at the end of a batch is read again with the
+next one: the fewer batches, the less of that. Readers do not wait: they catch up themselves."""
 _NICENESS = 5
 _DRAIN_S = 60.0
 BEGIN_AFTER_S = 2.0
@@ -74,7 +74,7 @@ class Follower:
 
     def _begin(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "projections.follower"],
+            [sys.executable, "-P", "-m", "projections.follower"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -153,11 +153,10 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
             last_round = stopping.is_set()
             taken = catch_up(connection)
             guests = [each for each in guests if _follows(connection, each)]
-            if taken >= _MUCH:
-                continue
             if taken:
-                # No looking whether there is more: there will be.
-                stopping.wait(0 if last_round else _PAUSE_S)
+                behind = max_position(connection) - reached(connection, PROJECTIONS)
+                much = behind > taken / 2  # a batch that was full, or one that took long
+                stopping.wait(0 if last_round or much else _PAUSE_S)
             elif last_round:
                 return
             else:

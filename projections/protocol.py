@@ -73,7 +73,13 @@ class Projection(Protocol):
     relations: tuple[Relation, ...]
     """What the DDL creates, in that order."""
     topics: frozenset[str]
-    """Which events it wants. Damaged ones come only if it has `takes_damaged = True`."""
+    """Which events it wants. Damaged ones come only if it has `takes_damaged = True`.
+
+    With `in_shares = True` the rows of one case depend on no other case, and the rows of one
+    evaluation on no other evaluation: on its case and its run alone. A rebuild then takes them in
+    in several processes. At its end it calls `settle(cursor, position)`, where there is one, for
+    what depends on several.
+    """
 
     def ddl(self) -> LiteralString:
         """The statements that create its relations."""

@@ -26,9 +26,11 @@ def enter(connection: Connection, schema: LiteralString) -> None:
     """Until the transaction ends, let unqualified names mean the relations in `schema`.
 
     Its commit does not wait for the disk: what a crash loses is read from the log again.
+    Pages are in memory, because they were just written: the planner looks few rows up by index.
     """
     connection.execute(
-        "SELECT set_config('search_path', %s, true), set_config('synchronous_commit', 'off', true)",
+        "SELECT set_config('search_path', %s, true), set_config('random_page_cost', '1', true), "
+        "set_config('synchronous_commit', 'off', true)",
         (schema,),
     )
 

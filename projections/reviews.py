@@ -20,6 +20,7 @@ class Reviews:
         Relation("VIEW", "reviews"),
     )
     topics: frozenset[str] = frozenset({"Reviewed"})
+    in_shares = True
 
     def __init__(self) -> None:
         self._append = sql_file("reviews_append")

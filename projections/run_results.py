@@ -12,6 +12,7 @@ from typing import LiteralString
 
 from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
+from projections.results.batch_runs import PLANNING
 from projections.results.batch_update import apply_batch
 
 
@@ -39,6 +40,7 @@ class RunResults:
     )
     topics: frozenset[str] = frozenset(EVENTS)
     takes_damaged = True
+    in_shares = True
     replaces: tuple[LiteralString, ...] = ("progress", "cost")
     """Projections of older versions, whose relations are among these now."""
 
@@ -49,3 +51,8 @@ class RunResults:
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold what the batch touches, and change the counters by the difference."""
         apply_batch(cursor, facts)
+
+    def settle(self, cursor: Cursor, position: int) -> None:
+        """After a rebuild in shares: mark the runs of which several streams tell what is odd."""
+        planning = [kind.__name__ for kind in PLANNING]
+        cursor.execute(sql_file("run_results_settle"), {"planning": planning, "position": position})

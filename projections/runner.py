@@ -17,7 +17,8 @@ import psycopg
 
 from failproof_es.store.reading.reader import max_position
 from projections import PROJECTIONS, Projection
-from projections.batch import Batch, read_batch
+from projections.batch import read_batch, take_in
+from projections.parallel_rebuild import build_in_shares
 from projections.positions import (
     Position,
     create_positions,
@@ -146,7 +147,7 @@ def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECT
         if batch is None:
             return 0
         enter(connection, LIVE)
-        _apply(connection, projections, positions, batch)
+        take_in(connection, projections, positions, batch)
         behind = [p for p in projections if positions[p.name] < batch.position]
         move_positions(connection, behind, batch.position)
     return batch.events
@@ -158,6 +159,7 @@ def rebuild(
     *,
     progress: Callable[[int, int], None] | None = None,
     projections: Sequence[Projection] = PROJECTIONS,
+    processes: int | None = None,
 ) -> int:
     """Rebuild the named projections (all, if none is named) beside the live ones, and swap.
 
@@ -165,25 +167,28 @@ def rebuild(
     grants. Interrupted, it leaves the live ones as they were and can be repeated. `progress`
     gets the position reached and the newest one. Returns the position of the swapped tables.
 
+    A long log is taken in by several processes, one for each core at most, unless `processes` says
+    how many: rows are the same. What another package brings is built in this process alone.
+
     Raises `UnknownProjection`, and `InvalidInput` when somebody's views depend on the tables.
     """
     chosen = _chosen(names, projections)
     with _alone(connection), _collecting_seldom():
-        return _rebuild(connection, chosen, progress)
+        return _rebuild(connection, chosen, progress, processes)
 
 
 def _rebuild(
     connection: Connection,
     chosen: Sequence[Projection],
     progress: Callable[[int, int], None] | None,
+    processes: int | None,
 ) -> int:
     create_schemas(connection)
-    with _as_projector(connection):
-        connection.execute(_LOCK)
-        create_positions(connection)
-        refuse_dependents(connection, chosen)
-        begin_building(connection, chosen)
-    position = 0
+    _begin_building(connection, chosen)
+    position = build_in_shares(connection, chosen, progress, processes)
+    if position is None:
+        _begin_building(connection, chosen)
+        position = 0
     topics = _topics(chosen)
     while True:
         head = max_position(connection)
@@ -198,10 +203,18 @@ def _rebuild(
                     move_positions(connection, chosen, position)
                     return position
             enter(connection, BUILDING)
-            _apply(connection, chosen, {p.name: position for p in chosen}, batch)
+            take_in(connection, chosen, {p.name: position for p in chosen}, batch)
         position = batch.position
         if progress is not None:
             progress(position, head)
+
+
+def _begin_building(connection: Connection, chosen: Sequence[Projection]) -> None:
+    with _as_projector(connection):
+        connection.execute(_LOCK)
+        create_positions(connection)
+        refuse_dependents(connection, chosen)
+        begin_building(connection, chosen)
 
 
 @contextmanager
@@ -274,24 +287,3 @@ def _position(projection: Projection, stands: Mapping[str, Position]) -> int:
             f"version {projection.version}"
         )
     return found.position
-
-
-def _apply(
-    connection: Connection,
-    projections: Sequence[Projection],
-    positions: Mapping[str, int],
-    batch: Batch,
-) -> None:
-    facts = batch.facts
-    whole = [each for each in facts if each.damage is None]
-    held = {each.topic for each in facts}
-    with connection.cursor() as cursor:
-        for projection in projections:
-            position, topics = positions[projection.name], projection.topics
-            wanted = facts if getattr(projection, "takes_damaged", False) else whole
-            if not held <= topics:
-                wanted = [each for each in wanted if each.topic in topics]
-            if wanted and wanted[0].position <= position:
-                wanted = [each for each in wanted if each.position > position]
-            if wanted:
-                projection.apply(cursor, wanted)

@@ -103,4 +103,9 @@ _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
-    return UUID(int=int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8)
+    return UUID(int=digest_number(digest))
+
+
+def digest_number(digest: bytes) -> int:
+    """The same as a number: `UUID.int`."""
+    return int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
-from failproof_es.core.evaluation_state import UNCOUNTED, Evaluation, stream_of
+from failproof_es.core.evaluation_state import UNCOUNTED, Evaluation, stream_number
 from failproof_es.core.history_errors import ImpossibleHistory, differing, require
 from failproof_es.core.transcript import Classification, JudgeVerdict, Reply, Score
 from failproof_es.events import (
@@ -64,14 +64,12 @@ def fold_valid_prefix(
     values = vars(growing)
     count = 0
     impossible: ImpossibleHistory | None = None
-    for event in events:
-        try:
-            changes = _changes(growing, event)
-        except ImpossibleHistory as error:
-            impossible = error
-            break
-        values.update(changes)
-        count += 1
+    try:
+        for event in events:
+            values.update(_changes(growing, event))
+            count += 1
+    except ImpossibleHistory as error:
+        impossible = error
     return Evaluation._make(values.values()), count, impossible  # still in the order of the fields
 
 
@@ -89,11 +87,11 @@ def _changes(state: Evaluation, event: Event) -> Changes:
     if transition is None:
         topic = type(event).__name__
         raise ImpossibleHistory(f"{topic} does not belong to an evaluation", event)
-    event = cast(EvaluationEvent, event)
+    event = cast("EvaluationEvent", event)
     version = event.originator_version
     if version != state.version + 1:
         raise ImpossibleHistory(f"event {state.version + 1} of its stream is missing", event)
-    if state.finished:
+    if state.finished_at is not None:
         raise ImpossibleHistory("the evaluation has its final event already", event)
     begun: Changes | None = None
     if version == 1:
@@ -107,8 +105,11 @@ def _changes(state: Evaluation, event: Event) -> Changes:
     ) != (state.stream_id, state.run_id, state.prompt_id, state.model_key, state.repetition):
         _of_another_evaluation(state, event)
     changes = transition(state, event)
-    changes["version"], changes["last"] = version, event
-    return changes if begun is None else begun | changes
+    changes["version"] = version
+    changes["last"] = event
+    if begun is not None:
+        changes.update(begun)
+    return changes
 
 
 def _begun(event: EvaluationEvent) -> Changes:
@@ -117,7 +118,7 @@ def _begun(event: EvaluationEvent) -> Changes:
     if run_id is None:
         raise ImpossibleHistory("it names no run", event)
     stream_id = event.originator_id
-    if stream_of(run_id, prompt_id, model_key, repetition) != stream_id:
+    if stream_number(run_id, prompt_id, model_key, repetition) != stream_id.int:
         raise ImpossibleHistory("its run, prompt, model and repetition have another stream", event)
     return {
         "run_id": run_id,

@@ -155,9 +155,9 @@ def decode(topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
     """The event in these bytes, upcast to today's schema. Raises as `upcast` does."""
     event_class, payload = upcast(topic, state, stream_id, version)
     try:
-        return event_class.model_validate(
-            {**payload, "originator_id": stream_id, "originator_version": version}
-        )
+        payload["originator_id"] = stream_id
+        payload["originator_version"] = version
+        return event_class.__pydantic_validator__.validate_python(payload)  # type: ignore[no-any-return]
     except (TypeError, ValidationError) as error:
         raise UnreadableState(f"{_place(topic, stream_id, version)}: {error}") from error
 

@@ -29,7 +29,8 @@ from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
 from projections.results.counters import Change
 from projections.results.run_rows import run_document, run_of
 
-_PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
+PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
+"""What says which evaluations a run has, and what they cost."""
 RUN_TOPICS = frozenset(topics("run"))
 _LISTED = "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s ORDER BY model_key"
 
@@ -53,10 +54,10 @@ class Runs:
     _asked: set[UUID] = field(default_factory=set)
 
     @classmethod
-    def of(cls, cursor: Cursor, streams: Iterable[UUID]) -> Self:
+    def of(cls, cursor: Cursor, streams: Iterable[str]) -> Self:
         """Those of these streams that are runs'."""
         runs = cls({})
-        runs.load(cursor, streams)
+        runs._read(cursor, "{" + ",".join(streams) + "}")
         return runs
 
     def load(self, cursor: Cursor, run_ids: Iterable[UUID]) -> None:
@@ -64,12 +65,14 @@ class Runs:
         wanted = [each for each in run_ids if each not in self._asked]
         if wanted:
             self._asked.update(wanted)
-            cursor.execute(
-                "SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s::uuid[])",
-                (uuid_array(wanted),),
-            )
-            found = cursor.fetchall()
-            self.known.update({r: run_of(told) for r, told in found if r not in self.known})
+            self._read(cursor, uuid_array(wanted))
+
+    def _read(self, cursor: Cursor, run_ids: str) -> None:
+        cursor.execute(
+            "SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s::uuid[])", (run_ids,)
+        )
+        found = cursor.fetchall()
+        self.known.update({r: run_of(told) for r, told in found if r not in self.known})
 
     def plans(self, key: EvaluationKey) -> bool:
         """Whether this model and repetition are part of the run's plan."""
@@ -121,7 +124,7 @@ class Runs:
         except (ImpossibleHistory, ValueError):
             self.untold.add(stream)
             return run
-        if isinstance(event, _PLANNING):
+        if isinstance(event, PLANNING):
             self._planning[stream] = fact.position
         if isinstance(event, RunCompleted | RunFailed):
             self._ended[stream] = event.timestamp
@@ -168,7 +171,7 @@ class Runs:
         if (new, row) != (len(event.digests), (len(event.digests),)):
             self.untold.add(run_id)  # a case appears twice in the plan, or not in the log
 
-    def finish(self, cursor: Cursor, touched: Sequence[tuple[UUID, int]]) -> None:
+    def finish(self, cursor: Cursor, touched: Sequence[tuple[str, int]]) -> None:
         """Mark the runs that the tables cannot tell of, once every row is written."""
         if self._planning:
             cursor.execute(
@@ -181,7 +184,7 @@ class Runs:
             cursor.execute(
                 sql_file("run_results_changed_sources"),
                 (
-                    uuid_array(stream for stream, _ in touched),
+                    "{" + ",".join([stream for stream, _ in touched]) + "}",
                     "{" + ",".join([str(last) for _, last in touched]) + "}",
                 ),
             )

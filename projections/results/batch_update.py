@@ -7,12 +7,13 @@ A run of which these tables cannot tell what the log tells is marked: `told` is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby, repeat
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import orjson
 
-from failproof_es.core.case import operations_id, review_id
+from failproof_es.core.case import digest_number, operations_id, review_id
 from failproof_es.core.costs import Prices
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
@@ -25,7 +26,7 @@ from failproof_es.events import (
     topics,
 )
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible
-from projections.results.batch_runs import RUN_TOPICS, Runs, prompts_of
+from projections.results.batch_runs import RUN_TOPICS, Runs
 from projections.results.counters import Change, GroupWords, save
 from projections.results.outcome_rows import COLUMNS, OutcomeRow, outcome_row
 from projections.results.streams import (
@@ -51,7 +52,7 @@ class _Stored(NamedTuple):
 class _Touched(NamedTuple):
     """An evaluation that the batch says something about: as it stands, and as it stood."""
 
-    stream: UUID
+    stream: str
     first_position: int
     last_position: int
     now: StreamSummary
@@ -59,6 +60,10 @@ class _Touched(NamedTuple):
     key: EvaluationKey
     folded: Folded | None = None
     """What `now` amounts to, where that is known already."""
+
+
+Streams = dict[str, list[Fact]]
+"""By their ids as text: a `UUID` takes ten times as long to look up."""
 
 
 class _Case(NamedTuple):
@@ -71,15 +76,18 @@ class _Case(NamedTuple):
 
 def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
     """Take in the next events, in order."""
-    by_stream: dict[str, list[Fact]] = {}
+    streams: Streams = {}
     for fact in facts:
-        by_stream.setdefault(fact.stream_id, []).append(fact)
-    streams = {_stream_of(found[0]): found for found in by_stream.values()}
+        found = streams.get(fact.stream_id)
+        if found is None:
+            streams[fact.stream_id] = [fact]
+        else:
+            found.append(fact)
     stored = _stored(cursor, streams)
     runs = Runs.of(cursor, streams)
     of_runs, of_evaluations, others = _sorted(streams, stored, runs.known)
     _take_prompts(cursor, runs, others)
-    runs.take(cursor, of_runs)
+    runs.take(cursor, {UUID(stream): found for stream, found in of_runs.items()})
     touched, unplaced = _touched(cursor, of_evaluations, stored)
     _note_unplaced(cursor, [*unplaced, *runs.unplaced, *_astray(others)])
     if touched:
@@ -89,18 +97,11 @@ def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
     runs.finish(cursor, [(each.stream, each.last_position) for each in touched])
 
 
-Streams = dict[UUID, list[Fact]]
-
-
-def _stream_of(fact: Fact) -> UUID:
-    return UUID(fact.stream_id) if fact.event is None else fact.event.originator_id
-
-
-def _stored(cursor: Cursor, streams: Iterable[UUID]) -> dict[UUID, _Stored]:
+def _stored(cursor: Cursor, streams: Iterable[str]) -> dict[str, _Stored]:
     cursor.execute(
-        "SELECT evaluation_id, run_id, prompt_id, model_key, repetition, first_position "
+        "SELECT evaluation_id::text, run_id, prompt_id, model_key, repetition, first_position "
         "FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])",
-        (uuid_array(streams),),
+        (_array(streams),),
         binary=True,
     )
     return {
@@ -110,17 +111,17 @@ def _stored(cursor: Cursor, streams: Iterable[UUID]) -> dict[UUID, _Stored]:
 
 
 def _sorted(
-    streams: Streams, stored: dict[UUID, _Stored], runs: Iterable[UUID]
+    streams: Streams, stored: dict[str, _Stored], runs: Iterable[UUID]
 ) -> tuple[Streams, Streams, Streams]:
     """The streams of runs, those of evaluations, and the others."""
     of_runs: Streams = {}
     of_evaluations: Streams = {}
     others: Streams = {}
-    known = set(runs)
+    known = {str(each) for each in runs}
     for stream, facts in streams.items():
         if stream in known or facts[0].topic == "RunStarted":
             of_runs[stream] = facts
-        elif _of_evaluation(facts[0]) or stream in stored or any(map(_of_evaluation, facts)):
+        elif any(map(_of_evaluation, facts)) or stream in stored:
             of_evaluations[stream] = facts
         elif any(each.topic in RUN_TOPICS for each in facts):
             of_runs[stream] = facts
@@ -146,12 +147,13 @@ def _take_prompts(cursor: Cursor, runs: Runs, others: Streams) -> None:
     if rows:
         ids, *columns = zip(*rows, strict=True)
         cursor.execute(
-            sql_file("run_results_prompts"), [uuid_array(ids), *(list(each) for each in columns)]
+            sql_file("run_results_prompts"), [_array(ids), *(list(each) for each in columns)]
         )
     followed = [s for s, facts in others.items() if facts[-1].version > 1]
     if followed:  # the stream of a prompt holds its case alone
         cursor.execute(
-            "UPDATE prompts SET spoiled = true WHERE prompt_id = ANY (%s) RETURNING prompt_id",
+            "UPDATE prompts SET spoiled = true WHERE prompt_id = ANY (%s::uuid[]) "
+            "RETURNING prompt_id",
             (followed,),
         )
         runs.spoiled = [prompt for (prompt,) in cursor]
@@ -160,7 +162,7 @@ def _take_prompts(cursor: Cursor, runs: Runs, others: Streams) -> None:
 def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
     case = event.case
     return (
-        event.originator_id,
+        fact.stream_id,
         visible(case.suite_id),
         visible(case.case_id),
         _name(case.category),
@@ -174,20 +176,28 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
 def _astray(others: Streams) -> list[Fact]:
     """What stands on a stream that is not its own: an evaluation's may be spoiled by it."""
     found = []
-    for stream, facts in others.items():
+    for facts in others.values():
         for fact in facts:
             event = fact.event
             if isinstance(event, PromptStored):
-                at_home = stream in prompts_of([event.digest])
+                at_home = _stored_as(event)
             elif isinstance(event, Reviewed):
-                at_home = stream == review_id(event.evaluation_id)
+                at_home = event.originator_id == review_id(event.evaluation_id)
             elif isinstance(event, OperationEvent):
-                at_home = stream == operations_id(event.about)
+                at_home = event.originator_id == operations_id(event.about)
             else:
                 at_home = event is not None
             if not at_home:
                 found.append(fact)
     return found
+
+
+def _stored_as(event: PromptStored) -> bool:
+    """Whether it stands in the stream that its digest names."""
+    try:
+        return digest_number(bytes.fromhex(event.digest)) == event.originator_id.int
+    except ValueError:
+        return False
 
 
 def _note_unplaced(cursor: Cursor, facts: Sequence[Fact]) -> None:
@@ -204,18 +214,18 @@ def _note_unplaced(cursor: Cursor, facts: Sequence[Fact]) -> None:
 
 
 def _touched(
-    cursor: Cursor, streams: Streams, stored: dict[UUID, _Stored]
+    cursor: Cursor, streams: Streams, stored: dict[str, _Stored]
 ) -> tuple[list[_Touched], list[Fact]]:
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
-    begun: list[tuple[UUID, list[Fact], StreamSummary]] = []
+    begun: list[tuple[str, list[Fact], StreamSummary]] = []
     others: Streams = {}
     for stream, facts in streams.items():
         if facts[0].version == 1 and stream not in stored and _consecutive(facts):
             begun.append((stream, facts, _told(facts)))
         else:
             others[stream] = facts
-    now: dict[UUID, StreamSummary] = {}
-    before: dict[UUID, StreamSummary] = {}
+    now: dict[str, StreamSummary] = {}
+    before: dict[str, StreamSummary] = {}
     found, unplaced = [], []
     whole = [Folded.of(told.history) for _, _, told in begun]
     for (stream, facts, told), folded in zip(begun, whole, strict=True):
@@ -225,19 +235,20 @@ def _touched(
         else:
             now[stream], others[stream] = told, facts
     stretches = [
-        StreamSlice(stream, facts[0].position, facts[-1].position)
+        StreamSlice(UUID(stream), facts[0].position, facts[-1].position)
         for stream, facts in others.items()
         if stream not in now
     ]
     for stretch, rows in read_slices(cursor.connection, stretches) if stretches else ():
-        now[stretch.stream] = summarize_stream(rows)
-        if stretch.stream in stored:
-            before[stretch.stream] = summarize_stream(r for r in rows if r.position < stretch.first)
+        stream = str(stretch.stream)
+        now[stream] = summarize_stream(rows)
+        if stream in stored:
+            before[stream] = summarize_stream(r for r in rows if r.position < stretch.first)
     for stream, facts in others.items():
         known = stored.get(stream)
         first, key = (known.first_position, known.key) if known else (0, None)
         for fact in facts if known is None else ():
-            if fact.event is not None and (key := key_of(stream, fact.event)) is not None:
+            if fact.event is not None and (key := key_of(fact.event)) is not None:
                 first = fact.position
                 break
             unplaced.append(fact)
@@ -261,7 +272,7 @@ def _told(facts: Sequence[Fact]) -> StreamSummary:
 
 
 def _with_sources(
-    cursor: Cursor, found: list[_Touched], stored: dict[UUID, _Stored]
+    cursor: Cursor, found: list[_Touched], stored: dict[str, _Stored]
 ) -> list[_Touched]:
     """Those that were carried over, as the other run tells them."""
     places = [
@@ -286,12 +297,13 @@ def _with_sources(
 
 
 def _take_evaluations(
-    cursor: Cursor, runs: Runs, touched: Sequence[_Touched], stored: dict[UUID, _Stored]
+    cursor: Cursor, runs: Runs, touched: Sequence[_Touched], stored: dict[str, _Stored]
 ) -> None:
     """Step by step over all of them: all steps for one after the other take much longer."""
-    runs.load(cursor, {each.key.run_id for each in touched})
+    by_run = [(run, list(group)) for run, group in groupby(touched, _run_of)]
+    runs.load(cursor, {run for run, _ in by_run})
     cases = _cases(cursor, [each.key for each in touched])
-    prices = [runs.prices(cursor, each.key.run_id) for each in touched]
+    prices = [its for run, group in by_run for its in repeat(runs.prices(cursor, run), len(group))]
     outcomes = [
         _outcome(each.key, each.now, its_prices, each.folded)
         for each, its_prices in zip(touched, prices, strict=True)
@@ -313,17 +325,24 @@ def _take_evaluations(
     save(cursor, runs.changes)
 
 
+def _run_of(touched: _Touched) -> UUID:
+    return touched.key.run_id
+
+
 def _counted(
     runs: Runs, touched: Sequence[_Touched], cases: Sequence[_Case]
 ) -> list[GroupWords | None]:
     """The case of each that counts: it was planned, and its case stored, before it began."""
-    plans: dict[tuple[UUID, str, int], bool] = {}
+    plans: dict[tuple[str, int], bool] = {}
+    run: UUID | None = None
     found = []
     for each, case in zip(touched, cases, strict=True):
         key, first = each.key, each.first_position
         counts = None
         if case.planned is not None and case.planned < first:
-            asked = (key.run_id, key.model_key, key.repetition)
+            if key.run_id is not run:
+                run, plans = key.run_id, {}
+            asked = (key.model_key, key.repetition)
             in_plan = plans.get(asked)
             if in_plan is None:
                 in_plan = plans[asked] = runs.plans(key)
@@ -364,10 +383,12 @@ def _outcome(
     )
 
 
-def _write(cursor: Cursor, rows: Iterable[OutcomeRow], stored: Sequence[UUID]) -> None:
+def _write(cursor: Cursor, rows: Iterable[OutcomeRow], stored: Sequence[str]) -> None:
     """The rows are made while the server takes in those before them."""
     if stored:
-        cursor.execute("DELETE FROM evaluations WHERE evaluation_id = ANY (%s)", (stored,))
+        cursor.execute(
+            "DELETE FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])", (_array(stored),)
+        )
     with cursor.copy(_COPY) as copy:
         for row in rows:
             copy.write_row(row)
@@ -396,6 +417,10 @@ def _cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
 
 def _uuid(text: str | None) -> UUID | None:
     return None if text is None else UUID(text)
+
+
+def _array(ids: Iterable[str]) -> str:
+    return "{" + ",".join(ids) + "}"
 
 
 def _name(text: str | None) -> str | None:

@@ -165,6 +165,8 @@ def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
     changed = [row for row in rows if any(row[first_sum:])]
     if not changed:
         return
+    key = slice(0, 1 + len(table.key))
+    changed.sort(key=lambda row: [str(each) for each in row[key]])  # in one order by all writers
     cursor.execute(_statement(table), [list(column) for column in zip(*changed, strict=True)])
     if any(number < 0 for row in changed for number in row[first_sum:]):
         cursor.execute(_gone(table), ([row[0] for row in changed],))

@@ -61,12 +61,12 @@ def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
     return StreamSummary(history)
 
 
-def key_of(stream: UUID, event: Event) -> EvaluationKey | None:
-    """Which evaluation this is the stream of, where the event is one of its events."""
+def key_of(event: Event) -> EvaluationKey | None:
+    """Which evaluation this is an event of, where it stands in the stream of that."""
     if not isinstance(event, EvaluationEvent) or event.run_id is None:
         return None
     key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
-    return key if key.evaluation_id == stream else None
+    return key if key.evaluation_id == event.originator_id else None
 
 
 def follow_references(

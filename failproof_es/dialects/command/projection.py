@@ -30,6 +30,7 @@ class CommandResults:
     topics: frozenset[str] = frozenset(
         {"PromptStored", "Classified", "Scored", "EvaluationAbandoned", CARRIED_OVER}
     )
+    in_shares = True
 
     def __init__(self) -> None:
         self._cases = sql_file("command_results_cases", _PACKAGE)

@@ -19,9 +19,11 @@ from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.errors import UnreadableState
+from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
 from tests.conftest import as_administrator
+from tests.integration.projections.shared_rebuilds import in_this_process, noted
 from tests.integration.projections.world import rows as every_row
 from tests.integration.reading.lives import Life, portions_of
 
@@ -97,6 +99,13 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
         monkeypatch.setattr(batching, "BATCH_EVENTS", 999)
         rebuild(connection)
         assert every_row(connection) == followed
+        in_this_process(monkeypatch)
+        for size in (3, 999):
+            monkeypatch.setattr(batching, "BATCH_EVENTS", size)
+            reached = noted(monkeypatch)
+            rebuild(connection, processes=3)
+            assert reached == [max_position(connection)]
+            assert every_row(connection) == followed
         log, rows = LogFeeder(connection), RowFeeder(connection)
         assert told(lambda: list(rows.summaries(limit=3))) == told(
             lambda: list(log.summaries(limit=3))

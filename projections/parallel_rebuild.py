@@ -1,0 +1,208 @@
+"""A rebuild in several processes: this one takes in a share of the log, and so does each worker.
+
+What they write stands beside the live rows and is swapped in by the process that began, so nothing
+that fails here is seen. Whatever fails, the rebuild goes on in one process, from the beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from failproof_es.store.reading.reader import max_position
+from projections.batch import Share
+from projections.protocol import Projection, sql_file
+from projections.relations import BUILDING, enter
+from projections.shares import (
+    CASES,
+    EVALUATIONS,
+    OutOfPlace,
+    building_id,
+    shares_of,
+    take_share,
+    the_rest,
+)
+
+Connection = psycopg.Connection[Any]
+Progress = Callable[[int, int], None]
+
+FROM_EVENTS = 50_000
+"""A shorter log is taken in before a worker has started."""
+MOST_PROCESSES = 4
+_CASES_DONE, _REST_DONE = 0.15, 0.25
+"""About so much of the work is done after the cases, and after all but the evaluations."""
+_END_S = 10.0
+
+
+class WorkerFailed(Exception):
+    """A worker did not take in its share."""
+
+
+def build_in_shares(
+    connection: Connection,
+    projections: Sequence[Projection],
+    progress: Progress | None,
+    processes: int | None,
+) -> int | None:
+    """Fill the relations that are being built, up to the position that is returned.
+
+    0, and nothing done, where that is not worth it. `None` where it failed: they have to be made
+    again, and filled in one process.
+    """
+    head = max_position(connection)
+    if processes is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        processes = 1 if head < FROM_EVENTS else min(cores or 1, MOST_PROCESSES)
+    if processes < 2 or not all(_in_shares(each) for each in projections):
+        return 0
+    with connection.transaction():
+        connection.execute(sql_file("become_projector"))
+        building = building_id(connection, projections)
+    try:
+        with _workers(connection, projections, building, processes - 1) as workers:
+            events = _build(connection, projections, building, workers, head, progress)
+    except (OutOfPlace, WorkerFailed, psycopg.errors.DeadlockDetected):
+        return None
+    if events != _count_events(connection, head):
+        return None
+    with connection.transaction():
+        connection.execute(sql_file("become_projector"))
+        enter(connection, BUILDING)
+        with connection.cursor() as cursor:
+            for each in projections:
+                if settle := getattr(each, "settle", None):
+                    settle(cursor, head)
+    return head
+
+
+def _in_shares(projection: Projection) -> bool:
+    """Whether a worker can take it in: it is one of ours, and says so."""
+    from projections import PROJECTIONS
+
+    return projection in PROJECTIONS and getattr(projection, "in_shares", False)
+
+
+def _build(
+    connection: Connection,
+    projections: Sequence[Projection],
+    building: int,
+    workers: Sequence[_Worker],
+    head: int,
+    progress: Progress | None,
+) -> int:
+    """Take in the whole log up to `head`; return how many events that were."""
+
+    def take(shares: Sequence[Share], begin: float, end: float) -> int:
+        def tell(position: int) -> None:
+            for worker in workers:
+                worker.require_alive()
+            if progress is not None:
+                progress(int(head * begin + position * (end - begin)), head)
+
+        own, *others = shares
+        for worker, share in zip(workers, others, strict=False):
+            worker.begin(share)
+        events = take_share(connection, projections, own, building, tell)
+        return events + sum(worker.events() for worker, _ in zip(workers, others, strict=False))
+
+    count = len(workers) + 1
+    return (
+        take(shares_of(CASES, count, head), 0.0, _CASES_DONE)
+        + take([the_rest(head)], _CASES_DONE, _REST_DONE)
+        + take(shares_of(EVALUATIONS, count, head), _REST_DONE, 1.0)
+    )
+
+
+def _count_events(connection: Connection, up_to: int) -> int:
+    row = connection.execute(
+        "SELECT count(*) FROM failproof.stored_events WHERE notification_id <= %s", (up_to,)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+@contextlib.contextmanager
+def _workers(
+    connection: Connection, projections: Sequence[Projection], building: int, count: int
+) -> Iterator[list[_Worker]]:
+    workers: list[_Worker] = []
+    try:
+        for _ in range(count):
+            workers.append(_Worker(connection, projections, building))
+        yield workers
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process that takes in shares, one after the other."""
+
+    def __init__(
+        self, connection: Connection, projections: Sequence[Projection], building: int
+    ) -> None:
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "projections.share_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for this process; it ends with its input
+            )
+        except OSError as error:
+            raise WorkerFailed from error
+        info = connection.info
+        parameters: dict[str, Any] = {**info.get_parameters(), "password": info.password or None}
+        # Not as an argument: everybody can read those, and there may be a password in it.
+        self._say(
+            {
+                "database": make_conninfo(**parameters),
+                "projections": [each.name for each in projections],
+                "building": building,
+            }
+        )
+
+    def begin(self, share: Share) -> None:
+        """Let it take in this share."""
+        self._say(share)
+
+    def events(self) -> int:
+        """Wait until it has; return how many events the share held."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerFailed
+        return int(line)
+
+    def require_alive(self) -> None:
+        """Raise `WorkerFailed` where it has ended."""
+        if self._process.poll() is not None:
+            raise WorkerFailed
+
+    def end(self) -> None:
+        """It ends as soon as its input does; what it has not committed is undone."""
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def _say(self, said: Any) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(orjson.dumps(said) + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise WorkerFailed from error

@@ -1,0 +1,65 @@
+"""A process of a rebuild: takes in shares of the log until its standard input ends.
+
+`python -m projections.share_worker` reads from its first line of standard input, as JSON, the
+database, the names of the projections, and which tables are being built. Each further line is a
+share. When one is taken in, it writes how many events it held. What goes wrong ends it: the process
+that began the rebuild then does it all.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import queue
+import sys
+import threading
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from failproof_es.store.connecting import connect
+from projections import PROJECTIONS
+from projections.batch import Share
+from projections.runner import COLLECT_SELDOM
+from projections.shares import take_share
+
+
+def main() -> None:
+    """Take in shares until standard input ends."""
+    gc.set_threshold(*COLLECT_SELDOM)
+    lines: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_read, args=(lines,), name="parent", daemon=True).start()
+    begun: dict[str, Any] = orjson.loads(lines.get())
+    # Last of all what writes counters: their rows are locked until the batch is committed.
+    chosen = [each for each in PROJECTIONS if each.name in begun["projections"]][::-1]
+    with connect(begun["database"]) as connection:
+        while True:
+            share = orjson.loads(lines.get())
+            events = take_share(connection, chosen, _share(share), begun["building"], _nothing)
+            sys.stdout.write(f"{events}\n")
+            sys.stdout.flush()
+
+
+def _read(lines: queue.Queue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        lines.put(line)
+    os._exit(0)  # whoever began is done, or gone: a batch that is not committed is undone
+
+
+def _nothing(_: int) -> None:
+    """Nobody is told: the process that began tells how far it has come itself."""
+
+
+def _share(said: dict[str, Any]) -> Share:
+    return Share(
+        tuple(said["kinds"]),
+        said["among"],
+        UUID(said["first"]),
+        UUID(said["last"]),
+        said["up_to"],
+    )
+
+
+if __name__ == "__main__":
+    main()

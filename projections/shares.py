@@ -1,0 +1,118 @@
+"""Builds projections in shares of the log, beside each other: the order, and one share.
+
+A stream is always in one share, so that its events come in order. Cases are taken in first, then
+everything that is neither a case nor an evaluation, then evaluations: what a row of an evaluation
+needs of its case and of its run stands there then, and whether it counts is told by positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import pairwise
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from failproof_es.events import topics
+from projections.batch import Share, read_share, take_in
+from projections.protocol import Fact, Projection, sql_file
+from projections.relations import BUILDING, enter
+
+Connection = psycopg.Connection[Any]
+
+CASES = tuple(topics("prompt"))
+EVALUATIONS = tuple(topics("evaluation"))
+
+
+class OutOfPlace(Exception):
+    """The log cannot be taken in in shares: a stream holds what belongs in another one's."""
+
+
+class NotOurs(Exception):
+    """The tables that are being built are not those that this rebuild made."""
+
+
+def shares_of(kinds: Sequence[str], count: int, up_to: int) -> list[Share]:
+    """All streams of these kinds, in so many shares of about one size: ids are hashes."""
+    ends = [(1 << 128) * place // count for place in range(count + 1)]
+    return [
+        Share(tuple(kinds), True, UUID(int=first), UUID(int=end - 1), up_to)
+        for first, end in pairwise(ends)
+    ]
+
+
+def the_rest(up_to: int) -> Share:
+    """All streams that are neither a case's nor an evaluation's."""
+    return Share((*CASES, *EVALUATIONS), False, UUID(int=0), UUID(int=(1 << 128) - 1), up_to)
+
+
+def building_id(connection: Connection, projections: Sequence[Projection]) -> int:
+    """What tells the tables that are being built now from those of another rebuild.
+
+    They stay until the transaction ends.
+    """
+    table = min(each.name for p in projections for each in p.relations if each.kind == "TABLE")
+    name = sql.Identifier(BUILDING, table)
+    connection.execute(sql.SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE").format(name))
+    row = connection.execute("SELECT %s::regclass::oid", (f"{BUILDING}.{table}",)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def take_share(
+    connection: Connection,
+    projections: Sequence[Projection],
+    share: Share,
+    building: int,
+    progress: Callable[[int], None],
+) -> int:
+    """Take in a whole share, batch by batch; return how many events it held.
+
+    Raises `OutOfPlace`, and `NotOurs` where another rebuild has begun, because whoever began this
+    one is gone.
+    """
+    wanted = frozenset[str]().union(*(each.topics for each in projections))
+    nowhere = dict.fromkeys([each.name for each in projections], 0)
+    position = events = 0
+    while True:
+        with connection.transaction():
+            connection.execute(sql_file("become_projector"))
+            try:
+                ours = building_id(connection, projections) == building
+            except psycopg.errors.UndefinedTable:
+                ours = False
+            if not ours:
+                raise NotOurs
+            batch = read_share(connection, position, share, wanted)
+            if batch is None:
+                return events
+            _require_own_streams(connection, share, batch.facts)
+            enter(connection, BUILDING)
+            take_in(connection, projections, nowhere, batch)
+        position = batch.position
+        events += batch.events
+        progress(position)
+
+
+def _require_own_streams(connection: Connection, share: Share, facts: Sequence[Fact]) -> None:
+    """Raise `OutOfPlace` where a stream of another kind holds one of these events."""
+    if share.among:
+        firsts: dict[str, int] = {}
+        for fact in facts:
+            firsts.setdefault(fact.stream_id, fact.version)
+        going_on = [stream for stream, version in firsts.items() if version != 1]
+        if going_on and _count(connection, "streams_begun", going_on, share.kinds) < len(going_on):
+            raise OutOfPlace
+    else:
+        streams = list({fact.stream_id for fact in facts})
+        if streams and _count(connection, "streams_with_kinds", streams, share.kinds):
+            raise OutOfPlace
+
+
+def _count(
+    connection: Connection, query: LiteralString, streams: list[str], kinds: Collection[str]
+) -> int:
+    row = connection.execute(sql_file(query), (streams, list(kinds))).fetchone()
+    return 0 if row is None else int(row[0])
