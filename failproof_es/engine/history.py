@@ -48,6 +48,8 @@ class RecordedEvaluation:
     """Where the history is told, when it is another run's; as events of this one here."""
     broken: Exception | None = None
     """Why its record cannot be read; the history is what came before that."""
+    prompt: RecordedEvent | None = None
+    """The row that the case was read from, where it was read from the log."""
 
     def state(self) -> Evaluation:
         """The history, folded. Raises `ImpossibleHistory`, or why it cannot be read."""
@@ -146,6 +148,7 @@ def read_evaluations(
             (found := histories.get(key.evaluation_id, ([], None)))[0],
             references.get(key.evaluation_id),
             found[1],
+            prompts[key.prompt_id][0],
         )
         for key in keys
     ]
@@ -210,7 +213,7 @@ def iterate_evaluations(
 
 
 def planned_windows(
-    run: Run, digests: Sequence[str], models: Sequence[str]
+    run: Run, digests: Sequence[str], models: Sequence[str], at_once: int | None = None
 ) -> Iterator[list[EvaluationKey]]:
     """The evaluations planned for these digests and models, in order, a window at a time."""
     manifest = run.started
@@ -220,7 +223,7 @@ def planned_windows(
         models,
         repetitions_of(manifest),
     )
-    while window := list(islice(planned, WINDOW)):
+    while window := list(islice(planned, at_once or WINDOW)):
         yield window
 
 

@@ -1,28 +1,42 @@
 """The final pass: reads a finished run once, for its last events.
 
 Every event of its evaluations is fetched once. They give the counts for its gates, the findings
-of its validation, and the hashes for its seal.
+of its validation, and the hashes for its seal. An evaluation that was checked while the run was
+driven (`live_checks`) is only hashed. If a hash is not that of what was checked, everything is
+read in full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
+from failproof_es.engine.finish.checked_streams import checked_digest
+from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import SealedStreams
 from failproof_es.engine.finish.validation import OtherStreams, Validation, check_other_streams
 from failproof_es.engine.history import (
     UNREADABLE,
     Connection,
+    iterate_evaluations,
+    planned_windows,
+    read_chunk,
     read_run_prefix,
     recorded_evaluations,
 )
 from failproof_es.engine.related_runs.paired_results import RunScores
+from failproof_es.store.reading.stream_leaves import OddRow, stream_leaves
+
+_COMPARED_AT_ONCE = 1_000
+"""Evaluations: of their rows no more than the hashes are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +66,86 @@ class FinalScan:
 
 
 def scan_finished_run(
-    connection: Connection, run: Run, *, scores: bool = False, broken: Exception | None = None
+    connection: Connection,
+    run: Run,
+    *,
+    scores: bool = False,
+    broken: Exception | None = None,
+    checked: LiveChecks | None = None,
 ) -> FinalScan:
     """Read every evaluation of the run, once. What cannot be read is a finding, and ends nothing.
 
     `scores` are kept where asked for; `broken` says why the run's own stream ends before its end.
+    `checked` is what the drive checked, with the scores where they are asked for. It is used once;
+    the scan is the same with it and without.
     """
+    if checked is not None and broken is None and checked.take(run, scores=scores):
+        with suppress(_Differs, OddRow, *UNREADABLE):
+            return _compare_and_read_rest(connection, run, checked, scores)
+    return _read_all(connection, run, scores, broken)
+
+
+class _Differs(Exception):
+    """The log does not hold what was checked."""
+
+
+def _compare_and_read_rest(
+    connection: Connection, run: Run, checked: LiveChecks, scores: bool
+) -> FinalScan:
+    """Compare what was checked with its rows, and read and check the rest.
+
+    Raises `_Differs`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
+    """
+    streams = SealedStreams(run.started.originator_id)
+    validation, counts, kept = checked.validation, checked.counts, checked.scores
+    for keys in _planned(connection, run):
+        expected: dict[EvaluationKey, bytes] = {}
+        rest: list[EvaluationKey] = []
+        for key in keys:
+            digest = checked.streams.take(key.evaluation_id.bytes)
+            if digest is None:  # it was not checked, or the plan lists it twice
+                rest.append(key)
+            else:
+                expected[key] = digest
+        _compare(connection, expected, streams)
+        for recorded in iterate_evaluations(connection, rest, read=streams.read):
+            outcome = evaluation_outcome(run, recorded, validation.check(recorded))
+            counts.add(outcome, recorded.case)
+            if scores:
+                kept.add(outcome)
+    if len(checked.streams):
+        raise _Differs("the plan leaves out what was evaluated")
+    known, filed = streams.read_rest(connection)
+    return FinalScan(run, counts, kept, validation, streams, known, filed)
+
+
+def _planned(connection: Connection, run: Run) -> Iterator[list[EvaluationKey]]:
+    models = [model.key for model in run.started.models]
+    for chunk in range(run.chunks):
+        digests = read_chunk(connection, run.started.originator_id, chunk)
+        yield from planned_windows(run, digests, models, _COMPARED_AT_ONCE)
+
+
+def _compare(
+    connection: Connection, expected: Mapping[EvaluationKey, bytes], streams: SealedStreams
+) -> None:
+    """Hash the rows of these evaluations and of their prompts; all must be as expected."""
+    if not expected:
+        return
+    run_id = next(iter(expected)).run_id
+    prompts = stream_leaves(connection, list({key.prompt_id for key in expected}), None)
+    found = stream_leaves(connection, [key.evaluation_id for key in expected], run_id)
+    for key, digest in expected.items():
+        stream_id = key.evaluation_id.bytes
+        prompt, leaves = prompts.get(key.prompt_id.bytes, b""), found.get(stream_id, b"")
+        if checked_digest(prompt, leaves) != digest:
+            raise _Differs(f"evaluation {key.evaluation_id} is not what was checked")
+        streams.add_checked(stream_id, leaves)
+
+
+def _read_all(
+    connection: Connection, run: Run, scores: bool, broken: Exception | None
+) -> FinalScan:
     run_id = run.started.originator_id
     validation = Validation(run.started, dialect_named(run.started.dialect))
     counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)

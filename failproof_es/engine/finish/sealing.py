@@ -10,6 +10,7 @@ from operator import attrgetter
 from uuid import UUID
 
 from failproof_es.events import Event
+from failproof_es.ledger.merkle import HASH_BYTES
 from failproof_es.ledger.seal import Seal, WholeStreams
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, checked_leaf, stream_rows
 from failproof_es.store.mapper import decode
@@ -68,6 +69,11 @@ class SealedStreams:
             stream_id: [HashedRow(stream_id, row) for row in sorted(found, key=_VERSION)]
             for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
         }
+
+    def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
+        """A stream whose leaves were computed from its rows, all of them filed under the run."""
+        size = HASH_BYTES
+        self._add(stream_id, [leaves[at : at + size] for at in range(0, len(leaves), size)])
 
     def read_rest(self, connection: Connection) -> tuple[int, int]:
         """Hash every stream that is filed under the run and was not read, beside its own.
