@@ -42,38 +42,9 @@ from failproof_es.testing.other_side import Fault, ProviderServer
 from failproof_es.testing.provider_under_test import PATIENCE_MS, ProviderUnderTest
 
 
-<<<<<<< HEAD
-class ProviderContract:
+class ProviderContract(ProviderUnderTest):
     """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
 
-    provider: str
-    """Its name."""
-    unable: Collection[Fault] = ()
-    """Faults that cannot occur: without HTTP there is no HTTP status, for example."""
-    kinds: Mapping[Fault, Collection[str]] = {}
-    """Kinds of errors where they differ from `KINDS`, which hold for providers over HTTP."""
-    keeps_bodies = True
-    """Whether replies have raw bytes, which are kept with errors and read again from the log."""
-    lists_models = True
-    """Whether the other side is asked for its models before a run."""
-
-    @abstractmethod
-    def server(self) -> ProviderServer:
-        """A new one, not yet started."""
-
-    @abstractmethod
-    def settings(self, side: ProviderServer) -> dict[str, Any]:
-        """An entry of `models:` for it, without `provider` and `api_key_env`."""
-
-    def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """The provider under test. Override it where the configuration alone does not suffice."""
-        return self.type.create(model, timeout_ms=timeout_ms, connections=2)
-
-=======
-class ProviderContract(ProviderUnderTest):
-    """Subclass it, give what is abstract, and have `pytest` collect the subclass."""
-
->>>>>>> w/w15c
     # -- what it is ------------------------------------------------------------------------
 
     def test_it_is_found_under_its_name(self) -> None:
@@ -383,75 +354,3 @@ class ProviderContract(ProviderUnderTest):
             await provider.close()
 
         self._with(work)
-<<<<<<< HEAD
-
-    # -- how -------------------------------------------------------------------------------
-
-    @property
-    def type(self) -> ProviderType:
-        """The provider, as a run finds it."""
-        return provider_type(self.provider)
-
-    def model(self, side: ProviderServer, **more: Any) -> Model:
-        """The entry of `models:` under test."""
-        key = {"api_key_env": KEY_VARIABLE} if "api_key_env" in self.type.takes else {}
-        entry = {"provider": self.provider, **self.settings(side), **key, **more}
-        return Model.model_validate(entry)
-
-    def _fails(
-        self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
-    ) -> ModelError:
-        """The error of this fault: one, after one request, with all bytes received and no key."""
-        errors: list[ModelError] = []
-
-        async def work(side: ProviderServer, provider: Provider) -> None:
-            side.answer_with("This is a text of some length.", fault)
-            try:
-                await provider.send(provider.prepare(ask("hi")))
-            except ModelError as raised:
-                errors.append(raised)
-            else:
-                raise AssertionError(f"{fault.name} is taken for an answer")
-            assert len(side.asked) == 1, "one call is one attempt"
-            [error] = errors
-            assert error.kind in self.kinds.get(fault, kinds), error.kind
-            if fault in _STATUS and fault not in self.kinds:
-                assert error.status == _STATUS[fault]
-            if self.keeps_bodies and side.sent:
-                assert error.body and side.sent.startswith(error.body)
-                assert error.body == side.sent or fault is Fault.TOO_LARGE
-            assert KEY not in error_text(error), "a key stands in the error"
-            assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
-
-        self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
-        return errors[0]
-
-    def _misread(self, provider: Provider, answer: Answer) -> object:
-        return find_parse_mismatch(self.provider, recorded(provider, answer))
-
-    def _with(
-        self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
-    ) -> None:
-        """Do it with a new other side and a new provider, and a key in the environment."""
-        if fault in self.unable:
-            raise SkipTest("that can't happen to it")
-
-        async def main() -> None:
-            side = self.server()
-            await side.start()
-            try:
-                model = self.model(side, **more)
-                side.offered = [model.model]
-                provider = self.create(side, model, timeout_ms)
-                try:
-                    await provider.open()
-                    await work(side, provider)
-                finally:
-                    await provider.close()
-            finally:
-                await side.stop()
-
-        with key_set():
-            asyncio.run(main())
-=======
->>>>>>> w/w15c

@@ -30,11 +30,11 @@ class ProviderUnderTest:
     provider: str
     """Its name."""
     unable: Collection[Fault] = ()
-    """What can't happen to it: there is no HTTP status where nothing is asked over HTTP."""
+    """Faults that cannot occur: without HTTP there is no HTTP status, for example."""
     kinds: Mapping[Fault, Collection[str]] = {}
-    """Kinds of errors other than those of `KINDS`, which are those of what is asked over HTTP."""
+    """Kinds of errors where they differ from `KINDS`, which hold for providers over HTTP."""
     keeps_bodies = True
-    """Whether raw bytes come: kept with an error, and read again from the record."""
+    """Whether replies have raw bytes, which are kept with errors and read again from the log."""
     lists_models = True
     """Whether the other side is asked for its models before a run."""
 
@@ -47,7 +47,7 @@ class ProviderUnderTest:
         """An entry of `models:` for it, without `provider` and `api_key_env`."""
 
     def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """Who asks it. Override where that takes more than what the configuration says."""
+        """The provider under test. Override it where the configuration alone does not suffice."""
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
     @property
@@ -64,7 +64,7 @@ class ProviderUnderTest:
     def _fails(
         self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
     ) -> ModelError:
-        """The error that comes of it: one, after one request, with all that came and no key."""
+        """The error of this fault: one, after one request, with all bytes received and no key."""
         errors: list[ModelError] = []
 
         async def work(side: ProviderServer, provider: Provider) -> None:

@@ -1,7 +1,7 @@
 """The loop of one evaluation: decide, perform, append, evolve.
 
-`next_action` decides; this module does what it says and records it. Starting and resuming
-are this same loop entered with a different history.
+`next_action` decides; this module performs the action and records it. Starting and resuming
+are the same loop, entered with a different history.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.journal import Journal
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
-"""Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.
-Must not raise."""
+"""Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
+replaced. Must not raise."""
 
 
 class Halted(Exception):
-    """An error that would meet every evaluation alike: the run stops and can be resumed."""
+    """An error that would affect every evaluation: the run stops and can be resumed."""
 
 
 class DeferredTooLong(Halted):
-    """A server turned one evaluation away for too long, maybe while it answered others.
+    """A server refused one evaluation for too long, perhaps while it answered others.
 
-    That one is left unfinished; others may go on.
+    That evaluation stays pending; others may go on.
     """
 
 
@@ -91,7 +91,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Carries evaluations of one run to their end."""
+    """Runs evaluations of one run to their end."""
 
     dialect: Dialect
     targets: Mapping[str, Target]
@@ -110,18 +110,18 @@ class Interpreter:
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
     ) -> Evaluation:
-        """Carry one evaluation on from `history`, to its end or to where `stop` is set.
+        """Continue one evaluation from `history` to its end, or until `stop` is set.
 
-        It also stands still where it asks somebody whom `purposes` leave out.
+        It also stops before a request whose purpose is not among `purposes`.
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None
-        """Begins with the first request: what happened in another drive tries nobody's."""
+        """Begins with the first request of this drive. Earlier drives do not count."""
         state = fold(history)
         decided: list[EvaluationEvent] = []
-        """Events that follow from what is on record: recorded with the next append."""
+        """Derived events: recorded with the next append."""
         while not isinstance(
             action := next_action(
                 state,
@@ -175,7 +175,7 @@ class Interpreter:
     async def _derive(
         self, header: EventHeader, state: Evaluation, case: Case, action: LocalAction
     ) -> EvaluationEvent:
-        """What follows without asking anyone; where that takes long, in a thread."""
+        """The event of a local action. A slow action runs in a thread."""
         follows = partial(
             derive_event, self.dialect, header, state, case, action, scorers=self.scorers
         )
@@ -188,7 +188,7 @@ class Interpreter:
     # -- stopping --------------------------------------------------------------------------
 
     def _halting_error(self, event: EvaluationEvent) -> str | None:
-        """Why the whole run has to stop after this event, if it has to."""
+        """The reason to stop the whole run after this event, if there is one."""
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
@@ -244,7 +244,7 @@ class Interpreter:
         )
 
     def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """Tools are for the model under test, a schema for its judges."""
+        """The response options: tools for the model under test, a schema for judges."""
         if action.purpose == "target" and isinstance(self.dialect, OffersTools):
             return ResponseOptions(tools=self.dialect.tools(case))
         if action.purpose == "judge" and isinstance(self.dialect, HasJudgeSchema):
@@ -262,10 +262,10 @@ class Interpreter:
         target: Target,
         sent_at: float | None,
     ) -> list[EvaluationEvent]:
-        """One attempt and its outcome. The request is on record already.
+        """Send one attempt, and return its outcome. The request is on record already.
 
-        An answer of another model than was asked is recorded whole, and as an error. A request
-        that a stop finds held back by its server is never sent, and lost.
+        An answer of another model than was asked is recorded whole, as an error. If the run stops
+        while its server holds a request back, the request is not sent and is recorded as lost.
         """
         if sent_at is None:
             return [
@@ -341,7 +341,7 @@ class Interpreter:
 
 
 def _tell(gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
-    """Let the gate know how the server bore the request: an answer of any model is one."""
+    """Tell the limiter whether the server answered: an answer of any model counts."""
     first = outcome[0]
     if isinstance(first, ResponseReceived):
         gate.on_answer(sent_at)

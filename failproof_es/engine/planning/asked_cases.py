@@ -13,7 +13,7 @@ _DIGEST_BYTES = 32
 
 
 def question_of(case: Case, repetition: int = 1) -> Question:
-    """What an evaluation of the case asks, as `pairing` compares it."""
+    """The question of an evaluation of the case, as `pairing` compares it."""
     document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
     return Question(
         experiment.graded_digest(document),
@@ -25,7 +25,7 @@ def question_of(case: Case, repetition: int = 1) -> Question:
 
 
 class PlannedCases:
-    """The digests of ordered cases, 32 bytes each: as text, a hundred thousand weigh 12 MB."""
+    """The digests of ordered cases, as 32 bytes each: as text, 100,000 would take 12 MB."""
 
     def __init__(self) -> None:
         self._digests = bytearray()
@@ -36,7 +36,7 @@ class PlannedCases:
         return len(self._digests) // _DIGEST_BYTES
 
     def add(self, digest: str, case: Case) -> None:
-        """The next case, and its digest."""
+        """Add the next case, with its digest."""
         asked = question_of(case)
         self._digests += bytes.fromhex(digest)
         self._questions += bytes.fromhex(asked.sent)
@@ -60,7 +60,7 @@ class PlannedCases:
         models: Sequence[ModelSnapshot],
         judges: Sequence[ModelSnapshot],
     ) -> Experiment:
-        """What is asked when these models are put to the cases, and these judge the answers."""
+        """The experiment of these cases, models and judges."""
         conditions = experiment.conditions(
             {
                 "configuration": configuration,

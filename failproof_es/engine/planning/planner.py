@@ -1,6 +1,6 @@
 """Records a planned run: stores every prompt, and the whole plan in one commit.
 
-A run either exists with its complete plan or not at all, and never depends on a file again.
+A run either exists with its complete plan or not at all. It never reads a file again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file or collection: what it is called, the SHA-256 of what it held, its cases."""
+    """One file or collection: its name, the SHA-256 of its content, its cases."""
 
     path: str
     sha256: str
@@ -37,7 +37,7 @@ class Part:
 
 
 class Source(Protocol):
-    """Where cases come from. What is read twice is the same twice, or an error."""
+    """A source of cases. If its content changes between two reads, that is an error."""
 
     @property
     def dialect(self) -> Dialect:
@@ -46,16 +46,16 @@ class Source(Protocol):
     def check(self) -> tuple[Problem, ...]:
         """Read everything; return the warnings, and the defects that are skipped, as errors.
 
-        Raises `InvalidInput` with every error that is not.
+        Raises `InvalidInput` with every other error.
         """
 
     def parts(self) -> Iterator[Part]:
-        """Everything in order. Raises `InvalidInput` when a file is not what it was."""
+        """All parts in order. Raises `InvalidInput` when a file has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run: the ordered cases and the files they came from."""
+    """The plan of a run: the ordered cases and their files."""
 
     asked: PlannedCases
     suites: tuple[SuiteSnapshot, ...]
@@ -92,7 +92,7 @@ def check_files(
 
 
 def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
-    """What is said of cases that are left out: how many they are, then each of their defects."""
+    """The message about skipped cases: how many there are, then each defect."""
     if defects:
         cases = plural(len({defect.case for defect in defects}), "case")
         yield f"skipped: {cases} with {plural(len(defects), 'defect')}"
@@ -105,7 +105,7 @@ def store_plan(
 ) -> Plan:
     """Store every prompt that the log does not hold yet. `found` is what `check` returned.
 
-    `look` gets every case on its way.
+    `look` is called with every case.
     """
     asked = PlannedCases()
     suites = []
@@ -135,7 +135,7 @@ def _batches(cases: Iterator[Case]) -> Iterator[Sequence[Case]]:
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
-    """Store what is new of `cases`; return all their digests, in order."""
+    """Store the new ones of `cases`; return all digests, in order."""
     by_stream = {}
     digests = []
     for case in cases:
@@ -156,7 +156,7 @@ def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
 
 
 def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
-    """Raise `InvalidInput` for every file whose SHA-256 is not what it was before."""
+    """Raise `InvalidInput` with every file whose SHA-256 has changed."""
     changed = [
         Problem("the file changed while it was read", path=file, remedy="start again")
         for file, sha256 in zip(files, before, strict=True)

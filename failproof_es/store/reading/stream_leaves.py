@@ -50,14 +50,17 @@ def stream_leaves(
     found: dict[bytes, bytearray] = {}
     statement = _COPY.format(streams=sql.Literal(list(stream_ids)))
     try:
-        with connection.transaction(), connection.cursor() as cursor:
-            with cursor.copy(statement) as copy:
-                skipped = _HEADER
-                for data in copy:
-                    row = memoryview(data)[skipped:]
-                    skipped = 0
-                    if len(row) > 2:
-                        _add(found, row, run)
+        with (
+            connection.transaction(),
+            connection.cursor() as cursor,
+            cursor.copy(statement) as copy,
+        ):
+            skipped = _HEADER
+            for data in copy:
+                row = memoryview(data)[skipped:]
+                skipped = 0
+                if len(row) > 2:
+                    _add(found, row, run)
     except psycopg.DatabaseError as error:
         if connection.closed or isinstance(error, psycopg.errors.QueryCanceled):
             raise

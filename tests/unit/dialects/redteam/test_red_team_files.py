@@ -324,7 +324,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.jsonl", "{}\n{", "a.jsonl:2: bad JSON"),
         ("a.jsonl", "", "the file is empty"),
         ("a.yaml", "id: [", "is not YAML"),
-        ("a.yaml", "id: 1\nid: 2\n", "a.yaml:2: id: the key stands twice"),
+        ("a.yaml", "id: 1\nid: 2\n", "a.yaml:2: id: the key appears twice"),
         ("a.yaml", "id: &x 1\n", "anchors"),
         ("a.yaml", "id: !!python/object:os.system 1\n", "tags (!name) are not supported"),
         ("a.yaml", "just text\n", "is not a case"),
