@@ -212,7 +212,7 @@ def iterate_evaluations(
 
 
 def planned_windows(
-    run: Run, digests: Sequence[str], models: Sequence[str], at_once: int | None = None
+    run: Run, digests: Sequence[str], models: Sequence[str]
 ) -> Iterator[list[EvaluationKey]]:
     """The evaluations planned for these digests and models, in order, a window at a time."""
     manifest = run.started
@@ -222,7 +222,7 @@ def planned_windows(
         models,
         repetitions_of(manifest),
     )
-    while window := list(islice(planned, at_once or WINDOW)):
+    while window := list(islice(planned, WINDOW)):
         yield window
 
 

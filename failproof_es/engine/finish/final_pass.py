@@ -8,9 +8,10 @@ read in full.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
-from failproof_es.engine.finish.checked_streams import checked_digest
+from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import SealedStreams
 from failproof_es.engine.finish.validation import OtherStreams, Validation, check_other_streams
@@ -35,8 +36,8 @@ from failproof_es.engine.history import (
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.store.reading.stream_leaves import OddRow, stream_leaves
 
-_COMPARED_AT_ONCE = 1_000
-"""Evaluations: of their rows no more than the hashes are kept."""
+_WINDOWS_AT_ONCE = 5
+"""Of evaluations that are only compared: of their rows no more than the hashes are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,49 +99,69 @@ def _compare_and_read_rest(
     """
     streams = SealedStreams(run.started.originator_id)
     validation, counts, kept = checked.validation, checked.counts, checked.scores
-    for keys in _planned(connection, run):
-        expected: dict[EvaluationKey, bytes] = {}
-        rest: list[EvaluationKey] = []
-        for key in keys:
-            digest = checked.streams.take(key.evaluation_id.bytes)
-            if digest is None:  # it was not checked, or the plan lists it twice
-                rest.append(key)
-            else:
-                expected[key] = digest
-        _compare(connection, expected, streams)
-        for recorded in iterate_evaluations(connection, rest, read=streams.read):
-            outcome = evaluation_outcome(run, recorded, validation.check(recorded))
-            counts.add(outcome, recorded.case)
-            if scores:
-                kept.add(outcome)
+    for windows in _planned(connection, run):
+        expected: dict[UUID, tuple[UUID, bytes]] = {}
+        rests = [_take(checked.streams, window, expected) for window in windows]
+        _compare(connection, run, expected, streams)
+        for rest in rests:
+            for recorded in iterate_evaluations(connection, rest, read=streams.read):
+                outcome = evaluation_outcome(run, recorded, validation.check(recorded))
+                counts.add(outcome, recorded.case)
+                if scores:
+                    kept.add(outcome)
     if len(checked.streams):
         raise _Differs("the plan leaves out what was evaluated")
     known, filed = streams.read_rest(connection)
     return FinalScan(run, counts, kept, validation, streams, known, filed)
 
 
-def _planned(connection: Connection, run: Run) -> Iterator[list[EvaluationKey]]:
+def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
+    """The plan in the windows of a full reading, some at a time."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         digests = read_chunk(connection, run.started.originator_id, chunk)
-        yield from planned_windows(run, digests, models, _COMPARED_AT_ONCE)
+        windows = planned_windows(run, digests, models)
+        while some := list(islice(windows, _WINDOWS_AT_ONCE)):
+            yield some
+
+
+def _take(
+    checked: CheckedStreams,
+    window: Sequence[EvaluationKey],
+    expected: dict[UUID, tuple[UUID, bytes]],
+) -> list[EvaluationKey]:
+    """Move what was checked to `expected`: the prompt and the digest, by evaluation.
+
+    Returns the rest, which is to be read. What a plan lists twice counts once in a window and
+    again in the next one, as in a full reading.
+    """
+    rest = []
+    for evaluation_id, key in {key.evaluation_id: key for key in window}.items():
+        digest = checked.take(evaluation_id.bytes)
+        if digest is None:
+            rest.append(key)
+        else:
+            expected[evaluation_id] = key.prompt_id, digest
+    return rest
 
 
 def _compare(
-    connection: Connection, expected: Mapping[EvaluationKey, bytes], streams: SealedStreams
+    connection: Connection,
+    run: Run,
+    expected: Mapping[UUID, tuple[UUID, bytes]],
+    streams: SealedStreams,
 ) -> None:
     """Hash the rows of these evaluations and of their prompts; all must be as expected."""
     if not expected:
         return
-    run_id = next(iter(expected)).run_id
-    prompts = stream_leaves(connection, list({key.prompt_id for key in expected}), None)
-    found = stream_leaves(connection, [key.evaluation_id for key in expected], run_id)
-    for key, digest in expected.items():
-        stream_id = key.evaluation_id.bytes
-        prompt, leaves = prompts.get(key.prompt_id.bytes, b""), found.get(stream_id, b"")
-        if checked_digest(prompt, leaves) != digest:
-            raise _Differs(f"evaluation {key.evaluation_id} is not what was checked")
-        streams.add_checked(stream_id, leaves)
+    prompt_ids = list({prompt for prompt, _ in expected.values()})
+    prompts = stream_leaves(connection, prompt_ids, None)
+    found = stream_leaves(connection, list(expected), run.started.originator_id)
+    for evaluation_id, (prompt, digest) in expected.items():
+        leaves = found.get(evaluation_id.bytes, b"")
+        if checked_digest(prompts.get(prompt.bytes, b""), leaves) != digest:
+            raise _Differs(f"evaluation {evaluation_id} is not what was checked")
+        streams.add_checked(evaluation_id.bytes, leaves)
 
 
 def _read_all(
