@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -14,22 +15,23 @@ import orjson
 import psycopg
 import pytest
 
+from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.run import Run
-from failproof_es.engine import driver
+from failproof_es.engine import driver, resume, start
 from failproof_es.engine.finish import final_pass
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.checked_streams import CheckedStreams
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.validation import check_other_streams
-from failproof_es.events import CasesPlanned, EvaluationEvent, PromptStored
+from failproof_es.events import CasesPlanned, EvaluationEvent, Event, PromptStored, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.ledger import LedgerBroken
 from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
-from tests.acceptance.commands import write_configuration
+from tests.acceptance.commands import write_configuration, write_suite
 from tests.acceptance.dialects.test_redteam import judging_server, write_run
-from tests.acceptance.runs.test_finishing import drive
+from tests.acceptance.runs.test_finishing import drive, nothing
 from tests.conftest import as_administrator
 
 SEED = 20261123
@@ -62,7 +64,9 @@ class Driven:
         return copy.deepcopy(self._checked)
 
 
-def driven(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
+def driven(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch, resumed: UUID | None = None
+) -> Driven:
     found: list[Driven] = []
 
     def scan(connection: Any, run: Run, *, checked: LiveChecks, **more: Any) -> FinalScan:
@@ -76,7 +80,11 @@ def driven(store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Drive
     with monkeypatch.context() as patched:
         patched.setattr(ending, "scan_finished_run", scan)
         patched.setattr(driver, "LiveChecks", with_scores)
-        drive(store, folder)
+        if resumed is None:
+            drive(store, folder)
+        else:
+            how = {"observe": nothing, "stop": asyncio.Event(), "say": nothing}
+            asyncio.run(resume(resumed, store, **how))  # type: ignore[arg-type]
     (one,) = found
     return one
 
@@ -196,6 +204,41 @@ def compare_tamperings(store: Store, done: Driven, chance: random.Random) -> Non
         said |= {"not sealed"} if isinstance(full["seal"], str) else set()
     expected = {"unreadable", "impossible_history", "streams_differ", "counts_differ"}
     assert expected | {"prompt_altered", "not sealed"} <= said
+
+
+@pytest.mark.slow
+def test_a_run_that_was_resumed_is_read_where_another_drive_did_it(
+    store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = 30
+    write_suite(tmp_path, cases)
+    loaded = load_configuration(
+        write_configuration(tmp_path, mock_url, execution={"parallel_workers": 3})
+    )
+    begun: list[Event] = []
+
+    async def begin() -> None:
+        stop = asyncio.Event()
+
+        def observe(event: Event) -> None:
+            begun.append(event)
+            if sum(isinstance(each, Scored) for each in begun) == cases // 3:
+                stop.set()
+
+        await start(loaded, store, observe=observe, stop=stop, say=nothing)
+
+    asyncio.run(begin())
+    run_id = begun[0].originator_id
+    resumed = driven(store, tmp_path, monkeypatch, run_id)
+    live = resumed.checked.validation.checked["evaluations"]
+    assert 0 < live <= cases - cases // 3
+    with store.connect() as connection:
+        full = facts(connection, resumed.run, None)
+        with monkeypatch.context() as patched:
+            patched.setattr(final_pass, "_read_all", refused)
+            assert facts(connection, resumed.run, resumed.checked) == full
+    assert full["validated"]["checked"]["evaluations"] == cases
+    compare_tamperings(store, resumed, random.Random(SEED + 2))
 
 
 def test_one_altered_row_is_told_whichever_it_is(store: Store, faulty: Driven) -> None:
