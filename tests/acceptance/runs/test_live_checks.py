@@ -244,11 +244,12 @@ def test_a_run_that_was_resumed_is_read_where_another_drive_did_it(
 def test_one_altered_row_is_told_whichever_it_is(store: Store, faulty: Driven) -> None:
     """With a writer's hash that fits: nothing but the comparison with the rows can tell."""
     unchanged = facts_of(store, faulty)
-    for row in of_run(store):
-        if row.topic != "Scored":
-            continue
+    otherwise = {"Scored": {"scores": {"accuracy": 0.25}}, "EvaluationAbandoned": {"kind": "odd"}}
+    last = [row for row in of_run(store) if row.topic in otherwise]
+    assert len(last) == len(PROMPTS) * 4
+    for row in last:
         with tampering(store.url) as connection:
-            write(connection, row, {**row.payload(), "scores": {"accuracy": 0.25}})
+            write(connection, row, {**row.payload(), **otherwise[row.topic]})
             altered = facts(connection, faulty.run, faulty.checked)
             assert altered == facts(connection, faulty.run, None)
         assert altered["counts"] != unchanged["counts"]
