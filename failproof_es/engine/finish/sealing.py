@@ -10,7 +10,6 @@ from operator import attrgetter
 from uuid import UUID
 
 from failproof_es.events import Event
-from failproof_es.ledger.merkle import HASH_BYTES
 from failproof_es.ledger.seal import Seal, WholeStreams
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, checked_leaf, stream_rows
 from failproof_es.store.mapper import decode
@@ -72,8 +71,7 @@ class SealedStreams:
 
     def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
         """A stream whose leaves were computed from its rows, all of them filed under the run."""
-        size = HASH_BYTES
-        self._add(stream_id, [leaves[at : at + size] for at in range(0, len(leaves), size)])
+        self._streams.add_joined(stream_id, leaves)
 
     def read_rest(self, connection: Connection) -> tuple[int, int]:
         """Hash every other stream with this run's id that was not read yet.

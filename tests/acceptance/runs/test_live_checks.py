@@ -18,13 +18,21 @@ import pytest
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.run import Run
 from failproof_es.engine import driver, resume, start
-from failproof_es.engine.finish import final_pass
+from failproof_es.engine.finish import final_pass, live_checks
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.checked_streams import CheckedStreams
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
-from failproof_es.engine.finish.validation import check_other_streams
-from failproof_es.events import CasesPlanned, EvaluationEvent, Event, PromptStored, Scored
+from failproof_es.engine.finish.validation import Validation, check_other_streams
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.events import (
+    CasesPlanned,
+    EvaluationEvent,
+    Event,
+    PromptStored,
+    ResponseReceived,
+    Scored,
+)
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.ledger import LedgerBroken
 from failproof_es.store.reading.reader import RecordedEvent, find
@@ -400,3 +408,55 @@ def test_checked_streams_give_back_what_was_added_once() -> None:
         assert streams.take(stream) == digest
         assert streams.take(stream) is None
     assert len(streams) == 0
+
+
+@pytest.mark.parametrize("most", ["_MOST_HELD_BYTES", "_MOST_CHECKED_BYTES"])
+def test_what_is_too_long_to_be_held_is_read_at_the_end(
+    most: str, store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every second prompt is long: one evaluation of it is more than may be held or checked."""
+    cases = 6
+    lines = [
+        {
+            "case_id": f"{n}",
+            "suite_id": "s",
+            "prompt": f"{tmp_path.name} {n} " + "long" * 4_000 * odd,
+        }
+        for n in range(cases)
+        for odd in (n % 2,)
+    ]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    write_configuration(tmp_path, mock_url, execution={"parallel_workers": 1})
+    monkeypatch.setattr(live_checks, most, 12_000)
+    done = driven(store, tmp_path, monkeypatch)
+    assert len(done.checked.streams) == cases // 2
+    with store.connect() as connection:
+        full = facts(connection, done.run, None)
+        monkeypatch.setattr(final_pass, "_read_all", refused)
+        assert facts(connection, done.run, done.checked) == full
+    assert full["validated"]["checked"]["evaluations"] == cases
+
+
+def test_a_finding_leaves_all_of_the_run_to_the_full_reading(
+    store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings are told in the order of the plan: the drive meets them in another one."""
+    write_suite(tmp_path, 6)
+    write_configuration(tmp_path, mock_url)
+    mistaken = {"case-00001", "case-00004"}
+    look = Validation._look_at_response
+
+    def misread(self: Validation, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
+        look(self, response, recorded)
+        if recorded.case.case_id in mistaken:
+            self._find("misread", recorded.case.case_id, recorded)
+
+    monkeypatch.setattr(Validation, "_look_at_response", misread)
+    done = driven(store, tmp_path, monkeypatch)
+    assert len(done.checked.streams) == 0
+    with store.connect() as connection:
+        full = facts(connection, done.run, None)
+        assert facts(connection, done.run, done.checked) == full
+    found = [each.message for each in full["validated"]["findings"]]
+    assert found == sorted(mistaken)
+    assert full["validated"]["checked"]["evaluations"] == 6
