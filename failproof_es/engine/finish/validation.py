@@ -203,10 +203,10 @@ class Validation:
             "checked": dict(self.checked),
             "findings": tuple(self.findings),
             "more": dict(self.more),
-            "usage": {key: _usage(spent) for key, spent in spending.items()},
+            "usage": {key: _usage(spent) for key, spent in sorted(spending.items())},
             "cost_usd": {
                 key: None if spent.cost_usd is None else str(spent.cost_usd)
-                for key, spent in spending.items()
+                for key, spent in sorted(spending.items())
             },
         }
 
