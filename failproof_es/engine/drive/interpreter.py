@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -106,6 +106,16 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     scorers: Sequence[Scorer] = ()
+    _tools: OffersTools | None = field(init=False)
+    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
+    _judge_schema: HasJudgeSchema | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        dialect: object = self.dialect
+        tools = dialect if isinstance(dialect, OffersTools) else None
+        schema = dialect if isinstance(dialect, HasJudgeSchema) else None
+        object.__setattr__(self, "_tools", tools)
+        object.__setattr__(self, "_judge_schema", schema)
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -245,11 +255,11 @@ class Interpreter:
 
     def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
         """The response options: tools for the model under test, a schema for judges."""
-        if action.purpose == "target" and isinstance(self.dialect, OffersTools):
-            return ResponseOptions(tools=self.dialect.tools(case))
-        if action.purpose == "judge" and isinstance(self.dialect, HasJudgeSchema):
+        if action.purpose == "target" and self._tools is not None:
+            return ResponseOptions(tools=self._tools.tools(case))
+        if action.purpose == "judge" and self._judge_schema is not None:
             return ResponseOptions(
-                schema=self.dialect.judge_schema(case, Transcript(state.replies))
+                schema=self._judge_schema.judge_schema(case, Transcript(state.replies))
             )
         return DEFAULT_RESPONSE_OPTIONS
 
