@@ -10,6 +10,8 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -65,6 +67,10 @@ from failproof_es.store.writing.journal import Journal
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
 replaced. Must not raise."""
+
+_WAITING = ThreadPoolExecutor(16, thread_name_prefix="classify")
+"""Where classifiers and scorers run that wait for a program: those that wait together share its
+processes (`shell_analysis/parse/batching.py`), so they are more than there are cores."""
 
 
 class Halted(Exception):
@@ -192,7 +198,8 @@ class Interpreter:
         if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
             isinstance(action, ScoreReply) and scoring_waits(self.scorers)
         ):
-            return await asyncio.to_thread(follows)
+            inside = partial(copy_context().run, follows)
+            return await asyncio.get_running_loop().run_in_executor(_WAITING, inside)
         return follows()
 
     # -- stopping --------------------------------------------------------------------------
