@@ -57,15 +57,22 @@ def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation
 
 
 def fold_valid_prefix(
-    events: Iterable[Event], start: Evaluation | None = None
+    events: Iterable[Event],
+    start: Evaluation | None = None,
+    before: Callable[[Evaluation, Event], None] | None = None,
 ) -> tuple[Evaluation, int, ImpossibleHistory | None]:
-    """The state after `events` as far as they can be true, how many those are, and why no more."""
+    """The state after `events` as far as they can be true, how many those are, and why no more.
+
+    `before` is called with each event and the state before it, which it must not keep.
+    """
     growing = cast(Evaluation, _Growing(start or _NOTHING))
     values = vars(growing)
     count = 0
     impossible: ImpossibleHistory | None = None
     try:
         for event in events:
+            if before is not None:
+                before(growing, event)
             values.update(_changes(growing, event))
             count += 1
     except ImpossibleHistory as error:

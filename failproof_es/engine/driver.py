@@ -27,6 +27,7 @@ from failproof_es.engine.drive.work_queue import WorkQueue
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize, seal
+from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, current_host, current_user, package_versions
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
@@ -80,17 +81,20 @@ class Driver:
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
             return Outcome.of(run, interrupted=False)
+        compared = self._configuration.gates.no_regression_against is not None
+        checks = LiveChecks(run, scores=compared)
         journal = Journal(
             self._store.log,
             lease=(run.started.originator_id, self._lease.epoch),
             outage=self._store.outage,
+            on_commit=checks.committed,
         )
         stream = RunStream(run, journal, self._observe)
         try:
             with tuned_gc():
                 reading = None
                 if not run.ended:
-                    reading = await self._carry_on(journal, stream, resumed=resumed)
+                    reading = await self._carry_on(journal, stream, checks, resumed=resumed)
                 if stream.run.ended:
                     await seal(stream, self._reader, reading)
         finally:
@@ -98,7 +102,7 @@ class Driver:
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
     async def _carry_on(
-        self, journal: Journal, stream: RunStream, *, resumed: bool
+        self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool
     ) -> FinalScan | None:
         """Drive the run; if it ended, return the scan of its events."""
         if resumed:
@@ -118,19 +122,21 @@ class Driver:
         tally = Tally(stream.run.started.planned_evaluations)
         try:
             for phase in self._phases:
-                tally = await self._evaluate_all(journal, stream.run, phase)
+                tally = await self._evaluate_all(journal, stream.run, phase, checks)
                 if self._stop.is_set():
                     break
         finally:
             changes.put_nowait(None)
             await recording
         return await finalize(
-            stream, self._reader, tally.counts(), self._configuration.gates, self._why()
+            stream, self._reader, tally.counts(), self._configuration.gates, self._why(), checks
         )
 
     # -- the evaluations -------------------------------------------------------------------
 
-    async def _evaluate_all(self, journal: Journal, run: Run, phase: Phase) -> Tally:
+    async def _evaluate_all(
+        self, journal: Journal, run: Run, phase: Phase, checks: LiveChecks
+    ) -> Tally:
         """Run every evaluation as far as the phase goes; return the counts of all."""
         tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
@@ -143,7 +149,9 @@ class Driver:
             for models in self._targets.by_server
         ]
         workers = [
-            asyncio.create_task(self._work(interpreter, queue, phase, tally), name=f"worker-{n}")
+            asyncio.create_task(
+                self._work(interpreter, queue, phase, tally, checks), name=f"worker-{n}"
+            )
             for n in range(self._configuration.execution.parallel_workers)
             for queue in queues
         ]
@@ -181,17 +189,27 @@ class Driver:
         )
 
     async def _work(
-        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
+        self,
+        interpreter: Interpreter,
+        queue: WorkQueue,
+        phase: Phase,
+        tally: Tally,
+        checks: LiveChecks,
     ) -> None:
         try:
             while not self._stop.is_set() and (job := await queue.next()) is not None:
+                checks.begin(job)
+                finished = False
                 try:
                     evaluation = await interpreter.evaluate(job.key, job.case, job.history)
+                    finished = evaluation.finished
                 except DeferredTooLong as error:
                     if phase.submissions is not None:
                         raise  # who handed it in waits for it
                     self._turned_away.append(error)
                     continue
+                finally:
+                    checks.end(job, finished=finished)
                 if evaluation.finished:
                     tally.add(evaluation)
         except Exception as error:

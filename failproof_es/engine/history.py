@@ -48,6 +48,8 @@ class RecordedEvaluation:
     """The reference to the history, if it is another run's. Its events are given as this run's."""
     broken: Exception | None = None
     """Why its record cannot be read; the history is what came before that."""
+    prompt: RecordedEvent | None = None
+    """The row that the case was read from, where it was read from the log."""
 
     def state(self) -> Evaluation:
         """The history, folded. Raises `ImpossibleHistory`, or the error of reading it."""
@@ -145,6 +147,7 @@ def read_evaluations(
             (found := histories.get(key.evaluation_id, ([], None)))[0],
             references.get(key.evaluation_id),
             found[1],
+            prompts[key.prompt_id][0],
         )
         for key in keys
     ]

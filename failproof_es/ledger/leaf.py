@@ -27,7 +27,7 @@ class NoLeaf(ValueError):
     """A value that no event can have, so there is no leaf for it."""
 
 
-def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> bytes:
+def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes | memoryview) -> bytes:
     """The leaf's hash. `stream_id` is 16 bytes; the state's bytes are exactly those stored.
 
     Raises `NoLeaf` for a value that no event can have.

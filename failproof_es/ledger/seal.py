@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from heapq import merge
 from typing import Any
 
-from failproof_es.ledger.merkle import Frontier
+from failproof_es.ledger.merkle import HASH_BYTES, Frontier
 
 _PREFIX = b"\x00failproof-es/stream/1\n"
 _STREAM = struct.Struct(">16sQ32s")
@@ -96,6 +96,10 @@ class WholeStreams:
 
     def add(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> None:
         """A stream: the leaf hashes of all its events, in order."""
+        self.add_joined(stream_id, b"".join(leaf_hashes))
+
+    def add_joined(self, stream_id: bytes, leaf_hashes: bytes) -> None:
+        """The same, its leaf hashes one after the other."""
         self._parts[stream_id[0]] += _record(stream_id, leaf_hashes)
 
     def ids(self) -> Iterator[bytes]:
@@ -104,7 +108,7 @@ class WholeStreams:
 
     def seal(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> Seal:
         """The seal over these streams and one more, which is not kept."""
-        last = _record(stream_id, leaf_hashes)
+        last = _record(stream_id, b"".join(leaf_hashes))
         tree, events = Frontier(), 0
         for record in merge(self._sorted(), [last]):
             tree.append(_leaf(record))
@@ -121,9 +125,9 @@ class WholeStreams:
                 last = record[:_ID_BYTES]
 
 
-def _record(stream_id: bytes, leaf_hashes: Sequence[bytes]) -> bytes:
-    digest = hashlib.sha256(b"".join(leaf_hashes)).digest()
-    return _STREAM.pack(stream_id, len(leaf_hashes), digest)
+def _record(stream_id: bytes, leaf_hashes: bytes) -> bytes:
+    digest = hashlib.sha256(leaf_hashes).digest()
+    return _STREAM.pack(stream_id, len(leaf_hashes) // HASH_BYTES, digest)
 
 
 def _leaf(record: bytes) -> bytes:

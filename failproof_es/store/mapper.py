@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 from uuid import UUID
 
 import orjson
@@ -18,6 +19,7 @@ from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
 from failproof_es.events import EVENTS, ONLY_JUDGE, Event
+from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -90,6 +92,12 @@ class LogEntry(StoredEvent):
     """A stored event with our own column beside the package's."""
 
     run_id: UUID | None = None
+
+    @cached_property
+    def leaf(self) -> bytes:
+        """The leaf hash of these bytes, as they are sent to the log. Computed once."""
+        stream_id = cast("UUID", self.originator_id).bytes
+        return leaf_hash(stream_id, self.originator_version, self.topic.encode(), self.state)
 
 
 class EventMapper(Mapper[UUID]):

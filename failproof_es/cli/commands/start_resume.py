@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import UUID
@@ -21,6 +21,7 @@ from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_li
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.display import Progress, progress_for
+from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.cli.rendering.findings import finding_lines
 from failproof_es.cli.rendering.junit import junit_option, write_junit
@@ -197,6 +198,7 @@ def _carry_out(
         print_differences(each.what for each in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
+        ExitStack() as ending,
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
         PartialResultsWriter(store) as partial_results,
@@ -218,6 +220,7 @@ def _carry_out(
             if (told := run_told()) is not None:
                 note_run(error, told)
             raise
+        ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
@@ -226,10 +229,13 @@ def _carry_out(
     report_signing_error(keeper)
     exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
     with store.connect() as connection:
-        run = with_warning(RecordedRun.read(connection, outcome.run_id))
-        if not _write_files(store, run, junit, quiet):
+        with slow_step("counting the results", quiet=quiet):
+            run = with_warning(RecordedRun.read(connection, outcome.run_id))
+            counted_up = run.summary
+        with slow_step("writing the results", quiet=quiet):
+            written = _write_files(store, run, junit, quiet)
+        if not written:
             exit_code = ExitCode.FAILED
-        counted_up = run.summary
         if output_format is Format.TABLE:
             with ignore_broken_pipe():
                 _print_outcome(outcome, counted_up)

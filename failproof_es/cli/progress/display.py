@@ -28,6 +28,10 @@ SAMPLE_EVERY_S = 1.0
 """A rate is measured between samples, and before the run has begun there is no model to take
 one of."""
 
+AFTER_EVALUATIONS = ("validating", "sealing")
+"""A phase that takes longer than a sample or two is told in a line of its own: nothing else
+changes in it."""
+
 LINE_ERRORS = 2
 """The number of error messages in a line."""
 
@@ -102,12 +106,19 @@ class LineProgress:
 
     def _tick(self) -> None:
         due = time.monotonic() + self._every_s
+        before = told = self._state.phase
         while not self._ended.wait(min(SAMPLE_EVERY_S, self._every_s)):
-            if time.monotonic() >= due:
+            phase = self._state.phase
+            slow = phase in AFTER_EVALUATIONS and phase == before != told
+            if slow:
+                told = phase
+                self._write()
+            elif time.monotonic() >= due:
                 due += self._every_s
                 self._write()
             else:
                 self._line(self._state)
+            before = phase
 
     def _write(self) -> None:
         print(self._line(self._state), file=sys.stderr, flush=True)  # noqa: T201

@@ -143,7 +143,7 @@ class ProgressState:
         self.run_id: UUID | None = None
         self.run_number: int | None = None
         self.name: str | None = None
-        self.phase: Phase = "planning"
+        self._phase: Phase = "planning"
         self.errors = ErrorGroups()
         self._prices: Prices = {}
         self._open: dict[UUID, _Open] = {}
@@ -201,15 +201,15 @@ class ProgressState:
             case RunStarted():
                 self._begin(event)
             case RunResumed():
-                self.phase = "evaluating"
+                self._phase = "evaluating"
             case RunCompleted() | RunFailed():
-                self.phase, self._ended = "validating", event
+                self._phase, self._ended = "validating", event
             case RunValidated():
-                self.phase = "sealing"
+                self._phase = "sealing"
             case RunSealed():
-                self.phase = "failed" if isinstance(self._ended, RunFailed) else "completed"
+                self._phase = "failed" if isinstance(self._ended, RunFailed) else "completed"
             case RunPaused():
-                self.phase = "paused"
+                self._phase = "paused"
 
     def carry_over(self, recorded: RecordedEvaluation) -> None:
         """Count the outcome of an evaluation that was carried over from another run.
@@ -234,6 +234,13 @@ class ProgressState:
         self._prices = prices
         for model in self.models.values():
             model.priced = priced(prices, [model.key])
+
+    @property
+    def phase(self) -> Phase:
+        """What the drive does now. After the last evaluation it reads the record, for the gates."""
+        if self._phase == "evaluating" and 0 < self.planned <= self.finished:
+            return "validating"
+        return self._phase
 
     @property
     def planned(self) -> int:
@@ -327,7 +334,7 @@ class ProgressState:
 
     def _begin(self, event: RunStarted) -> None:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
-        self.phase = "evaluating"
+        self._phase = "evaluating"
         self._ceiling = recorded_configuration(event).execution.parallel_workers
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)

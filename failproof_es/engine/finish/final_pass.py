@@ -1,28 +1,43 @@
 """The final pass: reads a finished run once, for its last events.
 
 Every event of its evaluations is fetched once. They give the counts for its gates, the findings
-of its validation, and the hashes for its seal.
+of its validation, and the hashes for its seal. An evaluation that was checked while the run was
+driven (`live_checks`) is only hashed. If a hash is not that of what was checked, everything is
+read in full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
+from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
+from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import SealedStreams
 from failproof_es.engine.finish.validation import OtherStreams, Validation, check_other_streams
 from failproof_es.engine.history import (
     UNREADABLE,
     Connection,
+    iterate_evaluations,
+    planned_windows,
+    read_chunk,
     read_run_prefix,
     recorded_evaluations,
 )
 from failproof_es.engine.related_runs.paired_results import RunScores
+from failproof_es.store.reading.stream_leaves import OddRow, stream_leaves
+
+_WINDOWS_AT_ONCE = 5
+"""Of evaluations that are only compared: of their rows no more than the hashes are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +67,106 @@ class FinalScan:
 
 
 def scan_finished_run(
-    connection: Connection, run: Run, *, scores: bool = False, broken: Exception | None = None
+    connection: Connection,
+    run: Run,
+    *,
+    scores: bool = False,
+    broken: Exception | None = None,
+    checked: LiveChecks | None = None,
 ) -> FinalScan:
     """Read every evaluation of the run, once. Unreadable events become findings, not errors.
 
     `scores` are kept if asked for; `broken` says why the run's own stream is unreadable from
-    some event on.
+    some event on. `checked` is what the drive checked already. It is used once, and the scan is
+    the same with it and without.
     """
+    if checked is not None and broken is None and checked.take(run, scores=scores):
+        with suppress(_Differs, OddRow, *UNREADABLE):
+            return _compare_and_read_rest(connection, run, checked, scores)
+    return _read_all(connection, run, scores, broken)
+
+
+class _Differs(Exception):
+    """The log does not hold what was checked."""
+
+
+def _compare_and_read_rest(
+    connection: Connection, run: Run, checked: LiveChecks, scores: bool
+) -> FinalScan:
+    """Compare what was checked with its rows, and read and check the rest.
+
+    Raises `_Differs`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
+    """
+    streams = SealedStreams(run.started.originator_id)
+    validation, counts, kept = checked.validation, checked.counts, checked.scores
+    for windows in _planned(connection, run):
+        expected: dict[UUID, tuple[UUID, bytes]] = {}
+        rests = [_take(checked.streams, window, expected) for window in windows]
+        _compare(connection, run, expected, streams)
+        for rest in rests:
+            for recorded in iterate_evaluations(connection, rest, read=streams.read):
+                outcome = evaluation_outcome(run, recorded, validation.check(recorded))
+                counts.add(outcome, recorded.case)
+                if scores:
+                    kept.add(outcome)
+    if len(checked.streams):
+        raise _Differs("the plan leaves out what was evaluated")
+    known, filed = streams.read_rest(connection)
+    return FinalScan(run, counts, kept, validation, streams, known, filed)
+
+
+def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
+    """The plan in the windows of a full reading, some at a time."""
+    models = [model.key for model in run.started.models]
+    for chunk in range(run.chunks):
+        digests = read_chunk(connection, run.started.originator_id, chunk)
+        windows = planned_windows(run, digests, models)
+        while some := list(islice(windows, _WINDOWS_AT_ONCE)):
+            yield some
+
+
+def _take(
+    checked: CheckedStreams,
+    window: Sequence[EvaluationKey],
+    expected: dict[UUID, tuple[UUID, bytes]],
+) -> list[EvaluationKey]:
+    """Move what was checked to `expected`: the prompt and the digest, by evaluation.
+
+    Returns the rest, which is to be read. What a plan lists twice counts once in a window and
+    again in the next one, as in a full reading.
+    """
+    rest = []
+    for evaluation_id, key in {key.evaluation_id: key for key in window}.items():
+        digest = checked.take(evaluation_id.bytes)
+        if digest is None:
+            rest.append(key)
+        else:
+            expected[evaluation_id] = key.prompt_id, digest
+    return rest
+
+
+def _compare(
+    connection: Connection,
+    run: Run,
+    expected: Mapping[UUID, tuple[UUID, bytes]],
+    streams: SealedStreams,
+) -> None:
+    """Hash the rows of these evaluations and of their prompts; all must be as expected."""
+    if not expected:
+        return
+    prompt_ids = list({prompt for prompt, _ in expected.values()})
+    prompts = stream_leaves(connection, prompt_ids, None)
+    found = stream_leaves(connection, list(expected), run.started.originator_id)
+    for evaluation_id, (prompt, digest) in expected.items():
+        leaves = found.get(evaluation_id.bytes, b"")
+        if checked_digest(prompts.get(prompt.bytes, b""), leaves) != digest:
+            raise _Differs(f"evaluation {evaluation_id} is not what was checked")
+        streams.add_checked(evaluation_id.bytes, leaves)
+
+
+def _read_all(
+    connection: Connection, run: Run, scores: bool, broken: Exception | None
+) -> FinalScan:
     run_id = run.started.originator_id
     validation = Validation(run.started, dialect_named(run.started.dialect))
     counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)

@@ -8,6 +8,7 @@ from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
+from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.validation import OtherStreams, check_other_streams
 from failproof_es.engine.related_runs.baseline_gates import changes_since
@@ -27,12 +28,13 @@ async def finalize(
     counts: Counts,
     limits: Gates,
     trouble: BaseException | None,
+    checked: LiveChecks,
 ) -> FinalScan | None:
     """Record that the run is paused, failed or complete, and whether its gates are met.
 
-    `counts` are those of the drive. Returns the scan of the run if it has ended. Raises the
-    `trouble` that ended the drive early, unless it is a halt: the paused run records that
-    completely.
+    `counts` are those of the drive, `checked` is what it checked already. Returns the scan of the
+    run if it has ended. Raises the `trouble` that ended the drive early, unless it is a halt: the
+    paused run records that completely.
     """
     if counts.finished < counts.planned:
         if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
@@ -43,7 +45,7 @@ async def finalize(
             raise trouble
         return None
     compared = limits.no_regression_against is not None
-    reading = await reader.read(scan_finished_run, stream.run, scores=compared)
+    reading = await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
     if counts.scored == 0 and reading.counts.lost.total() == counts.finished:
         reason = _nothing_answered(reading.summary)
         await stream.record(RunFailed, reason=reason, counts=counts)

@@ -69,6 +69,10 @@ class SealedStreams:
             for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
         }
 
+    def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
+        """A stream whose leaves were computed from its rows, all of them filed under the run."""
+        self._streams.add_joined(stream_id, leaves)
+
     def read_rest(self, connection: Connection) -> tuple[int, int]:
         """Hash every other stream with this run's id that was not read yet.
 

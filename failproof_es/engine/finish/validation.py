@@ -21,8 +21,8 @@ from failproof_es.core.evaluation import (
     ImpossibleHistory,
     Reply,
     Transcript,
-    evolve,
 )
+from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.outcome import Folded
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.dialects.protocol import Dialect
@@ -35,6 +35,7 @@ from failproof_es.engine.history import (
 )
 from failproof_es.events import (
     Counts,
+    Event,
     Finding,
     ModelSnapshot,
     RequestSent,
@@ -133,18 +134,18 @@ class Validation:
         self._streams += bool(recorded.history)
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
-        state = Evaluation()
-        for place, event in enumerate(recorded.history):
+
+        def look(state: Evaluation, event: Event) -> None:
             self.checked["events"] += 1
             if isinstance(event, RequestSent):
                 self._look_at_request(event, state.replies, recorded)
             elif isinstance(event, ResponseReceived):
                 self._look_at_response(event, recorded)
-            try:
-                state = evolve(state, event)
-            except ImpossibleHistory as error:
-                self.add_unreadable(error, recorded.key.evaluation_id)
-                return Folded(state, recorded.history[:place], error)
+
+        state, possible, error = fold_valid_prefix(recorded.history, before=look)
+        if error is not None:
+            self.add_unreadable(error, recorded.key.evaluation_id)
+            return Folded(state, recorded.history[:possible], error)
         if recorded.broken is not None:
             self.add_unreadable(recorded.broken, recorded.key.evaluation_id)
         else:
@@ -202,10 +203,10 @@ class Validation:
             "checked": dict(self.checked),
             "findings": tuple(self.findings),
             "more": dict(self.more),
-            "usage": {key: _usage(spent) for key, spent in spending.items()},
+            "usage": {key: _usage(spent) for key, spent in sorted(spending.items())},
             "cost_usd": {
                 key: None if spent.cost_usd is None else str(spent.cost_usd)
-                for key, spent in spending.items()
+                for key, spent in sorted(spending.items())
             },
         }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -54,6 +54,8 @@ class Journal:
     Appends are committed in the order in which they were made; each is all or nothing.
     While the server is away appends wait and are tried again, and a commit whose outcome
     is unknown is looked up before it is called a conflict. `outage` says how long to wait.
+    `on_commit` gets the events of each append once they are durable, in the event loop, before
+    the caller goes on. It must not raise.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Journal:
         lease: tuple[UUID, int] | None = None,
         limits: JournalLimits | None = None,
         outage: Outage | None = None,
+        on_commit: Callable[[Sequence[LogEntry]], None] | None = None,
     ) -> None:
         self._log = log
+        self._on_commit = on_commit
         self._recorder = cast("EventRecorder", log.recorder)
         self._lease = lease
         self._limits = limits or JournalLimits()
@@ -133,6 +137,8 @@ class Journal:
                 self._fail(error, batch)
                 return
             for append, outcome in zip(batch, outcomes, strict=True):
+                if self._on_commit is not None and not isinstance(outcome, BaseException):
+                    self._on_commit(append.entries)
                 _settle(append, outcome)
             await self._wake_all()
 

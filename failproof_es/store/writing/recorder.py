@@ -87,6 +87,8 @@ def append_parameters(
 
 
 def _leaf_hash(event: StoredEvent) -> bytes:
+    if isinstance(event, LogEntry):
+        return event.leaf
     stream_id = cast("UUID", event.originator_id)
     return leaf_hash(stream_id.bytes, event.originator_version, event.topic.encode(), event.state)
 

@@ -22,10 +22,11 @@ from failproof_es.engine import start
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
+from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.store.reading import leaf_rows, reader
+from failproof_es.store.reading import leaf_rows, reader, stream_leaves
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import environment, invoke
@@ -63,7 +64,7 @@ def drive(store: Store, folder: Path) -> None:
     asyncio.run(start(loaded, store, observe=nothing, stop=asyncio.Event(), say=nothing))
 
 
-def nothing(_: object) -> None:
+def nothing(*_: object) -> None:
     """To be told something, and do nothing."""
 
 
@@ -75,17 +76,22 @@ def last_words(store: Store, run: int) -> dict[str, Mapping[str, Any]]:
     return {row.topic: row.payload() for row in rows}
 
 
+@pytest.mark.parametrize("checked", ["live", "at the end"])
 def test_every_event_of_an_evaluation_is_fetched_once_from_its_end_to_the_seal(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    checked: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the gates, the check and the seal together."""
+    """Of the gates, the check and the seal together. What was checked live is only hashed."""
     fetched: Counter[tuple[UUID, int]] = Counter()
-    leaf_row = leaf_rows._leaf_row
+    leaf_row, hashed_row = leaf_rows._leaf_row, stream_leaves._add
 
     def counted_leaf(row: bytes | memoryview) -> leaf_rows.LeafRow:
         leaf = leaf_row(row)
         fetched[UUID(bytes=leaf.stream_id), leaf.version] += 1
         return leaf
+
+    def counted_hash(found: Any, row: memoryview, run: bytes | None) -> None:
+        fetched[UUID(bytes=bytes(row[6:22])), int.from_bytes(row[26:34])] += 1
+        hashed_row(found, row, run)
 
     def counted_event(**columns: Any) -> RecordedEvent:
         fetched[columns["stream_id"], columns["version"]] += 1
@@ -94,7 +100,10 @@ def test_every_event_of_an_evaluation_is_fetched_once_from_its_end_to_the_seal(
     gated(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(leaf_rows, "_leaf_row", counted_leaf)
+        patched.setattr(stream_leaves, "_add", counted_hash)
         patched.setattr(reader, "RecordedEvent", counted_event)
+        if checked == "at the end":
+            patched.setattr(LiveChecks, "begin", nothing)
         drive(store, tmp_path)
     with store.connect() as connection:
         run_id = resolve_run(connection, "1")

@@ -255,7 +255,7 @@ def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
     for event, said in (
         (started("a", planned=1), "run 3 smoke: evaluating, 0 of 1 (0 %)"),
-        (scored(1, 1), "run 3 smoke: evaluating, 1 of 1 (100 %)"),
+        (scored(1, 1), "run 3 smoke: validating the record, 1 of 1 (100 %)"),
         (RunCompleted(**header, counts=counts), "run 3 smoke: validating the record, 1 of 1"),
         (
             RunValidated(**header, passed=True, findings=()),
@@ -267,7 +267,7 @@ def test_what_the_run_is_at_is_said_from_planning_to_its_end() -> None:
         (RunPaused(**header, counts=counts, reason="r"), "run 3 smoke: paused, 1 of 1"),
         (
             RunResumed(**header, who="w", where="h", code_version="1", packages={}),
-            "run 3 smoke: evaluating",
+            "run 3 smoke: validating the record",
         ),
     ):
         state.observe(event)

@@ -1,0 +1,26 @@
+"""Says on stderr what a command does, if that takes longer than two seconds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from failproof_es.cli.rendering.output import say
+
+SLOW_AFTER_S = 2.0
+
+
+@contextmanager
+def slow_step(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Say `what` once this takes longer than `SLOW_AFTER_S`."""
+    if quiet:
+        yield
+        return
+    timer = threading.Timer(SLOW_AFTER_S, say, [f"{what} ..."])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

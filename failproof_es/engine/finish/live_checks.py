@@ -1,0 +1,125 @@
+"""Checks evaluations while their run is driven, so that its end need not read them in full.
+
+Checked are the bytes that were committed, decoded as every reader decodes them, by the same
+`Validation.check`. Kept of each evaluation is a hash over its events. At the run's end every row
+is hashed again (`final_pass`): where all hashes are equal, the log holds what was checked.
+Whatever this cannot vouch for is left to the full reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunCounts
+from failproof_es.dialects import dialect_named
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
+from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
+from failproof_es.engine.finish.validation import Validation
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.related_runs.paired_results import RunScores
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.mapper import LogEntry, decode
+from failproof_es.store.reading.reader import RecordedEvent
+
+_MOST_HELD_BYTES = 1 << 24
+"""Of evaluations that are under way, all together. What is beyond that is read at the end."""
+_MOST_CHECKED_BYTES = 1 << 18
+"""Of one evaluation: checking more would hold up the event loop for milliseconds."""
+
+
+class LiveChecks:
+    """What was checked of a run by the process that drives it. For one event loop.
+
+    `begin` before an evaluation is carried on, `committed` with what became durable, `end` when it
+    is finished. None of them raises.
+    """
+
+    def __init__(self, run: Run, *, scores: bool) -> None:
+        self.run = run
+        """As it was when the drive began."""
+        self.validation = Validation(run.started, dialect_named(run.started.dialect))
+        self.counts = RunCounts()
+        self.scores = RunScores(run)
+        self.streams = CheckedStreams()
+        self._with_scores = scores
+        self._open: dict[UUID, list[LogEntry]] = {}
+        self._held = 0
+        self._usable = True
+
+    def begin(self, recorded: RecordedEvaluation) -> None:
+        """An evaluation is carried on; it can be checked if that is from its first event on."""
+        if self._usable and not recorded.history and recorded.prompt is not None:
+            self._open[recorded.key.evaluation_id] = []
+
+    def committed(self, entries: Sequence[LogEntry]) -> None:
+        """These events are durable."""
+        for entry in entries:
+            stream_id = entry.originator_id
+            held = self._open.get(stream_id)  # type: ignore[arg-type]
+            if held is None:
+                continue
+            held.append(entry)
+            self._held += len(entry.state)
+            if self._held > _MOST_HELD_BYTES:
+                self._let_go(stream_id)  # type: ignore[arg-type]
+
+    def end(self, recorded: RecordedEvaluation, *, finished: bool) -> None:
+        """The evaluation was carried on as far as it goes now; check it where it is finished."""
+        entries = self._let_go(recorded.key.evaluation_id)
+        if not finished or not entries or not self._usable:
+            return
+        if sum(len(entry.state) for entry in entries) > _MOST_CHECKED_BYTES:
+            return
+        try:
+            self._check(recorded, entries)
+        except UnreadableState:
+            return  # nothing was counted yet; whoever reads it says what is wrong
+        except Exception:  # whatever it is, the full reading meets it again and says so
+            self._give_up()
+
+    def take(self, run: Run, *, scores: bool) -> bool:
+        """Whether this can be used for the run as it ends now. True once, if at all."""
+        usable = self._usable and len(self.streams) > 0 and run.prices == self.run.prices
+        usable = usable and (self._with_scores or not scores)
+        self._usable = False
+        self._open.clear()
+        return usable and run.manifest == self.run.manifest
+
+    def _check(self, recorded: RecordedEvaluation, entries: Sequence[LogEntry]) -> None:
+        key = recorded.key
+        history = [
+            decode(each.topic, each.state, key.evaluation_id, each.originator_version)
+            for each in entries
+        ]
+        whole = RecordedEvaluation(key, recorded.case, history)
+        folded = self.validation.check(whole)
+        if self.validation.findings:  # they are told in the order of the plan
+            self._give_up()
+            return
+        outcome = evaluation_outcome(self.run, whole, folded)
+        self.counts.add(outcome, whole.case)
+        if self._with_scores:
+            self.scores.add(outcome)
+        assert recorded.prompt is not None
+        leaves = b"".join(each.leaf for each in entries)
+        self.streams.add(
+            key.evaluation_id.bytes, checked_digest(_prompt_leaf(recorded.prompt), leaves)
+        )
+
+    def _let_go(self, stream_id: UUID) -> list[LogEntry]:
+        entries = self._open.pop(stream_id, [])
+        self._held -= sum(len(entry.state) for entry in entries)
+        return entries
+
+    def _give_up(self) -> None:
+        """Leave all of the run to the full reading."""
+        self._usable = False
+        self._open.clear()
+        self.streams = CheckedStreams()
+
+
+def _prompt_leaf(row: RecordedEvent) -> bytes:
+    return leaf_hash(row.stream_id.bytes, row.version, row.topic.encode(), row.state)

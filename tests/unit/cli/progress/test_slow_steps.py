@@ -1,0 +1,76 @@
+"""What takes longer than two seconds after the last answer says what it does."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import orjson
+import pytest
+
+from failproof_es.cli.progress import display, slow_step
+from failproof_es.cli.progress.display import LineProgress, plain_line
+from failproof_es.cli.progress.json_lines import json_line
+from failproof_es.cli.progress.state import ProgressState
+from tests.unit.cli.samples import scored, started
+
+
+def finished_run() -> ProgressState:
+    state = ProgressState()
+    state.observe(started("a", planned=1))
+    assert state.phase == "evaluating"
+    state.observe(scored(1, 1))
+    return state
+
+
+@pytest.mark.parametrize("line", [plain_line, json_line])
+def test_reading_the_record_after_the_last_evaluation_has_a_line_of_its_own(
+    line: Callable[[ProgressState], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(display, "SAMPLE_EVERY_S", 0.001)
+    looked = threading.Semaphore(0)
+
+    def counted(state: ProgressState) -> str:
+        looked.release()
+        return line(state)
+
+    state = ProgressState()
+    state.observe(started("a", planned=1))
+    with LineProgress(state, counted, every_s=1_000.0):
+        for _ in range(3):
+            looked.acquire()
+        state.observe(scored(1, 1))
+        for _ in range(5):
+            looked.acquire()
+        told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1, "once, and long before the next line is due"
+    if line is json_line:
+        assert orjson.loads(told[0])["details"]["phase"] == "validating"
+    else:
+        assert "validating the record, 1 of 1 (100 %)" in told[0]
+
+
+def test_the_phase_is_that_of_the_run_itself_once_it_says_so() -> None:
+    assert finished_run().phase == "validating"
+    assert ProgressState().phase == "planning"
+
+
+def test_a_step_is_told_only_where_it_is_slow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with slow_step.slow_step("counting"):
+        pass
+    monkeypatch.setattr(slow_step, "SLOW_AFTER_S", 0.01)
+    with slow_step.slow_step("resting", quiet=True):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+    with slow_step.slow_step("reading"):
+        deadline = time.monotonic() + 30
+        said = ""
+        while not said and time.monotonic() < deadline:
+            time.sleep(0.01)
+            said = capsys.readouterr().err
+    assert said == "reading ...\n"
