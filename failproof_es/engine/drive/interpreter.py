@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -106,6 +106,16 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     scorers: Sequence[Scorer] = ()
+    _offers_tools: OffersTools | None = field(init=False)
+    _has_schema: HasJudgeSchema | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Once for a run: a protocol compares every attribute, for longer than a request is made.
+        dialect = self.dialect
+        tools = dialect if isinstance(dialect, OffersTools) else None
+        schema = dialect if isinstance(dialect, HasJudgeSchema) else None
+        object.__setattr__(self, "_offers_tools", tools)
+        object.__setattr__(self, "_has_schema", schema)
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -245,12 +255,12 @@ class Interpreter:
 
     def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
         """The response options: tools for the model under test, a schema for judges."""
-        if action.purpose == "target" and isinstance(self.dialect, OffersTools):
-            return ResponseOptions(tools=self.dialect.tools(case))
-        if action.purpose == "judge" and isinstance(self.dialect, HasJudgeSchema):
-            return ResponseOptions(
-                schema=self.dialect.judge_schema(case, Transcript(state.replies))
-            )
+        if action.purpose == "target":
+            if self._offers_tools is not None:
+                return ResponseOptions(tools=self._offers_tools.tools(case))
+        elif self._has_schema is not None:
+            said = Transcript(state.replies)
+            return ResponseOptions(schema=self._has_schema.judge_schema(case, said))
         return DEFAULT_RESPONSE_OPTIONS
 
     async def _exchange(
