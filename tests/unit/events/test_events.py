@@ -149,7 +149,7 @@ def test_the_bytes_are_those_of_the_types_own_serializer(
     details: dict[str, Any], when: datetime
 ) -> None:
     event = Classified(
-        **{**OF_EVALUATION, "timestamp": when},  # type: ignore[arg-type]
+        **{**OF_EVALUATION, "timestamp": when},
         primary="pass",
         details=details,
         classifier="c",
