@@ -19,7 +19,7 @@ class RunResults:
     """Rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 3
+    version: int = 4
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),

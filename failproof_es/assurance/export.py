@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -38,20 +39,48 @@ def evidence(
     `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
     checkpoint of that size.
     """
+    found = read_run(connection, run_id, size, key)
+    with readable_tree(found.size):
+        events = list(_TreeAsOf(connection, found.size).prove(found.rows))
+        indices = [each.index for each in events]
+        proof = multiproof(stored_tree(connection).subtree, indices, found.size)
+    yield from bundle.write(run_id, events, proof, found.signed)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRows:
+    """Every row that a run's evidence is made of, and the checkpoint that it is of."""
+
+    signed: Note
+    size: int
+    """How many events the checkpoint signs. No row is of a later one."""
+    rows: Sequence[LeafRow]
+    """By their positions. Each is an event; whether it is as it was recorded is not looked at."""
+
+
+def read_run(
+    connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
+) -> RunRows:
+    """Read the rows of a run's evidence. Arguments and errors are those of `evidence`."""
     stored = _notes(connection, key)
     signed, size = _checkpoint(stored, size)
-    try:
+    with readable_tree(size):
         tree = _TreeAsOf(connection, size)
         own = list(_own_rows(connection, run_id))
         _check_signed(run_id, own, tree)
         rows = tree.holds([*own, *_rows_besides(connection, run_id, tree.holds(own))])
-        events = list(tree.prove(rows))
-        proof = multiproof(stored_tree(connection).subtree, [each.index for each in events], size)
+    return RunRows(_with_cosignatures(stored, signed), size, rows)
+
+
+@contextmanager
+def readable_tree(size: int) -> Iterator[None]:
+    """Tell as `EvidenceError` that a tree's tiles are gone, or are none."""
+    try:
+        yield
     except KeyError:
         raise EvidenceError(f"the tree of {size} events cannot be read: tiles are gone") from None
     except (InvalidProof, LedgerBroken) as error:
         raise EvidenceError(f"the tree of {size} events cannot be read: {error}") from None
-    yield from bundle.write(run_id, events, proof, _with_cosignatures(stored, signed))
 
 
 # -- which checkpoint --------------------------------------------------------------------------
@@ -164,7 +193,7 @@ def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None
 
 def _readable(row: LeafRow) -> LeafRow:
     try:
-        row.leaf()
+        row.check()
         row.topic.decode()
     except (NoLeaf, UnicodeDecodeError) as why:
         raise EvidenceError(f"the row of the event at {row} is not an event: {why}") from None

@@ -16,15 +16,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.ledger import attempts, checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.contents import Contents, EvidenceError, read_contents
+from failproof_es.ledger.contents import Contents, EvidenceError, Proven, read_contents
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
 from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
+
+AnyProven = TypeVar("AnyProven", bound=Proven)
 
 _BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
 """The format's versions: attempts are counted by configuration, or by experiment if recorded."""
@@ -34,6 +36,7 @@ _MOST_LEVELS = 10
 """Of lists and objects in the manifest or the summary."""
 _SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
 _HASH_BYTES = 32
+_NOT_IN_TREE = "proof: these events are not in the tree that the checkpoint signs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,17 @@ class Verdict:
     contents: Contents
     checkpoint: Checkpoint
     cosigned: dict[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the events of a run prove that were read from the log itself."""
+
+    contents: Contents
+    checkpoint: Checkpoint
+    summary: tuple[str, ...]
+    """The same lines as in the bundle."""
+    events: int
 
 
 def write(
@@ -166,7 +180,7 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
     except InvalidProof as error:
         raise EvidenceError(f"proof: {error}") from None
     if root != of_tree.root:
-        raise EvidenceError("proof: these events are not in the tree that the checkpoint signs")
+        raise EvidenceError(_NOT_IN_TREE)
     contents = read_contents(_run_id(bundle.manifest), bundle.events)
     if bundle.version != _version(contents):
         raise EvidenceError("the format's version is not the one that the run needs")
@@ -175,6 +189,26 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
     if list(bundle.summary) != _summary(contents, of_tree):
         raise EvidenceError("the summary does not match the events")
     return Verdict(contents, of_tree, cosigned)
+
+
+def judge(
+    run_id: UUID, events: Sequence[Proven], root: bytes | None, signed: Note, key: PublicKey
+) -> Judgement:
+    """Whether events that were read from the log itself prove their run, as their bundle would.
+
+    `root` is the root of the tree that holds them, as large as the checkpoint says; `None` where
+    it does not hold them. Raises `EvidenceError` with the first reason.
+    """
+    for event in events:
+        _bounded(event)
+    contents = read_contents(run_id, events)
+    try:
+        of_tree = checkpoint.opened(signed, key)
+    except NoteError as error:
+        raise EvidenceError(f"checkpoint: {error}") from None
+    if root != of_tree.root:
+        raise EvidenceError(_NOT_IN_TREE)
+    return Judgement(contents, of_tree, tuple(_summary(contents, of_tree)), len(events))
 
 
 # -- what is derived -----------------------------------------------------------------------------
@@ -280,7 +314,7 @@ def _event(line: bytes, number: int) -> ProvenEvent:
     return _bounded(ProvenEvent(index, stream_id, version, topic, _decoded(document["state"])))
 
 
-def _bounded(event: ProvenEvent) -> ProvenEvent:
+def _bounded(event: AnyProven) -> AnyProven:
     """The event, whose numbers and topic a bundle can carry."""
     if not (0 <= event.index < 1 << 63 and 0 < event.version < 1 << 63):
         raise EvidenceError(f"event {event.index}: a number out of bounds")

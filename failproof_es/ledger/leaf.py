@@ -32,12 +32,7 @@ def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> byt
 
     Raises `NoLeaf` for a value that no event can have.
     """
-    if len(stream_id) != 16:
-        raise NoLeaf(f"its stream's id is {len(stream_id)} bytes long instead of 16")
-    if not 0 <= version < _VERSIONS:
-        raise NoLeaf(f"its version is {version}; versions count from 1")
-    if len(topic) > _TOPIC_BYTES:
-        raise NoLeaf(f"its topic is {len(topic):,} bytes long; {_TOPIC_BYTES:,} are the most")
+    check_event(stream_id, version, topic)
     return hashlib.sha256(
         _PREFIX
         + stream_id
@@ -45,3 +40,13 @@ def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes) -> byt
         + topic
         + _STATE.pack(len(state), hashlib.sha256(state).digest())
     ).digest()
+
+
+def check_event(stream_id: bytes, version: int, topic: bytes) -> None:
+    """Raise `NoLeaf` for what no event can have."""
+    if len(stream_id) != 16:
+        raise NoLeaf(f"its stream's id is {len(stream_id)} bytes long instead of 16")
+    if not 0 <= version < _VERSIONS:
+        raise NoLeaf(f"its version is {version}; versions count from 1")
+    if len(topic) > _TOPIC_BYTES:
+        raise NoLeaf(f"its topic is {len(topic):,} bytes long; {_TOPIC_BYTES:,} are the most")

@@ -57,7 +57,9 @@ class Sealing:
 
     def add(self, stream_id: bytes, leaf_hash: bytes) -> None:
         """The next event of a stream."""
-        stream = self._streams.setdefault(stream_id, _Stream())
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            stream = self._streams[stream_id] = _Stream()
         stream.events += 1
         self._events += 1
         stream.digest.update(leaf_hash)

@@ -12,6 +12,7 @@ CREATE TABLE prompts (
     position bigint NOT NULL,
     spoiled boolean NOT NULL DEFAULT false
 );
+CREATE INDEX prompts_case_idx ON prompts (case_id, suite_id);
 
 -- Every field of an outcome. Numbers are as they were reckoned: nothing is rounded here.
 CREATE TABLE evaluations (
@@ -60,6 +61,7 @@ CREATE TABLE evaluations (
     last_position bigint NOT NULL
 );
 CREATE INDEX evaluations_run_idx ON evaluations (run_id);
+CREATE INDEX evaluations_prompt_idx ON evaluations (prompt_id);
 CREATE INDEX evaluations_source_idx ON evaluations (source_evaluation_id)
 WHERE source_evaluation_id IS NOT NULL;
 

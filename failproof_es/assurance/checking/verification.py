@@ -11,20 +11,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
-from uuid import UUID
 
-import orjson
-
+from failproof_es.assurance.checking import ranges
 from failproof_es.assurance.checking.catalog_checks import RunNumbers
+from failproof_es.assurance.checking.columns import Columns, finding
 from failproof_es.assurance.checking.findings import (
     CHECKPOINT_REMOVED,
-    CLOCK,
     HISTORY_FORKED,
     IN_BETWEEN,
     ROW_ADDED,
     ROW_CHANGED,
     ROW_IMPOSSIBLE,
-    ROW_MISLABELLED,
     ROW_MISSING,
     ROWS_HIDDEN,
     RUN_RENUMBERED,
@@ -51,12 +48,7 @@ from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, StoredC
 from failproof_es.store.schema.definitions import differences
 from failproof_es.support.untrusted_text import shortened
 
-_CLOCK_TOLERANCE_US = 1_000_000
-"""How far the database's clock may go back between two events without a finding."""
-_HEAD_BYTES = 200
-"""An event's state begins with its schema version and its run."""
 _BEHIND_ALL = 1 << 63
-_AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
 
 _Entry = tuple[int, bytes]
 """A position in the log and the leaf that the tree holds for it."""
@@ -67,6 +59,7 @@ def verify_log(
     key: PublicKey | None,
     trusted: Sequence[Checkpoint] = (),
     before: Verified | None = None,
+    url: str | None = None,
 ) -> Verification:
     """Compare rows, tree and checkpoints.
 
@@ -74,7 +67,9 @@ def verify_log(
     with the tree, and the log is unsigned at best. `trusted` are checkpoints kept outside the
     database, checked already; where a repair replaced the tree, `key` and `trusted` may be of one
     before. With `before`, events that were verified then are not read again: what has been
-    changed in them since is not seen.
+    changed in them since is not seen. With the `url` of the same database as the same user, a long
+    log is read by several processes; what is found is the same. Raises `InvalidInput` when one of
+    them is ended.
     """
     trees = read_trees(connection)
     result = Verification(trees.current.origin)
@@ -99,8 +94,12 @@ def verify_log(
     first = before.size >> TILE_LEVELS if before else 0
     tiles = _tiles(connection, first, result)
     upper_tiles = [] if before else _upper_tiles(connection, result)
-    with closing(ledger.leaf_rows(connection, before.position if before else None)) as rows:
-        walk.rows(rows, _entries(tiles, first, result))
+    after = before.position if before else None
+    if url is not None and len(tiles) >= ranges.FEWEST_TILES:
+        after = walk.parts(url, ranges.parts(tiles, first, after), after)
+    walked = walk.size >> TILE_LEVELS
+    with closing(ledger.leaf_rows(connection, after)) as rows:
+        walk.rows(rows, _entries(tiles[walked - first :], walked, result))
     walk.end()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
@@ -142,22 +141,50 @@ class _Walk:
     ) -> None:
         self._result = result
         self._numbers = numbers
-        self._size = before.size if before else 0
+        self.size = before.size if before else 0
         self._expected = sorted(
-            (each for each in expected if each.size >= self._size), key=lambda each: each.size
+            (each for each in expected if each.size >= self.size), key=lambda each: each.size
         )
-        self._whole_tiles = Frontier(self._size, before.roots if before else ())
+        self._whole_tiles = Frontier(self.size, before.roots if before else ())
         self._last_whole = (before.position, before.recorded_at_us) if before else (0, 0)
         self._block: list[bytes] = []
         self.tile_roots: list[bytes] = []
         self._good = 0
-        self._look = _Columns(result, self._last_whole[1])
+        self._look = Columns(result, self._last_whole[1])
         self._compare_due()
 
     def verified(self) -> Verified:
         """How far the rows were compared, at the last whole tile."""
         tree, (position, recorded_at_us) = self._whole_tiles, self._last_whole
         return Verified(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
+
+    def parts(self, url: str, asked: Iterator[ranges.Part], after: int | None) -> int | None:
+        """Take in what processes say of parts, up to the first with which anything is wrong.
+
+        Returns the position up to which that is; the rows behind it are left to be walked.
+        """
+        with ranges.Checkers(url, ranges.processes()) as checkers:
+            for part, found in checkers.check(asked):
+                if found is None or not found.follows(self._look.last_us):
+                    break
+                for hashes, root in zip(part.hashes, found.roots, strict=True):
+                    self._push_tile(hashes, root)
+                for row in found.begun:
+                    self._numbers.at(row)
+                self._look.last_us = max(self._look.last_us, found.latest_us)
+                after = part.last
+                self._last_whole = (after, found.last_us)
+        return after
+
+    def _push_tile(self, hashes: bytes, root: bytes) -> None:
+        self._result.events += TILE_WIDTH
+        if self._expected and self._expected[0].size <= self.size + TILE_WIDTH:
+            for leaf in split(hashes):
+                self._push(leaf)
+            return
+        self._whole_tiles.append(root, TILE_LEVELS)
+        self.tile_roots.append(root)
+        self.size += TILE_WIDTH
 
     def rows(self, rows: Iterable[LeafRow], entries: Iterator[_Entry]) -> None:
         """Join the rows with the tree's entries by their position."""
@@ -188,7 +215,7 @@ class _Walk:
                 continue
             elif row.leaf_hash not in (leaf, None):
                 self._say(ROW_CHANGED, row, _what_changed(row, leaf))
-            self._look.at(row, self._size)
+            self._look.at(row, self.size)
             self._numbers.at(row)
             self._push(leaf)
             if not self._block:
@@ -200,17 +227,17 @@ class _Walk:
 
     def end(self) -> None:
         """At the end of the log: report checkpoints that sign more events than there are."""
-        self._result.tree_size = self._size
+        self._result.tree_size = self.size
         self._result.root = self._root()
         for each in self._expected:
-            message = f"{each.said_by} signs {each.size} events; the log has {self._size}"
-            self._result.add(Finding(TAIL_CUT, message, index=self._size))
+            message = f"{each.said_by} signs {each.size} events; the log has {self.size}"
+            self._result.add(Finding(TAIL_CUT, message, index=self.size))
 
     # -- inside ----------------------------------------------------------------------------
 
     def _push(self, leaf: bytes) -> None:
         self._block.append(leaf)
-        self._size += 1
+        self.size += 1
         if len(self._block) == TILE_WIDTH:
             root = perfect_root(self._block)
             self._whole_tiles.append(root, TILE_LEVELS)
@@ -219,7 +246,7 @@ class _Walk:
         self._compare_due()
 
     def _compare_due(self) -> None:
-        while self._expected and self._expected[0].size <= self._size:
+        while self._expected and self._expected[0].size <= self.size:
             self._compare(self._expected.pop(0))
 
     def _root(self) -> bytes:
@@ -228,7 +255,7 @@ class _Walk:
         return whole.root()
 
     def _compare(self, expected: _Expected) -> None:
-        if expected.size < self._size:
+        if expected.size < self.size:
             return  # an empty tree has one root, and `opened` knows it
         if self._root() != expected.root:
             message = (
@@ -259,49 +286,10 @@ class _Walk:
                 f"the tree goes back to position {position}: it holds events twice, or out of "
                 "their order"
             )
-        self._result.add(Finding(kind, message, self._size, position))
+        self._result.add(Finding(kind, message, self.size, position))
 
     def _say(self, kind: str, row: LeafRow, message: str) -> None:
-        self._result.add(_finding(kind, row, message, self._size))
-
-
-class _Columns:
-    """Check what no leaf covers: the run that a row is filed under, and when it was recorded."""
-
-    def __init__(self, result: Verification, last_us: int) -> None:
-        self._result = result
-        self._last_us = last_us
-        self._marks: dict[bytes | None, bytes] = {None: b'"run_id":null'}
-
-    def at(self, row: LeafRow, index: int) -> None:
-        """Look at the next row."""
-        if row.trouble is not None:
-            return
-        mark = self._marks.get(row.run_id)
-        if mark is None and row.run_id is not None:
-            mark = self._marks[row.run_id] = b'"run_id":"%b"' % str(UUID(bytes=row.run_id)).encode()
-        if mark is None or row.state.find(mark, 0, _HEAD_BYTES) < 0:
-            self._result.add(_finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
-        if row.recorded_at_us in _AT_NO_TIME:
-            message = "recorded_at is infinite: no clock gives such a time"
-            self._result.add(_finding(CLOCK, row, message, index))
-            return
-        if row.recorded_at_us < self._last_us - _CLOCK_TOLERANCE_US:
-            seconds = (self._last_us - row.recorded_at_us) / 1e6
-            message = (
-                f"recorded {seconds:,.0f} s before an event before it: the clock was moved, or "
-                "recorded_at was changed"
-            )
-            self._result.add(_finding(CLOCK, row, message, index))
-        self._last_us = max(self._last_us, row.recorded_at_us)
-
-
-def _how_mislabelled(row: LeafRow) -> str:
-    try:
-        orjson.loads(row.state)
-    except ValueError:
-        return "its state is not JSON, and names no run"
-    return "the row is filed under another run than its event names"
+        self._result.add(finding(kind, row, message, self.size))
 
 
 def _tiles(connection: Connection, first: int, result: Verification) -> list[Tile]:
@@ -326,11 +314,6 @@ def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterato
             result.add(Finding(TREE_CHANGED, message, index=number * TILE_WIDTH))
             return
         yield from zip(tile.positions or (), split(tile.hashes), strict=True)
-
-
-def _finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
-    stream_id = UUID(bytes=row.stream_id)
-    return Finding(kind, message, index, row.position, stream_id, row.version, row.shown_topic())
 
 
 def _what_changed(row: LeafRow, leaf: bytes) -> str:

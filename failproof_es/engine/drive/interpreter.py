@@ -10,6 +10,8 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -66,6 +68,10 @@ OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
 replaced. Must not raise."""
 
+_WAITING = ThreadPoolExecutor(16, thread_name_prefix="classify")
+"""Where classifiers and scorers run that wait for a program: those that wait together share its
+processes (`shell_analysis/parse/batching.py`), so they are more than there are cores."""
+
 
 class Halted(Exception):
     """An error that would affect every evaluation: the run stops and can be resumed."""
@@ -106,16 +112,16 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     scorers: Sequence[Scorer] = ()
-    _offers_tools: OffersTools | None = field(init=False)
-    _has_schema: HasJudgeSchema | None = field(init=False)
+    _tools: OffersTools | None = field(init=False)
+    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
+    _judge_schema: HasJudgeSchema | None = field(init=False)
 
     def __post_init__(self) -> None:
-        # Once for a run: a protocol compares every attribute, for longer than a request is made.
-        dialect = self.dialect
+        dialect: object = self.dialect
         tools = dialect if isinstance(dialect, OffersTools) else None
         schema = dialect if isinstance(dialect, HasJudgeSchema) else None
-        object.__setattr__(self, "_offers_tools", tools)
-        object.__setattr__(self, "_has_schema", schema)
+        object.__setattr__(self, "_tools", tools)
+        object.__setattr__(self, "_judge_schema", schema)
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -192,7 +198,8 @@ class Interpreter:
         if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
             isinstance(action, ScoreReply) and scoring_waits(self.scorers)
         ):
-            return await asyncio.to_thread(follows)
+            inside = partial(copy_context().run, follows)
+            return await asyncio.get_running_loop().run_in_executor(_WAITING, inside)
         return follows()
 
     # -- stopping --------------------------------------------------------------------------
@@ -255,12 +262,12 @@ class Interpreter:
 
     def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
         """The response options: tools for the model under test, a schema for judges."""
-        if action.purpose == "target":
-            if self._offers_tools is not None:
-                return ResponseOptions(tools=self._offers_tools.tools(case))
-        elif self._has_schema is not None:
-            said = Transcript(state.replies)
-            return ResponseOptions(schema=self._has_schema.judge_schema(case, said))
+        if action.purpose == "target" and self._tools is not None:
+            return ResponseOptions(tools=self._tools.tools(case))
+        if action.purpose == "judge" and self._judge_schema is not None:
+            return ResponseOptions(
+                schema=self._judge_schema.judge_schema(case, Transcript(state.replies))
+            )
         return DEFAULT_RESPONSE_OPTIONS
 
     async def _exchange(

@@ -44,6 +44,7 @@ _SETTINGS = {
     "max_connections": "200",
     "shared_buffers": "128MB",
     "max_wal_size": "2GB",
+    "random_page_cost": "1.1",
     "wal_compression": "on",
     "fsync": "on",
     "synchronous_commit": "on",

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
-from failproof_es.ledger.leaf import NoLeaf, leaf_hash
+from failproof_es.ledger.leaf import NoLeaf, check_event, leaf_hash
 from failproof_es.support.untrusted_text import shortened
 
 Connection = psycopg.Connection[Any]
@@ -96,6 +96,12 @@ class LeafRow(NamedTuple):
     """As the writer computed it."""
     trouble: str | None = None
     """Why this is not a valid row of the log, or could not be read."""
+
+    def check(self) -> None:
+        """Raise `NoLeaf` when the row is not an event."""
+        if self.trouble is not None:
+            raise NoLeaf(self.trouble)
+        check_event(self.stream_id, self.version, self.topic)
 
     def leaf(self) -> bytes:
         """The leaf, computed from the row. Raises `NoLeaf` when the row is not an event."""

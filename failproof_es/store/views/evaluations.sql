@@ -1,9 +1,11 @@
 -- Specification 001 § 3.2: what `failproof-es results` prints, from the same events. What an
 -- evaluation that was carried over says is read where it was said, in the stream it names.
+-- Only runs of the dialect are looked through: what begins a run says it. OFFSET 0 keeps the
+-- planner from looking through the whole log instead.
 CREATE OR REPLACE VIEW promptguard.evaluations AS
 SELECT
     begun.stream_id AS evaluation_id,
-    begun.run_id AS test_run_id,
+    started.stream_id AS test_run_id,
     stored.key AS prompt_key,
     stored.prompt_id,
     stored.category,
@@ -15,7 +17,7 @@ SELECT
     graded.label,
     promptguard.closed(json_build_object(
         'evaluation_id', begun.stream_id,
-        'test_run_id', begun.run_id,
+        'test_run_id', started.stream_id,
         'prompt_id', stored.prompt_id,
         'model', coalesce(nullif(answered.model, ''), asked.model),
         'timestamp', CASE
@@ -46,8 +48,19 @@ SELECT
         )
     )) AS document,
     begun.position
-FROM promptguard.opened_events AS begun
-CROSS JOIN LATERAL json_to_record(begun.payload) AS begins (
+FROM promptguard.opened_events AS started
+CROSS JOIN LATERAL (
+    SELECT
+        e.notification_id AS position,
+        e.originator_id AS stream_id,
+        e.state
+    FROM failproof.stored_events AS e
+    WHERE e.run_id = started.stream_id
+        AND e.originator_version = 1
+        AND e.topic IN ('RequestSent', 'CarriedOver')
+    OFFSET 0
+) AS begun
+CROSS JOIN LATERAL json_to_record(promptguard.opened(begun.state)) AS begins (
     prompt_id uuid, model_key text, repetition integer, "timestamp" text,
     source_evaluation_id uuid
 )
@@ -84,7 +97,7 @@ CROSS JOIN LATERAL (
     )
     CROSS JOIN LATERAL json_to_record(r.usage) AS u (input_tokens numeric, output_tokens numeric)
     LEFT JOIN failproof.price_list AS p
-        ON p.run_id = begun.run_id AND p.model_key = begins.model_key
+        ON p.run_id = started.stream_id AND p.model_key = begins.model_key
     CROSS JOIN LATERAL (
         SELECT failproof.cost_usd(p.prices, r.usage, r."timestamp") AS cost_usd
     ) AS c
@@ -137,7 +150,9 @@ LEFT JOIN LATERAL (
     WHERE e.stream_id = told.stream_id AND e.topic IN ('Scored', 'EvaluationAbandoned')
     LIMIT 1
 ) AS ended ON true
-WHERE begun.version = 1 AND begun.topic IN ('RequestSent', 'CarriedOver');
+WHERE started.topic = 'RunStarted'
+    AND started.version = 1
+    AND started.payload ->> 'dialect' = 'promptguard';
 
 COMMENT ON VIEW promptguard.evaluations IS
     'Every evaluation of a stored prompt that has begun (specification 001 § 3.2).';

@@ -6,7 +6,8 @@ SELECT
     originator_version AS version,
     topic,
     run_id,
-    promptguard.opened(state) AS payload
+    promptguard.opened(state) AS payload,
+    state
 FROM failproof.stored_events;
 
 COMMENT ON VIEW promptguard.opened_events IS 'What the collections are made of. Read those.';

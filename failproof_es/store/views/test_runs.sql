@@ -68,7 +68,7 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE topic = 'EvaluationAbandoned') AS abandoned,
         count(*) FILTER (WHERE topic = 'CarriedOver') AS carried_over
     FROM failproof.stored_events
-    WHERE run_id = r.run_id
+    WHERE run_id = r.run_id AND topic IN ('Scored', 'EvaluationAbandoned', 'CarriedOver')
 ) AS counted;
 
 COMMENT ON VIEW promptguard.test_runs IS

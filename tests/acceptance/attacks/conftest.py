@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from psycopg import sql
 from failproof_es.assurance.checking.findings import Finding, Verification
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.signing_key import log_key, public_path
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
-from failproof_es.ledger.bundle import Verdict
+from failproof_es.ledger.bundle import Judgement, Verdict
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import Note, SigningKey
 from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -30,6 +32,8 @@ from failproof_es.store.store import Store
 from tests.acceptance.attacks.world import Author, Sizes, begin, go_on
 from tests.acceptance.commands import invoke
 from tests.conftest import database_url_as
+
+Prove = Callable[[psycopg.Connection[Any]], Verdict | Judgement]
 
 GUARDED = (
     *("events", "run_numbers", "prices"),
@@ -110,10 +114,22 @@ class Attacked:
             yield connection
 
     def evidence(self, run: UUID, key: SigningKey | None = None) -> Verdict:
-        """Export a run and judge the file as a stranger would."""
-        with self.auditor() as connection:
+        """Export a run and judge the file as a stranger would.
+
+        What the log itself says of the run has to be the same, also where it is refused.
+        """
+        public = (key or self.recorded.key).public
+
+        def by_file(connection: psycopg.Connection[Any]) -> Verdict:
             made = bundle.read(b"".join(evidence(connection, run)))
-        return bundle.verify(made, (key or self.recorded.key).public)
+            return bundle.verify(made, public)
+
+        def by_log(connection: psycopg.Connection[Any]) -> Judgement:
+            return prove_run(connection, run, public)
+
+        with self.auditor() as connection:
+            assert _told(by_log, connection) == _told(by_file, connection)
+            return by_file(connection)
 
     def command(self, *arguments: object, url: str = "", **more: str) -> click.testing.Result:
         """Run the program as this user, who has the log's key: as an auditor, or with `url`."""
@@ -224,3 +240,12 @@ def log(copy: Any, recorded: Recorded) -> Attacked:
     """The whole log, to be attacked."""
     attacked: Attacked = copy(recorded.database)
     return attacked
+
+
+def _told(prove: Prove, connection: psycopg.Connection[Any]) -> object:
+    """What a proof says of a run: its contents and checkpoint, or why it is none."""
+    try:
+        proven = prove(connection)
+    except EvidenceError as error:
+        return type(error), str(error)
+    return proven.contents, proven.checkpoint

@@ -197,6 +197,7 @@ def test_every_evaluation_reads_as_the_results_print_it(
     @given(st.data())
     def check(data: st.DataObject) -> None:
         told = Told(data.draw)
+        begin(store, told.key.run_id)
         record(store, told.stored, *told.history)
         state = fold(told.history)
         document, prompt, status, label = one(
@@ -225,6 +226,7 @@ def test_every_prompt_reads_as_it_was_stored(
     @given(st.data())
     def check(data: st.DataObject) -> None:
         told = Told(data.draw)
+        begin(store, told.key.run_id)
         record(store, told.stored, *told.history)
         document, collection = one(
             connection,
@@ -273,6 +275,14 @@ def versions(topic: str) -> list[Path]:
     return sorted(GOLDEN.glob(f"{topic}.v*.json"))
 
 
+def begin(store: Store, run: UUID) -> None:
+    """The first event of a run of the dialect, which says so."""
+    state = versions("RunStarted")[-1].read_bytes().replace(str(RUN).encode(), str(run).encode())
+    assert b'"dialect":"failproof"' in state
+    state = state.replace(b'"dialect":"failproof"', b'"dialect":"promptguard"')
+    store.log.recorder.insert_events([LogEntry(run, 1, "RunStarted", state, run)])
+
+
 def append(store: Store, stream: UUID, version: int, written: Path, run: UUID) -> None:
     """Put the very bytes of a golden file into the log, but for the run that they name."""
     topic = written.name.partition(".")[0]
@@ -313,6 +323,7 @@ def test_evaluations_that_any_released_version_recorded_read_the_same(
         of = json.loads(sent.read_bytes())
         key = EvaluationKey(run, UUID(of["prompt_id"]), of["model_key"], of["repetition"])
         stream = key.evaluation_id
+        begin(store, run)
         append(store, stream, 1, sent, run)
         append(store, stream, 2, outcome, run)
         (document,) = one(

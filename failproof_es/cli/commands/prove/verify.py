@@ -18,7 +18,7 @@ from failproof_es.assurance.checking.findings import (
     Verified,
 )
 from failproof_es.assurance.checking.verification import verify_log
-from failproof_es.assurance.export import evidence
+from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
 from failproof_es.assurance.signing.signing_key import read_public_key
 from failproof_es.assurance.signing.verified_positions import keep_verified, read_verified
@@ -29,7 +29,6 @@ from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.protection import print_missing_layers
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet
 from failproof_es.ledger.note import ED25519, PublicKey
@@ -106,7 +105,7 @@ def verify(
             return
         trusted = _trusted(keys, places)
         before = read_verified(origin) if incremental else None
-        result = verify_log(connection, public, trusted, before)
+        result = verify_log(connection, public, trusted, before, store.auditor_url)
         missing = missing_layers(connection)
     if result.verified is not None:
         _keep(result.verified)
@@ -162,15 +161,13 @@ def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
 def _verify_run(
     connection: Connection, run: str, public: PublicKey | None, output_format: Format
 ) -> None:
-    """Make the run's evidence in memory, and verify it as an outsider would."""
+    """Verify the run from the log, as an outsider would verify its evidence."""
     if public is None:
         raise InvalidInput.because(
             "without the log's public key a run cannot be proven", remedy="give it with --key"
         )
     try:
-        lines = evidence(connection, resolve_run(connection, run), key=public)
-        made = bundle.read(b"".join(lines))
-        proven = bundle.verify(made, public)
+        proven = prove_run(connection, resolve_run(connection, run), public)
     except EvidenceError as error:
         yet = isinstance(error, NotProvenYet)
         if output_format is not Format.TABLE:
@@ -184,13 +181,13 @@ def _verify_run(
         click.get_current_context().exit(ExitCode.NOT_PROVEN_YET if yet else ExitCode.FAILED)
     size = proven.checkpoint.size
     if output_format is not Format.TABLE:
-        facts = {"events": len(made.events), "checkpoint": size}
+        facts = {"events": proven.events, "checkpoint": size}
         print_json({"run": run, "genuine": True, "verdict": "genuine", **facts})
         return
-    for line in made.summary:
+    for line in proven.summary:
         click.echo(one_line(line))
     click.echo(
-        f"genuine and whole: {len(made.events):,} events, as of the checkpoint of {size:,} events"
+        f"genuine and whole: {proven.events:,} events, as of the checkpoint of {size:,} events"
     )
 
 

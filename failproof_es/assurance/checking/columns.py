@@ -1,0 +1,76 @@
+"""Checks what a row of the log says beside its leaf."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import orjson
+
+from failproof_es.assurance.checking.findings import CLOCK, ROW_MISLABELLED, Finding, Verification
+from failproof_es.store import ledger
+from failproof_es.store.ledger import LeafRow
+
+CLOCK_TOLERANCE_US = 1_000_000
+"""How far the database's clock may go back between two events without a finding."""
+_HEAD_BYTES = 200
+"""An event's state begins with its schema version and its run."""
+AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
+"""What no clock gives."""
+
+
+class RunMarks:
+    """Knows how an event's state names the run that its row is filed under."""
+
+    def __init__(self) -> None:
+        self._marks: dict[bytes | None, bytes] = {None: b'"run_id":null'}
+
+    def name(self, row: LeafRow) -> bool:
+        """Whether the row's state names its run."""
+        mark = self._marks.get(row.run_id)
+        if mark is None:
+            assert row.run_id is not None
+            mark = self._marks[row.run_id] = b'"run_id":"%b"' % str(UUID(bytes=row.run_id)).encode()
+        return row.state.find(mark, 0, _HEAD_BYTES) >= 0
+
+
+class Columns:
+    """Check what no leaf covers: the run that a row is filed under, and when it was recorded."""
+
+    def __init__(self, result: Verification, last_us: int) -> None:
+        self._result = result
+        self.last_us = last_us
+        """When the last row by the clock was recorded."""
+        self._marks = RunMarks()
+
+    def at(self, row: LeafRow, index: int) -> None:
+        """Look at the next row."""
+        if row.trouble is not None:
+            return
+        if not self._marks.name(row):
+            self._result.add(finding(ROW_MISLABELLED, row, _how_mislabelled(row), index))
+        if row.recorded_at_us in AT_NO_TIME:
+            message = "recorded_at is infinite: no clock gives such a time"
+            self._result.add(finding(CLOCK, row, message, index))
+            return
+        if row.recorded_at_us < self.last_us - CLOCK_TOLERANCE_US:
+            seconds = (self.last_us - row.recorded_at_us) / 1e6
+            message = (
+                f"recorded {seconds:,.0f} s before an event before it: the clock was moved, or "
+                "recorded_at was changed"
+            )
+            self._result.add(finding(CLOCK, row, message, index))
+        self.last_us = max(self.last_us, row.recorded_at_us)
+
+
+def _how_mislabelled(row: LeafRow) -> str:
+    try:
+        orjson.loads(row.state)
+    except ValueError:
+        return "its state is not JSON, and names no run"
+    return "the row is filed under another run than its event names"
+
+
+def finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
+    """What was found of a row."""
+    stream_id = UUID(bytes=row.stream_id)
+    return Finding(kind, message, index, row.position, stream_id, row.version, row.shown_topic())

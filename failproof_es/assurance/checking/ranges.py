@@ -1,0 +1,233 @@
+"""Verifies whole tiles of the log in processes of their own, so that every core is used.
+
+Such a process (`range_checker.py`) reads the database's URL and then parts of the tree from its
+standard input, and answers each with what it found, until the input ends. It only ever says of a
+part that *every* row is what the tree holds. Where anything is otherwise it says nothing, and
+the rows from there on are walked one after the other, which names what was found.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from itertools import chain
+from typing import IO, Any, NamedTuple, Self
+
+from failproof_es.assurance.checking.columns import AT_NO_TIME, CLOCK_TOLERANCE_US, RunMarks
+from failproof_es.ledger.edge import Tile
+from failproof_es.ledger.leaf import NoLeaf, leaf_hash
+from failproof_es.ledger.merkle import TILE_WIDTH, perfect_root, split
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.ledger import Connection, LeafRow
+
+FEWEST_TILES = 300
+"""Of fewer tiles the processes would take longer to start than they help."""
+TILES_AT_ONCE = 64
+CHECKER = "failproof_es.assurance.checking.range_checker"
+_MOST_PROCESSES = 8
+_LONG_AGO_US = -(1 << 70)
+
+
+class Part(NamedTuple):
+    """Full tiles that stand side by side in the tree."""
+
+    after: int | None
+    """The position of the last event before them; `None` where there is none."""
+    positions: list[bytes]
+    """Of each tile, as 64-bit integers of this machine."""
+    hashes: list[bytes]
+
+    @property
+    def last(self) -> int:
+        """The position of the last event in them."""
+        return array("q", self.positions[-1])[-1]
+
+
+class Sound(NamedTuple):
+    """What a part says whose rows are all what the tree holds."""
+
+    roots: list[bytes]
+    """Of each tile."""
+    begun: list[LeafRow]
+    """The rows that begin a run."""
+    earliest_us: int
+    latest_us: int
+    last_us: int
+    """When the first, the last by the clock, and the last by position were recorded."""
+
+    def follows(self, last_us: int) -> bool:
+        """Whether the clock did not go back since what was recorded before."""
+        return self.earliest_us >= last_us - CLOCK_TOLERANCE_US
+
+
+def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[Part]:
+    """The full tiles from `first` on, up to where one is missing or narrower."""
+    full: list[Tile] = []
+    for number, tile in enumerate(tiles, first):
+        if tile.tile != number or tile.width != TILE_WIDTH:
+            break
+        full.append(tile)
+        if len(full) == TILES_AT_ONCE:
+            yield (part := _part(full, after))
+            full, after = [], part.last
+    if full:
+        yield _part(full, after)
+
+
+def _part(tiles: Sequence[Tile], after: int | None) -> Part:
+    positions = [array("q", tile.positions or ()).tobytes() for tile in tiles]
+    return Part(after, positions, [tile.hashes for tile in tiles])
+
+
+def check(connection: Connection, part: Part) -> Sound | None:
+    """Compare the rows of a part with the tree; `None` where anything is not as it should be."""
+    positions = chain.from_iterable(array("q", each) for each in part.positions)
+    leaves = chain.from_iterable(map(split, part.hashes))
+    marks = RunMarks()
+    begun: list[LeafRow] = []
+    earliest, latest, last = 1 << 70, _LONG_AGO_US, 0
+    with closing(ledger.leaf_rows(connection, part.after, part.last)) as rows:
+        try:
+            for row, position, leaf in zip(rows, positions, leaves, strict=True):
+                last = row.recorded_at_us
+                if (
+                    row.trouble is not None
+                    or row.position != position
+                    or leaf_hash(row.stream_id, row.version, row.topic, row.state) != leaf
+                    or (row.leaf_hash != leaf and row.leaf_hash is not None)
+                    or not marks.name(row)
+                    or last in AT_NO_TIME
+                    or last < latest - CLOCK_TOLERANCE_US
+                ):
+                    return None
+                if row.topic == b"RunStarted":
+                    begun.append(row)
+                if last > latest:
+                    latest = last
+                if last < earliest:
+                    earliest = last
+        except (NoLeaf, ValueError):  # no event; or more rows than leaves, or fewer
+            return None
+    roots = [perfect_root(split(each)) for each in part.hashes]
+    return Sound(roots, begun, earliest, latest, last)
+
+
+# -- processes -----------------------------------------------------------------------------------
+
+
+class Checkers:
+    """Some processes that check parts, one part each at a time."""
+
+    def __init__(self, url: str, processes: int) -> None:
+        self._url = url
+        self._count = processes
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        for _ in range(self._count):
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", CHECKER],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the command; these end with their input
+            )
+            self._running.append(process)
+            # Not as an argument: everybody can read those, and the URL may hold a password.
+            _send(process, self._url)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._running:
+            process.kill()
+        for process in self._running:
+            with ExitStack() as closings:
+                for pipe in (process.stdin, process.stdout):
+                    if pipe is not None:
+                        closings.callback(_close, pipe)
+            process.wait()
+
+    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+        """What each part says, in their order.
+
+        Raises `InvalidInput` when a process ends before it answered.
+        """
+        waiting: list[Part] = []
+        for process in self._running:
+            if (part := next(asked, None)) is not None:
+                _send(process, part)
+                waiting.append(part)
+        turn = 0
+        while waiting:
+            process = self._running[turn % len(self._running)]
+            answered, turn = waiting.pop(0), turn + 1
+            found = _receive(process)
+            if (part := next(asked, None)) is not None:
+                _send(process, part)
+                waiting.append(part)
+            yield answered, found
+
+
+def processes() -> int:
+    """How many of them are of use here."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:
+        cores = os.cpu_count() or 1
+    return min(cores, _MOST_PROCESSES)
+
+
+def _send(process: subprocess.Popen[bytes], what: object) -> None:
+    assert process.stdin is not None
+    try:
+        pickle.dump(what, process.stdin)
+        process.stdin.flush()
+    except OSError:
+        raise _ended(process) from None
+
+
+def _receive(process: subprocess.Popen[bytes]) -> Any:
+    assert process.stdout is not None
+    try:
+        return _read(process.stdout)
+    except (EOFError, OSError, pickle.UnpicklingError):
+        raise _ended(process) from None
+
+
+def _ended(process: subprocess.Popen[bytes]) -> InvalidInput:
+    code = process.wait()
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return InvalidInput.because(
+        f"a process that verified a part of the log was ended ({how}): nothing is verified",
+        remedy="verify again; look for who ended it, or whether memory ran out",
+    )
+
+
+def _close(pipe: IO[bytes]) -> None:
+    with suppress(OSError):  # what was not sent is not needed any more
+        pipe.close()
+
+
+def serve(asked: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer parts, as the process does, until there are no more."""
+    with connect(_read(asked)) as connection, suppress(EOFError):
+        while True:
+            part = _read(asked)
+            try:
+                found = check(connection, part)
+            except Exception:  # whoever walks the rows meets it, too, and says it
+                found = None
+            pickle.dump(found, answers)
+            answers.flush()
+
+
+def _read(pipe: IO[bytes]) -> Any:
+    """What the other process wrote: it is our own, at the other end of a pipe of ours."""
+    return pickle.load(pipe)  # noqa: S301

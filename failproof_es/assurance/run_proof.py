@@ -1,0 +1,137 @@
+"""Proves one run from the log: what its evidence would show, without making the file.
+
+Every event is hashed and parsed once. Where it stands in the tree is looked up by tile: the leaves
+of a tile must be what the rows give, and all tiles together the root that the checkpoint signs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from failproof_es.assurance.export import RunRows, evidence, read_run, readable_tree
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.ledger import bundle
+from failproof_es.ledger.bundle import Judgement
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.edge import Tile
+from failproof_es.ledger.merkle import (
+    HASH_BYTES,
+    TILE_LEVELS,
+    TILE_WIDTH,
+    Frontier,
+    multiproof,
+    perfect_root,
+    root_from_multiproof,
+    split,
+)
+from failproof_es.ledger.note import PublicKey
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LeafRow
+
+
+class RowEvent:
+    """An event of the log with its place in the tree; its leaf is computed once."""
+
+    __slots__ = ("_leaf", "index", "state", "stream_id", "topic", "version")
+
+    def __init__(self, row: LeafRow, index: int, stream_id: UUID) -> None:
+        self.index = index
+        self.stream_id = stream_id
+        self.version = row.version
+        self.topic = row.topic.decode()
+        self.state = row.state
+        self._leaf = row.leaf()
+
+    def leaf_hash(self) -> bytes:
+        """What the row hashes to."""
+        return self._leaf
+
+
+def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement:
+    """That the run is genuine and whole, as of the newest checkpoint that `key` signed.
+
+    Says of every run what `bundle.verify` says of its evidence. Raises `NotProvenYet` when the run
+    is not sealed, or its seal is not under the checkpoint; `EvidenceError` when it is not what
+    was sealed and signed.
+    """
+    found = read_run(connection, run_id, key=key)
+    try:
+        with readable_tree(found.size):
+            places = _Places(connection, found)
+            events = list(places.events())
+            root = places.root()
+    except EvidenceError:
+        # Whoever reads the tree from its beginning meets the first tile that is none, and names it.
+        list(evidence(connection, run_id, key=key))
+        raise
+    return bundle.judge(run_id, events, root, found.signed, key)
+
+
+class _Places:
+    """Where rows stand in the tree of a checkpoint, and the root that they give."""
+
+    def __init__(self, connection: Connection, found: RunRows) -> None:
+        self._connection = connection
+        self._rows = found.rows
+        self._size = found.size
+        self._touched: dict[int, bytes] = {}
+        self._fits = True
+
+    def events(self) -> Iterator[RowEvent]:
+        """The rows with their places, which ascend. Raises `EvidenceError` for one without."""
+        streams: dict[bytes, UUID] = {}
+        tile: Tile | None = None
+        places: Sequence[int] = (0,)
+        for row in self._rows:
+            if row.position > places[-1]:
+                self._touch(tile)
+                tile = ledger.tile_of(self._connection, row.position)
+                places = () if tile is None else tile.positions or ()
+            at = bisect_left(places, row.position)
+            if tile is None or at == len(places) or places[at] != row.position:
+                raise EvidenceError(f"the event at {row} is in the log and not in the tree")
+            stream_id = streams.get(row.stream_id)
+            if stream_id is None:
+                stream_id = streams[row.stream_id] = UUID(bytes=row.stream_id)
+            event = RowEvent(row, tile.tile * TILE_WIDTH + at, stream_id)
+            begin = at * HASH_BYTES
+            if tile.hashes[begin : begin + HASH_BYTES] != event.leaf_hash():
+                self._fits = False
+            yield event
+        self._touch(tile)
+
+    def _touch(self, tile: Tile | None) -> None:
+        if tile is not None:
+            self._touched[tile.tile] = _root(tile, self._size)
+
+    def root(self) -> bytes | None:
+        """The root of the tree that the rows give; `None` where the tree holds other leaves."""
+        if not self._fits:
+            return None
+        tree = stored_tree(self._connection)
+        count = -(-self._size // TILE_WIDTH)
+
+        def subtree(level: int, index: int) -> bytes:
+            """Of whole tiles; the last one may be narrower."""
+            if level == 0 and index == count - 1 and self._size % TILE_WIDTH:
+                last = ledger.tile(self._connection, 0, index)
+                if last is None or last.width < self._size % TILE_WIDTH:
+                    raise KeyError((level, index))
+                return _root(last, self._size)
+            return tree.subtree(level + TILE_LEVELS, index)
+
+        touched = sorted(self._touched)
+        roots = [self._touched[number] for number in touched]
+        return root_from_multiproof(touched, roots, count, multiproof(subtree, touched, count))
+
+
+def _root(tile: Tile, size: int) -> bytes:
+    """The root over a tile's leaves, those that the tree of a size does not hold left out."""
+    leaves = split(tile.hashes)[: size - tile.tile * TILE_WIDTH]
+    if len(leaves) == TILE_WIDTH:
+        return perfect_root(leaves)
+    tree = Frontier()
+    tree.extend(leaves)
+    return tree.root()

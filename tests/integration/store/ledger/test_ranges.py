@@ -1,0 +1,277 @@
+"""A long log is verified by several processes, and what is found is what one walk finds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Self
+
+import psycopg
+import pytest
+
+from failproof_es.assurance.checking import ranges
+from failproof_es.assurance.checking.findings import Verification
+from failproof_es.assurance.checking.ranges import Part, Sound
+from failproof_es.assurance.checking.verification import verify_log
+from failproof_es.assurance.signing.integrator import sign_checkpoint
+from failproof_es.ledger.note import SigningKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.schema.installation import AUDITOR, WRITER
+from failproof_es.store.store import Store
+from tests.integration.store.ledger.test_ledger import append, tamper
+
+SIZES = (300, 1024, 1034)
+"""Sizes that are signed: inside a tile, at the end of a part, and behind the last full tile."""
+TILES_AT_ONCE = 2
+PLACES = (1, 255, 256, 257, 511, 512, 513, 514, 767, 768, 1023, 1024, 1025, 1034)
+"""The first and the last event of tiles and of parts, those beside them, and the last of all."""
+
+QUICK = (1, 512, 513, 1034)
+
+
+class InThisProcess:
+    """Checks parts as the processes do; remembers how many were sound."""
+
+    sound = 0
+
+    def __init__(self, url: str, processes: int) -> None:
+        self._url = url
+
+    def __enter__(self) -> Self:
+        type(self).sound = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+        with connect(self._url) as connection:
+            for part in asked:
+                found = ranges.check(connection, part)
+                type(self).sound += found is not None
+                yield part, found
+
+
+class Log:
+    """A log of 1,034 events under three checkpoints."""
+
+    def __init__(self, store: Store, administrator: psycopg.Connection[Any]) -> None:
+        self.administrator = administrator
+        self.url = store.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
+        with store.connect() as connection:
+            self.key = SigningKey.generate(ledger.origin(connection))
+            before = 0
+            for size in SIZES:
+                append(store, before, size)
+                before = size
+                sign_checkpoint(connection, self.key, None)
+        rows = administrator.execute("SELECT notification_id FROM failproof.events ORDER BY 1")
+        self.positions = [position for (position,) in rows]
+
+    def position(self, place: int) -> int:
+        """The position of an event, counted from 1."""
+        return int(self.positions[place - 1])
+
+    def verify(self, url: str | None = None) -> Verification:
+        with connect(self.url) as connection:
+            return verify_log(connection, self.key.public, url=url)
+
+    def both(self) -> Verification:
+        """What one walk finds, which is also what is found part by part."""
+        by_parts, walked = self.verify(self.url), self.verify()
+        assert by_parts == walked
+        return walked
+
+
+@pytest.fixture
+def log(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> Log:
+    monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
+    monkeypatch.setattr(ranges, "TILES_AT_ONCE", TILES_AT_ONCE)
+    monkeypatch.setattr(ranges, "Checkers", InThisProcess)
+    return Log(store, administrator)
+
+
+ROW = {
+    "state": "UPDATE failproof.events SET state = state || ' ' WHERE notification_id = {at}",
+    "topic": "UPDATE failproof.events SET topic = 'Forged' WHERE notification_id = {at}",
+    "its writer's leaf": (
+        "UPDATE failproof.events SET leaf_hash = sha256('') WHERE notification_id = {at}"
+    ),
+    "run": (
+        "UPDATE failproof.events SET run_id = gen_random_uuid() WHERE notification_id = {at}"
+    ),
+    "removed": "DELETE FROM failproof.events WHERE notification_id = {at}",
+    "moved": (
+        "WITH gone AS (DELETE FROM failproof.events WHERE notification_id = {at} RETURNING *) "
+        "INSERT INTO failproof.events (notification_id, originator_id, originator_version, topic, "
+        "state, run_id, recorded_at, leaf_hash) OVERRIDING SYSTEM VALUE "
+        "SELECT 1000000, originator_id, originator_version, topic, state, run_id, recorded_at, "
+        "leaf_hash FROM gone"
+    ),
+    "at no time": (
+        "UPDATE failproof.events SET recorded_at = 'infinity' WHERE notification_id = {at}"
+    ),
+    "early": (
+        "UPDATE failproof.events SET recorded_at = recorded_at + interval '1 hour' "
+        "WHERE notification_id = {at}"
+    ),
+    "late": (
+        "UPDATE failproof.events SET recorded_at = recorded_at - interval '1 hour' "
+        "WHERE notification_id = {at}"
+    ),
+}  # fmt: skip
+UNSEEN = {("early", SIZES[-1]), ("late", 1)}
+"""Nothing comes after the last event, and nothing before the first."""
+
+
+def test_a_log_as_it_was_recorded_is_genuine(log: Log) -> None:
+    result = log.both()
+    assert (result.genuine, result.events, result.signed_size) == (True, SIZES[-1], SIZES[-1])
+    assert result.verified is not None
+    assert InThisProcess.sound == 2
+
+
+@pytest.mark.parametrize("change", ROW)
+@pytest.mark.parametrize(
+    "place",
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PLACES],
+)
+def test_a_change_of_any_row_is_found_as_by_one_walk(log: Log, change: str, place: int) -> None:
+    tamper(log.administrator, ROW[change].format(at=log.position(place)))
+    result = log.both()
+    assert bool(result.findings) == ((change, place) not in UNSEEN)
+    if change not in ("early", "late") and place <= 1024:
+        assert InThisProcess.sound == (place - 1) // (256 * TILES_AT_ONCE)
+
+
+def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
+    free = sorted(set(range(1, log.positions[-1])) - set(log.positions))
+    ends = [log.position(place) for place in (256, 512, 1024)]
+    between = [min(each for each in free if each > end) for end in ends]
+    for position in (-5, 0, *between, free[-1]):
+        tamper(
+            log.administrator,
+            "INSERT INTO failproof.events (notification_id, originator_id, originator_version, "
+            "topic, state) OVERRIDING SYSTEM VALUE "
+            f"VALUES ({position}, gen_random_uuid(), 1, 'Scored', '{{\"run_id\":null}}')",
+        )
+        assert [each.position for each in log.both().findings] == [position]
+        tamper(
+            log.administrator, f"DELETE FROM failproof.events WHERE notification_id = {position}"
+        )
+    assert log.both().genuine
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE failproof.ledger_tiles SET hashes = overlay(hashes PLACING sha256('') FROM {byte}) "
+        "WHERE level = 0 AND tile = {tile} AND width >= {place}",
+        "UPDATE failproof.ledger_tiles SET positions[{place}] = positions[{place}] + 1000000 "
+        "WHERE level = 0 AND tile = {tile} AND width >= {place}",
+        "DELETE FROM failproof.ledger_tiles WHERE level = 0 AND tile = {tile}",
+        "UPDATE failproof.ledger_tiles SET positions = (SELECT array_agg(each ORDER BY each DESC) "
+        "FROM unnest(positions) AS each) WHERE level = 0 AND tile = {tile}",
+    ],
+    ids=["hash", "position", "gone", "backwards"],
+)
+@pytest.mark.parametrize("tile", range(5))
+@pytest.mark.parametrize("place", [1, 256])
+def test_a_change_of_any_tile_is_found_as_by_one_walk(
+    log: Log, statement: str, tile: int, place: int
+) -> None:
+    """Without its last tile the tree is shorter, and the rows behind it are what was signed."""
+    if tile == 4 and place > 1:
+        pytest.skip("the last tile has ten leaves")
+    byte = 32 * (place - 1) + 1
+    tamper(log.administrator, statement.format(byte=byte, place=place, tile=tile))
+    assert bool(log.both().findings) == (not (tile == 4 and statement.startswith("DELETE")))
+
+
+def test_a_checkpoint_that_signs_another_root_is_found_inside_of_a_part(log: Log) -> None:
+    """The tree was made to fit a change, and the checkpoint was not."""
+    tamper(log.administrator, ROW["state"].format(at=log.position(2)))
+    tamper(
+        log.administrator,
+        "UPDATE failproof.events SET leaf_hash = failproof.leaf_of(originator_id, "
+        f"originator_version, topic, state) WHERE notification_id = {log.position(2)}; "
+        "UPDATE failproof.ledger_tiles AS t SET hashes = overlay(hashes PLACING e.leaf_hash "
+        "FROM 33) FROM failproof.events AS e WHERE t.level = 0 AND t.tile = 0 "
+        f"AND e.notification_id = {log.position(2)}",
+    )
+    result = log.both()
+    assert InThisProcess.sound == 2
+    assert [each.kind for each in result.findings][:3] == ["tree rebuilt"] * 3
+
+
+def test_what_was_verified_before_is_not_read_again(log: Log, store: Store) -> None:
+    before = log.verify(log.url).verified
+    append(store, SIZES[-1], 2048)
+    with store.connect() as connection:
+        sign_checkpoint(connection, log.key, None)
+    with connect(log.url) as connection:
+        results = [
+            verify_log(connection, log.key.public, (), before, url) for url in (None, log.url)
+        ]
+    assert results[0] == results[1]
+    assert (results[0].genuine, results[0].events) == (True, 1024)
+
+
+# -- processes -----------------------------------------------------------------------------------
+
+
+def test_processes_find_what_one_walk_finds(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
+    monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
+    log = Log(store, administrator)
+    assert log.both().genuine
+    tamper(administrator, ROW["state"].format(at=log.position(600)))
+    assert [each.kind for each in log.both().findings] == ["row changed"]
+
+
+def killing(place: int) -> type[ranges.Checkers]:
+    """Processes, one of which is killed when so many parts were answered."""
+
+    class Killed(ranges.Checkers):
+        def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+            for number, answered in enumerate(super().check(asked)):
+                if number == place:
+                    self._running[-1].send_signal(signal.SIGKILL)
+                    self._running[-1].wait()
+                yield answered
+
+    return Killed
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_killed_process_verifies_nothing(
+    store: Store,
+    administrator: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    place: int,
+) -> None:
+    monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
+    monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
+    monkeypatch.setattr(ranges, "processes", lambda: 2)
+    monkeypatch.setattr(ranges, "Checkers", killing(place))
+    log = Log(store, administrator)
+    with pytest.raises(InvalidInput, match=r"ended \(by signal 9\): nothing is verified"):
+        log.verify(log.url)
+
+
+def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
+    command = [sys.executable, "-P", "-m", ranges.CHECKER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        ranges._send(process, store.url)
+        assert process.poll() is None
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(60) == 0
