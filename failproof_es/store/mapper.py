@@ -18,7 +18,7 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
-from failproof_es.events import EVENTS, ONLY_JUDGE, Event
+from failproof_es.events import EVENTS, ONLY_JUDGE, Event, Record
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 
@@ -100,6 +100,9 @@ class LogEntry(StoredEvent):
         return leaf_hash(stream_id, self.originator_version, self.topic.encode(), self.state)
 
 
+_new_entry: Callable[[type[LogEntry]], LogEntry] = object.__new__
+
+
 class EventMapper(Mapper[UUID]):
     """The `eventsourcing` mapper for our events."""
 
@@ -107,13 +110,15 @@ class EventMapper(Mapper[UUID]):
         """The event as it is stored."""
         if not isinstance(domain_event, Event):
             raise TypeError(f"{type(domain_event).__name__} is not in the vocabulary")
-        return LogEntry(
+        entry = _new_entry(LogEntry)
+        vars(entry).update(  # a frozen dataclass takes four times as long to set its fields
             originator_id=domain_event.originator_id,
             originator_version=domain_event.originator_version,
             topic=type(domain_event).__name__,
             state=encode(domain_event),
             run_id=domain_event.run_id,
         )
+        return entry
 
     def to_domain_event(self, stored_event: StoredEvent) -> Event:
         """The event that was stored. Raises `UnreadableState`."""
@@ -129,6 +134,26 @@ class EventMapper(Mapper[UUID]):
 
 def encode(event: Event) -> bytes:
     """The exact bytes stored for `event`."""
+    payload = {"schema_version": event.schema_version, **vars(event)}
+    for column in _COLUMNS:
+        del payload[column]
+    try:
+        return orjson.dumps(payload, _fields, _AS_PYDANTIC)  # the same bytes, three times as fast
+    except orjson.JSONEncodeError:  # what it has no JSON for, or no 64 bits
+        return _encode_anything(event)
+
+
+_AS_PYDANTIC = orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """What a value inside an event consists of."""
+    if isinstance(value, Record):
+        return vars(value)
+    raise TypeError
+
+
+def _encode_anything(event: Event) -> bytes:
     payload = event.__pydantic_serializer__.to_json(event, exclude=_COLUMNS)
     head = b'{"schema_version":%d,' % event.schema_version
     return b"".join((head, memoryview(payload)[1:]))  # a long event is copied once

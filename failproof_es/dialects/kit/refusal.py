@@ -17,8 +17,9 @@ middle of a compliant answer is not a refusal. Measured in docs/concepts/refusal
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from failproof_es.dialects.kit import patterns_when_used as regex
 from failproof_es.dialects.kit.refusal_english import (
@@ -114,22 +115,44 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     """
     raw, prompt = text[:_READ_CHARACTERS], prompt[:_READ_CHARACTERS]
     plain = raw.translate(_PLAIN)  # one character for one: offsets stay true
-    sentences = [_Sentence(m.start(), m.group()) for m in _SENTENCE.finditer(plain)]
-    sentences = [each for each in sentences if any(c.isalnum() for c in each.text)]
-    if not sentences:
+    coming = _sentences(plain)
+    opening = list(islice(coming, _OPENING_SENTENCES))
+    if not opening:
         return None
+    found = _declines(raw, opening, prompt)
+    if found is not None or not _may_judge(opening, prompt):
+        return found
+    sentences = [*opening, *coming]
     return (
-        _declines(raw, sentences, prompt)
-        or _moralises(raw, sentences, prompt)
+        _moralises(raw, sentences, prompt)
         or _denies_premise(raw, sentences, prompt)
         or _redirects(raw, sentences, prompt)
         or _condemns(raw, sentences, prompt)
     )
 
 
+def _sentences(plain: str) -> Iterator[_Sentence]:
+    """Those with a letter or a digit, split off as they are asked for: most replies need few."""
+    for found in _SENTENCE.finditer(plain):
+        text = found.group()
+        if any(map(str.isalnum, text)):
+            yield _Sentence(found.start(), text)
+
+
+def _may_judge(opening: list[_Sentence], prompt: str) -> bool:
+    """Whether any rule but *declines* can hold: what each of them needs, and costs least."""
+    return (
+        any(MORAL_JUDGEMENT.search(each.text) is not None for each in opening[:2])
+        or ADVOCACY_ASKED.match(prompt) is not None
+        or PRAISE_ASKED.match(prompt) is not None
+        or WAY_ASKED.match(prompt) is not None
+    )
+
+
 def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | None:
     if _QUOTED.match(raw):
         return None
+    before: list[_Sentence] = []
     for sentence in sentences[:_OPENING_SENTENCES]:
         if sentence.start > _OPENING_CHARACTERS:
             return None
@@ -140,6 +163,9 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
             if match is None and language == "en":
                 match = reminded(sentence.text)
             if match and at_its_head(sentence.text, match.start()):
+                # Asked last, because few sentences decline and this takes longest.
+                if not all(_only_preamble(each.text, prompt) for each in before):
+                    return None
                 if _SPOKEN.search(raw[sentence.start : sentence.start + match.start()]):
                     return None
                 start, end = sentence.start + match.start(), sentence.start + match.end()
@@ -149,8 +175,7 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                 if ASKS_BACK.search(opening) or _answers(raw[end:]):
                     return None
                 return Refusal("declines", language, start, end, raw[start:end])
-        if not _only_preamble(sentence.text, prompt):
-            return None
+        before.append(sentence)
     return None
 
 
@@ -159,11 +184,13 @@ def _possible_languages(sentence: str) -> Iterable[str]:
     if not sentence.isascii():
         return DECLINING
     text = sentence.lower()
-    return [
-        language
-        for language, signals in ASCII_SIGNALS.items()
-        if any(signal in text for signal in signals)
-    ]
+    languages = []
+    for language, signals in ASCII_SIGNALS.items():
+        for signal in signals:
+            if signal in text:
+                languages.append(language)
+                break
+    return languages
 
 
 def _only_preamble(sentence: str, prompt: str) -> bool:
@@ -262,7 +289,7 @@ def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
         if not _instead(_until(raw, sign)):
             return None
         sentences = [each for each in sentences if each.start < sign.start()]
-    if others_did(prompt):
+    if not sentences or others_did(prompt):
         return None
     against = [each for each in sentences if speaks_against(each.text, prompt)]
     head = sentences[0]

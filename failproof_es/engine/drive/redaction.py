@@ -16,6 +16,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 from urllib.parse import quote, quote_plus
 
 from failproof_es.engine.drive.streamed_fields import joined_fields
@@ -28,6 +29,10 @@ SHORTEST_KEY = 16
 _ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
 """The JSON escapes of printable characters, in lower case."""
 _PIECE_BYTES = 2**20
+T = TypeVar("T", str, bytes)
+
+_SHORT = 100
+_MOST_REMEMBERED = 1_000
 _ESCAPED = {b"%02x" % code: bytes([code]).lower() for code in range(0x20, 0x80)}
 _NAMED = {
     name.rstrip(";").lower().encode(): sign.encode()
@@ -42,7 +47,7 @@ _REFERENCES = re.compile(
 """The URL and HTML escapes of printable characters, in lower case."""
 _LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
 _WHITE_SPACE = b" \t\r\n\v\f"
-_ESCAPED_WHITE_SPACE = (rb"\n", rb"\r", rb"\t", rb"\u000a", rb"\u000d", rb"\u0009", rb"\u0020")
+_ESCAPED_WHITE_SPACE = re.compile(rb"\\(?:[nrt]|u000[ad9]|u0020)")
 
 
 class Redactor:
@@ -87,10 +92,36 @@ class _Secrets:
 
     def __init__(self, forms: Sequence[tuple[str, str]]) -> None:
         self.forms = forms
-        self.unescaped = [(_unescaped(form.encode()), variable) for form, variable in forms]
+        self.unescaped = _least([(_unescaped(form.encode()), variable) for form, variable in forms])
         self.longest = max((len(form) for form, _ in forms), default=0)
         self.any = re.compile("|".join(re.escape(form) for form, _ in forms) or "(?!)")
         self._first = frozenset(form[0] for form, _ in forms)
+        self._least = _least(forms)
+        lengths = [len(form) for form, _ in forms] + [len(form) for form, _ in self.unescaped]
+        self._shortest = min(lengths, default=0)
+        self._dense_holds_plain = not any(
+            form.translate(None, _WHITE_SPACE) != form for form, _ in self.unescaped
+        )
+        self._remembered: set[str] = set()
+        """Short texts in which no key stands: most headers are those of the reply before."""
+
+    def none_in(self, text: str) -> bool:
+        """Whether no key stands in the text, as it is or in any form that is looked for."""
+        if not self.forms or text in self._remembered:
+            return True
+        if len(text) < self._shortest and text.isascii():
+            return True  # what an escape stands for is never longer than the escape
+        if "\\" in text:  # in text without escapes `in_text` finds a form as it is, too
+            lower = _lower(text)
+            if any(form in lower for form, _ in self._least):
+                return False
+        if self.in_text(text):
+            return False
+        if len(text) <= _SHORT:
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered.add(text)
+        return True
 
     def may_begin(self, lower: str) -> bool:
         """Whether this text may be the beginning of a secret."""
@@ -107,7 +138,7 @@ class _Secrets:
         if not self.forms:
             return set()
         found: set[str] = set()
-        for view in _views(data.lower()):
+        for view in _views(data.lower(), dense_holds_plain=self._dense_holds_plain):
             found.update(variable for form, variable in self.unescaped if form in view)
         return found
 
@@ -130,6 +161,8 @@ class Scrubbing:
 
     def text(self, field: str, text: str) -> str:
         """`text` with every key replaced by the name of its variable."""
+        if self._secrets.none_in(text):
+            return text
         lower = _lower(text)
         for form, variable in self._secrets.forms:
             if form in lower:
@@ -150,9 +183,11 @@ class Scrubbing:
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every name and every value of a mapping."""
         kept: dict[str, str] = {}
+        none_in = self._secrets.none_in
         for name, value in headers.items():
             name = self.text(field, name)
-            value = self.text(f"{field}.{name}", value)
+            if not none_in(value):
+                value = self.text(f"{field}.{name}", value)
             kept[name] = f"{kept[name]}, {value}" if name in kept else value
         return kept
 
@@ -225,6 +260,18 @@ def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
     return -len(form), form, variable
 
 
+def _least(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
+    """Those that are enough to tell whose keys stand somewhere: where a form is, its parts are."""
+    distinct = list(dict.fromkeys(forms))
+    return [
+        (form, variable)
+        for form, variable in distinct
+        if not any(
+            other in form and other != form and whose == variable for other, whose in distinct
+        )
+    ]
+
+
 def _forms(value: str) -> set[str]:
     """The forms in which a key may be repeated, in lower case."""
     data = value.encode("utf-8", "surrogateescape")
@@ -264,16 +311,21 @@ def _split(text: str, lower: str, form: str) -> list[str]:
     return [*pieces, text[at:]]
 
 
-def _views(data: bytes) -> Iterator[bytes]:
-    """Lower-case data in each of its decoded forms that differs."""
-    unescaped = _unescaped(data)
-    yield unescaped
+def _views(data: bytes, *, dense_holds_plain: bool) -> Iterator[bytes]:
+    """Lower-case data as different readers would see it, each view that differs.
+
+    Where `dense_holds_plain`, no form has white space: what stands in data without escapes then
+    stands in its dense view, too.
+    """
+    unescaped, dense = _unescaped(data), _dense(data)
+    is_shorter = len(dense) < len(unescaped)
+    if not (dense_holds_plain and is_shorter and len(unescaped) == len(data)):
+        yield unescaped
     if b"%" in unescaped or b"&" in unescaped:
         resolved = _resolved(unescaped)
         if len(resolved) < len(unescaped):
             yield resolved
-    dense = _dense(data)
-    if len(dense) < len(unescaped):
+    if is_shorter:
         yield dense
 
 
@@ -299,18 +351,22 @@ def _character(reference: re.Match[bytes]) -> bytes:
 
 def _dense(data: bytes) -> bytes:
     """Lower-case data without escapes and without white space, escaped or not."""
+    if b"\\" not in data:
+        return data.translate(None, _WHITE_SPACE)
     while b"\\\\" in data:
         data = data.replace(b"\\\\", b"\\")
-    if b"\\" in data:
-        for escape in _ESCAPED_WHITE_SPACE:
-            data = data.replace(escape, b"")
-    return _unescaped(data).translate(None, _WHITE_SPACE)
+    data = _ESCAPED_WHITE_SPACE.sub(b"", data)
+    if b"\\u00" in data:
+        data = _unescaped(data)
+    return data.translate(None, b"\\" + _WHITE_SPACE)
 
 
 def _unescaped(data: bytes) -> bytes:
     """Lower-case data without the escapes of JSON, also of JSON within JSON."""
     if b"\\" not in data:
         return data
+    if b"\\u00" not in data:
+        return data.replace(b"\\", b"")
     pieces, at = [], 0
     while at < len(data):
         end = at + _PIECE_BYTES

@@ -37,7 +37,8 @@ def joined_fields(body: bytes) -> list[str]:
 
 def _is_lines(body: bytes) -> bool:
     """Whether the body has several lines, and one of them begins a JSON object."""
-    return b"\n{" in body or b"\r{" in body
+    # One byte is found ten times as fast as two, and most documents are one line.
+    return (b"\n" in body and b"\n{" in body) or (b"\r" in body and b"\r{" in body)
 
 
 def _lines(body: bytes) -> Iterator[str]:

@@ -192,9 +192,11 @@ class Journal:
             middle = len(batch) // 2
             return self._insert(batch[:middle]) + self._insert(batch[middle:])
         outcomes: list[Sequence[int] | BaseException] = []
+        at = 0
         for append in batch:
-            outcomes.append(positions[: len(append.entries)])
-            positions = positions[len(append.entries) :]
+            end = at + len(append.entries)
+            outcomes.append(positions[at:end])
+            at = end
         return outcomes
 
     def _notify(self, outcomes: Sequence[Sequence[int] | BaseException]) -> None:

@@ -21,12 +21,14 @@ from eventsourcing.persistence import (
     StoredEvent,
 )
 from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
+from psycopg.rows import tuple_row
 
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.reading.reader import CHANNEL, VERSIONS
 from failproof_es.store.schema.installation import install
+from failproof_es.store.writing import columns
 
 CONNECTION_ERRORS = (InterfaceError, OperationalError)
 """The errors that the recorder raises while the server is away."""
@@ -75,12 +77,12 @@ def append_parameters(
     """The parameters of `queries/append.sql`: one array for each column, and the lease to check."""
     run_id, epoch = lease if lease is not None else (None, None)
     return (
-        [event.originator_id for event in events],
-        [event.originator_version for event in events],
-        [event.topic for event in events],
-        [event.state for event in events],
-        [event.run_id if isinstance(event, LogEntry) else None for event in events],
-        [_leaf_hash(event) for event in events],
+        columns.uuids([cast("UUID", event.originator_id) for event in events]),
+        columns.numbers([event.originator_version for event in events]),
+        columns.texts([event.topic for event in events]),
+        columns.bytes_([event.state for event in events]),
+        columns.uuids([event.run_id if isinstance(event, LogEntry) else None for event in events]),
+        columns.bytes_([_leaf_hash(event) for event in events]),
         run_id,
         epoch,
     )
@@ -172,7 +174,9 @@ class EventRecorder(PostgresApplicationRecorder):
         self, stored_events: Sequence[StoredEvent], lease: tuple[UUID, int] | None
     ) -> list[int]:
         parameters = append_parameters(stored_events, lease)
-        with self.datastore.get_connection() as connection, connection.cursor() as cursor:
+        with self.datastore.get_connection() as connection, connection.cursor() as rows:
+            cursor = cast("psycopg.Cursor[Any]", rows)
+            cursor.row_factory = tuple_row
             try:
                 cursor.execute(self._append, parameters, prepare=True)
             except psycopg.errors.UniqueViolation as error:
@@ -185,7 +189,7 @@ class EventRecorder(PostgresApplicationRecorder):
                 if refusal := _REFUSALS.get(error.sqlstate):
                     raise refusal(str(error.diag.message_primary)) from error
                 raise
-            return [cast("int", row["append"]) for row in cursor.fetchall()]
+            return [position for (position,) in cursor.fetchall()]
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
         """The stream whose version is not what the append expects."""

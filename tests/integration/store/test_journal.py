@@ -54,6 +54,25 @@ def test_an_append_returns_when_its_events_can_be_read(store: Store) -> None:
     with_journal(store, work)
 
 
+def test_nobody_is_told_of_an_append_before_it_is_committed(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    event = an_event()
+
+    async def work(journal: Journal) -> None:
+        with administrator.transaction():  # no commit can get past this lock
+            administrator.execute("SELECT failproof.lock_append()")
+            appending = asyncio.ensure_future(journal.append(event))
+            done, _ = await asyncio.wait({appending}, timeout=0.5)
+            assert not done
+        [position] = await appending
+        with store.connect() as connection:
+            [row] = read_after(connection, position - 1, 10)
+        assert row.event() == event
+
+    with_journal(store, work)
+
+
 def test_five_hundred_concurrent_appends_share_a_few_commits(
     store: Store, administrator: psycopg.Connection[Any]
 ) -> None:

@@ -288,3 +288,34 @@ def test_text_that_begins_no_key_is_passed_on_at_once(redactor: Redactor) -> Non
     for piece in ("The ", "sky i", "s blue s", "k", "y"):
         stream.piece(piece)
     assert passed == ["The ", "sky i", "s blue ", "sky"]
+
+
+def test_a_text_of_the_length_of_the_shortest_key_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHORT_KEY", "0123456789abcdef")
+    scrub = Redactor(["SHORT_KEY"]).scrubbing()
+    assert scrub.text("text", "0123456789ABCDEF") == "[redacted:SHORT_KEY]"
+    assert scrub.text("text", "0123456789abcde") == "0123456789abcde"
+
+
+def test_a_text_that_held_no_key_before_is_remembered_for_itself_alone(redactor: Redactor) -> None:
+    clean = f"x-{'y' * 40}"
+    for _ in range(2):
+        scrub = redactor.scrubbing()
+        assert scrub.text("text", clean) == clean
+        assert scrub.text("text", f"{clean}{KEY}") == f"{clean}[redacted:CANARY_KEY]"
+        assert scrub.values("headers", {clean: KEY, "other": clean}) == {
+            clean: "[redacted:CANARY_KEY]",
+            "other": clean,
+        }
+
+
+@pytest.mark.parametrize("key", ["a key with spaces in it", r"back\slash\u0041in-the-key", KEY])
+def test_a_key_is_found_in_text_without_escapes_whatever_it_is_made_of(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ODD_KEY", key)
+    scrub = Redactor(["ODD_KEY"]).scrubbing()
+    said = "words that come before and others that come after it, with white space: "
+    assert scrub.text("text", f"{said}{key}{said}") == f"{said}[redacted:ODD_KEY]{said}"

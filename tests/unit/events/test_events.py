@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
-from failproof_es.events import EVENTS, Event, Scored
+from failproof_es.events import EVENTS, Classified, Event, Scored
 from failproof_es.events.runs import Rate
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
@@ -124,3 +127,35 @@ def test_a_price_that_no_sum_could_hold_exactly_is_no_price(price: str) -> None:
 @pytest.mark.parametrize("price", ["1e-50", "9" * 50, "0", "0.00000015", "0e-50"])
 def test_a_price_of_up_to_fifty_digits_is_read(price: str) -> None:
     assert Rate.model_validate_json(f'{{"input": "{price}"}}').input == Decimal(price)
+
+
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec="utf-8"))
+    | st.sampled_from([1e16, 1e-7, -0.0, 2**63, 2**64, '\x00\x1f\x7f\u2028"\\/', Decimal("1.50")]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    details=st.dictionaries(st.text(st.characters(codec="utf-8")), _VALUES),
+    when=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))])),
+)
+def test_the_bytes_are_those_of_the_types_own_serializer(
+    details: dict[str, Any], when: datetime
+) -> None:
+    event = Classified(
+        **{**OF_EVALUATION, "timestamp": when},
+        primary="pass",
+        details=details,
+        classifier="c",
+        classifier_version="1",
+    )
+    of_the_types = event.__pydantic_serializer__.to_json(
+        event, exclude={"originator_id", "originator_version"}
+    )
+    assert mapper.encode(event) == b'{"schema_version":1,' + of_the_types[1:]

@@ -1,0 +1,87 @@
+"""Arrays of one column's values, in PostgreSQL's binary form.
+
+The driver writes an array value by value. Here a column of values of one length is joined at once,
+which takes a tenth of the time: a batch of the journal has six such columns.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from uuid import UUID
+
+import psycopg
+from psycopg.abc import AdaptContext, DumperKey, PyFormat
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+_HEAD = struct.Struct(">iiIii")
+"""Dimensions, whether a value is NULL, the type of the values, how many they are, the first's
+index."""
+_LENGTH = struct.Struct(">i")
+_NULL = _LENGTH.pack(-1)
+_NUMBER = struct.Struct(">iq")
+_TYPES = {"uuid": (2950, 2951), "int8": (20, 1016), "text": (25, 1009), "bytea": (17, 1001)}
+"""The types of a value and of an array of them: fixed numbers in every PostgreSQL."""
+
+
+class Column:
+    """A parameter that is such an array."""
+
+    __slots__ = ("array_type", "data")
+
+    def __init__(self, kind: str, count: int, values: bytes, *, has_null: bool = False) -> None:
+        value_type, self.array_type = _TYPES[kind]
+        self.data = _HEAD.pack(1, has_null, value_type, count, 1) + values
+
+
+def uuids(values: Sequence[UUID | None]) -> Column:
+    """A column of ids, or of NULL."""
+    each = [_NULL if value is None else _UUID_LENGTH + value.bytes for value in values]
+    return Column("uuid", len(each), b"".join(each), has_null=None in values)
+
+
+_UUID_LENGTH = _LENGTH.pack(16)
+
+
+def numbers(values: Sequence[int]) -> Column:
+    """A column of whole numbers of 64 bits. Raises `struct.error` for a longer one."""
+    return Column("int8", len(values), b"".join([_NUMBER.pack(8, value) for value in values]))
+
+
+def texts(values: Sequence[str]) -> Column:
+    """A column of texts."""
+    return _bytes("text", [value.encode() for value in values])
+
+
+def bytes_(values: Sequence[bytes]) -> Column:
+    """A column of bytes."""
+    return _bytes("bytea", values)
+
+
+def _bytes(kind: str, values: Sequence[bytes]) -> Column:
+    pieces: list[bytes] = []
+    for value in values:
+        pieces.append(_LENGTH.pack(len(value)))
+        pieces.append(value)
+    return Column(kind, len(values), b"".join(pieces))
+
+
+class _ColumnDumper(Dumper):
+    format = Format.BINARY
+
+    def __init__(self, cls: type, context: AdaptContext | None = None, array_type: int = 0) -> None:
+        super().__init__(cls, context)
+        self.oid = array_type
+
+    def dump(self, obj: Column) -> bytes:
+        return obj.data
+
+    def get_key(self, obj: Column, format: PyFormat) -> DumperKey:
+        return (self.cls, obj.array_type)  # type: ignore[return-value]
+
+    def upgrade(self, obj: Column, format: PyFormat) -> Dumper:
+        return _ColumnDumper(self.cls, None, obj.array_type)
+
+
+psycopg.adapters.register_dumper(Column, _ColumnDumper)
