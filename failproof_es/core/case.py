@@ -55,9 +55,12 @@ class Case(BaseModel):
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""
-        return hashlib.sha256(
-            orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-        ).hexdigest()
+        return digest_of(self.model_dump(mode="json"))
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """The digest of the case that `document` holds as JSON values."""
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def prompt_id(digest: str) -> UUID:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -31,10 +32,14 @@ from failproof_es.engine.identity import (
     package_versions,
     process_label,
 )
-from failproof_es.engine.planning.planner import Plan, skipped_lines, store_plan
+from failproof_es.engine.planning.planner import (
+    CollectedCases,
+    Plan,
+    skipped_lines,
+    store_plan,
+)
 from failproof_es.engine.preflight.checks import check
 from failproof_es.engine.preflight.destinations import announce, unencrypted
-from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.record import (
     PreflightResult,
     ResolvedConfiguration,
@@ -200,10 +205,11 @@ async def _plan(
 async def _checked(
     loaded: LoadedConfiguration, store: Store, targets: Targets
 ) -> PreflightResult[tuple[Dialect, Plan]]:
-    checked = await check(loaded, store, targets)
-    dialect = checked.source.dialect
-    estimates = Estimates(dialect, loaded.configuration, targets)
-    plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
+    cases = CollectedCases()
+    checked = await check(loaded, store, targets, take=cases.add)
+    dialect, estimates = checked.source.dialect, checked.estimates
+    reading = replace(checked.reading, found=checked.found)
+    plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
     return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
