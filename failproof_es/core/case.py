@@ -107,3 +107,14 @@ _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 def digest_uuid(digest: bytes) -> UUID:
     """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
     return UUID(int=int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8)
+
+
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdefABCDEF"}
+
+
+def digest_uuid_text(digest: str) -> str:
+    """`digest_uuid` of a digest in hexadecimal, as text."""
+    return (
+        f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-"
+        f"{_VARIANT[digest[16]]}{digest[17:20]}-{digest[20:32]}"
+    )
