@@ -45,7 +45,7 @@ UNREADABLE = (ImpossibleHistory, UnreadableEvent)
 
 _FINAL = tuple(topic for topic in topics("evaluation", ends=True) if topic != CarriedOver.__name__)
 _CHUNKS_AT_ONCE = 50
-_LOOKED_UP_AT_ONCE = 2_000
+_LOOKED_UP_AT_ONCE = 1_000
 
 WINDOW = 200
 """How many evaluations are read at once: bounds memory, not concurrency."""

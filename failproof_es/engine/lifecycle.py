@@ -19,7 +19,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase
-from failproof_es.engine.drive.pending import OnCarriedOver
+from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive_outcome import Outcome
@@ -121,6 +121,7 @@ async def resume(
     say: Say,
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
+    on_begun: OnBegun | None = None,
     phases: Sequence[Phase] | None = None,
     leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
@@ -128,7 +129,7 @@ async def resume(
 
     `phases` are those that its configuration asks for, unless others are given. `leased` gets
     the epoch of the lease under which it is driven, `on_carried_over` each evaluation that a branch
-    takes over from now on.
+    takes over from now on, `on_begun` each that was begun before and is taken up again.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -155,8 +156,8 @@ async def resume(
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
-                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
-                phases=phases,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over,
+                on_begun=on_begun, stop=stop, phases=phases,
             )  # fmt: skip
             return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:

@@ -33,6 +33,11 @@ OnCarriedOver = Callable[[RecordedEvaluation], None]
 raise."""
 
 
+OnBegun = Callable[[RecordedEvaluation], None]
+"""Called with each unfinished evaluation that was begun before, as it is taken up. Must not
+raise."""
+
+
 @dataclass(frozen=True, slots=True)
 class PendingEvaluations:
     """The evaluations of a run that are not finished. The finished ones go to the tally."""
@@ -43,6 +48,7 @@ class PendingEvaluations:
     observe: Observe
     tally: Tally
     on_carried_over: OnCarriedOver | None = None
+    on_begun: OnBegun | None = None
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """Those of the phase that are asked of these models.
@@ -65,6 +71,8 @@ class PendingEvaluations:
                 self.tally.add(state)
             else:
                 unfinished.append(recorded)
+                if recorded.history and self.on_begun is not None:
+                    self.on_begun(recorded)
         return unfinished
 
     async def _with_carried_over(
