@@ -27,8 +27,8 @@ def failed(request: Event, version: int) -> Event:
     }
     return ErrorRecorded(
         **told, originator_version=version, timestamp=datetime.now(UTC), turn=0, attempt=1,
-        kind="http", message="HTTP 500: broken", disposition="transient", stack_trace="", status=500, headers={}, body="",
-        latency_ms=1.0,
+        kind="http", message="HTTP 500: broken", disposition="transient", stack_trace="",
+        status=500, headers={}, body="", latency_ms=1.0,
     )  # fmt: skip
 
 
